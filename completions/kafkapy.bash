@@ -1,0 +1,261 @@
+# Written by scripts/completions from the commands' definitions: do not edit.
+_kafkapy() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+    local command=${COMP_WORDS[1]} words=
+    case ${COMP_WORDS[0]##*/} in
+        kafka-*.sh) command=${COMP_WORDS[0]##*/kafka-}; command=${command#kafka-}
+            command=${command%.sh} ;;
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls e2e-latency zookeeper-shell broker-api-versions agent spark-submit version --help --version"
+            COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
+    esac
+    COMPREPLY=()
+    case $command in
+        server)
+            case $previous in
+                --output) words="text table json" ;;
+                --override|--pid|--log-dir|--timeout-ms|--signal) return ;;
+                *) words="start stop --help --override --daemon --pid --log-dir --timeout-ms --signal --output --debug --version" ;;
+            esac
+            ;;
+        zookeeper)
+            case $previous in
+                --output) words="text table json" ;;
+                --data-dir|--port|--pid|--timeout-ms) return ;;
+                *) words="--help --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
+            esac
+            ;;
+        cluster)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--dir|--brokers|--base-port|--config|--override) return ;;
+                *) words="start status stop kill restart cluster-id list-endpoints --help --bootstrap-server --command-config --dir --brokers --base-port --config --override --output --debug --version" ;;
+            esac
+            ;;
+        topics)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--zookeeper|--topic|--topic-id|--partitions|--replication-factor|--replica-assignment|--config|--delete-config|--partition-size-limit-per-response) return ;;
+                *) words="--help --bootstrap-server --command-config --zookeeper --create --list --describe --alter --delete --topic --topic-id --partitions --replication-factor --replica-assignment --config --delete-config --under-replicated-partitions --unavailable-partitions --under-min-isr-partitions --at-min-isr-partitions --topics-with-overrides --if-exists --if-not-exists --exclude-internal --disable-rack-aware --force --partition-size-limit-per-response --output --debug --version" ;;
+            esac
+            ;;
+        configs)
+            case $previous in
+                --entity-type) words="topics clients users brokers ips broker-loggers client-metrics" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--zookeeper|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--add-config|--add-config-file|--delete-config) return ;;
+                *) words="--help --bootstrap-server --command-config --zookeeper --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+            esac
+            ;;
+        reassign)
+            case $previous in
+                --strategy) words="kafka minimal" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--reassignment-json-file|--topics-to-move-json-file|--broker-list|--decommission|--replication-factor|--throttle|--replica-alter-log-dirs-throttle|--timeout|--batch-size|--zookeeper) return ;;
+                *) words="--help --bootstrap-server --command-config --generate --execute --verify --cancel --list --reassignment-json-file --topics-to-move-json-file --broker-list --disable-rack-aware --strategy --decommission --replication-factor --additional --throttle --replica-alter-log-dirs-throttle --preserve-throttles --timeout --batch-size --dry-run --watch --strict --zookeeper --output --debug --version" ;;
+            esac
+            ;;
+        leader-election)
+            case $previous in
+                --election-type) words="preferred unclean" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--partition|--path-to-json-file|--admin.config) return ;;
+                *) words="--help --bootstrap-server --command-config --election-type --topic --partition --all-topic-partitions --path-to-json-file --admin.config --dry-run --output --debug --version" ;;
+            esac
+            ;;
+        preferred-replica-election)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--path-to-json-file|--zookeeper|--admin.config) return ;;
+                *) words="--help --bootstrap-server --command-config --path-to-json-file --zookeeper --admin.config --output --debug --version" ;;
+            esac
+            ;;
+        log-dirs)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic-list|--broker-list) return ;;
+                *) words="--help --bootstrap-server --command-config --describe --topic-list --broker-list --output --debug --version" ;;
+            esac
+            ;;
+        delete-records)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--offset-json-file) return ;;
+                *) words="--help --bootstrap-server --command-config --offset-json-file --strict --dry-run --output --debug --version" ;;
+            esac
+            ;;
+        console-producer)
+            case $previous in
+                --compression-codec) words="none gzip snappy lz4 zstd" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--batch-size|--max-partition-memory-bytes|--message-send-max-retries|--retry-backoff-ms|--timeout|--request-required-acks|--request-timeout-ms|--metadata-expiry-ms|--max-block-ms|--max-memory-bytes|--socket-buffer-size|--line-reader|--property|--reader-config|--producer-property|--producer.config) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --sync --compression-codec --batch-size --max-partition-memory-bytes --message-send-max-retries --retry-backoff-ms --timeout --request-required-acks --request-timeout-ms --metadata-expiry-ms --max-block-ms --max-memory-bytes --socket-buffer-size --line-reader --property --reader-config --producer-property --producer.config --output --debug --version" ;;
+            esac
+            ;;
+        console-consumer)
+            case $previous in
+                --isolation-level) words="read_uncommitted read_committed" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--include|--whitelist|--partition|--offset|--max-messages|--timeout-ms|--group|--formatter|--property|--formatter-config|--key-deserializer|--value-deserializer|--consumer-property|--consumer.config) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --include --whitelist --partition --offset --from-beginning --max-messages --timeout-ms --group --isolation-level --formatter --property --formatter-config --key-deserializer --value-deserializer --skip-message-on-error --enable-systest-events --consumer-property --consumer.config --output --debug --version" ;;
+            esac
+            ;;
+        consumer-groups)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--group|--topic|--state|--type|--to-offset|--shift-by|--to-datetime|--by-duration|--from-file|--timeout) return ;;
+                *) words="--help --bootstrap-server --command-config --list --describe --delete --reset-offsets --delete-offsets --group --all-groups --topic --all-topics --members --offsets --state --type --verbose --to-offset --to-earliest --to-latest --shift-by --to-datetime --by-duration --from-file --to-current --dry-run --execute --export --timeout --strict --output --debug --version" ;;
+            esac
+            ;;
+        get-offsets)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--partitions|--topic-partitions|--time) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --partitions --topic-partitions --time --exclude-internal-topics --output --debug --version" ;;
+            esac
+            ;;
+        producer-perf)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--num-records|--throughput|--record-size|--payload-file|--payload-delimiter|--producer-props|--producer.config|--transactional-id|--transaction-duration-ms) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --num-records --throughput --record-size --payload-file --payload-monotonic --payload-delimiter --producer-props --producer.config --print-metrics --transactional-id --transaction-duration-ms --output --debug --version" ;;
+            esac
+            ;;
+        consumer-perf)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--messages|--group|--fetch-size|--socket-buffer-size|--consumer.config|--timeout|--reporting-interval|--date-format|--threads|--num-fetch-threads) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --messages --group --fetch-size --from-latest --socket-buffer-size --consumer.config --print-metrics --show-detailed-stats --timeout --reporting-interval --date-format --hide-header --threads --num-fetch-threads --output --debug --version" ;;
+            esac
+            ;;
+        verifiable-producer)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--max-messages|--throughput|--acks|--producer.config|--message-create-time|--value-prefix|--repeating-keys) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --max-messages --throughput --acks --producer.config --message-create-time --value-prefix --repeating-keys --output --debug --version" ;;
+            esac
+            ;;
+        verifiable-consumer)
+            case $previous in
+                --reset-policy) words="earliest latest none" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--group-id|--group-instance-id|--group-protocol|--group-remote-assignor|--max-messages|--session-timeout|--assignment-strategy|--consumer.config) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --group-id --group-instance-id --group-protocol --group-remote-assignor --max-messages --session-timeout --verbose --enable-autocommit --reset-policy --assignment-strategy --consumer.config --output --debug --version" ;;
+            esac
+            ;;
+        replica-verification)
+            case $previous in
+                --output) words="text table json" ;;
+                --broker-list|--bootstrap-server|--command-config|--topics-include|--topic-white-list|--fetch-size|--max-wait-ms|--report-interval-ms|--time) return ;;
+                *) words="--help --broker-list --bootstrap-server --command-config --topics-include --topic-white-list --fetch-size --max-wait-ms --report-interval-ms --time --once --output --debug --version" ;;
+            esac
+            ;;
+        dump-log-segments)
+            case $previous in
+                --output) words="text table json" ;;
+                --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+            esac
+            ;;
+        dump-log)
+            case $previous in
+                --output) words="text table json" ;;
+                --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+            esac
+            ;;
+        state-change-log-merger)
+            case $previous in
+                --output) words="text table json" ;;
+                --logs|--logs-regex|--topic|--partitions|--start-time|--end-time|--timeline) return ;;
+                *) words="--help --logs --logs-regex --topic --partitions --start-time --end-time --timeline --output --debug --version" ;;
+            esac
+            ;;
+        transactions)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--duration-filter|--transactional-id|--topic|--partition|--broker-id|--start-offset|--producer-id|--producer-epoch|--coordinator-epoch|--max-transaction-timeout) return ;;
+                *) words="list describe describe-producers abort find-hanging --help --bootstrap-server --command-config --duration-filter --transactional-id --topic --partition --broker-id --start-offset --producer-id --producer-epoch --coordinator-epoch --max-transaction-timeout --output --debug --version" ;;
+            esac
+            ;;
+        acls)
+            case $previous in
+                --resource-pattern-type) words="literal prefixed any match" ;;
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--group|--transactional-id|--delegation-token|--user-principal|--allow-principal|--deny-principal|--allow-host|--deny-host|--operation|--principal) return ;;
+                *) words="--help --bootstrap-server --command-config --add --remove --list --topic --group --transactional-id --delegation-token --user-principal --cluster --resource-pattern-type --allow-principal --deny-principal --allow-host --deny-host --operation --producer --idempotent --consumer --principal --force --output --debug --version" ;;
+            esac
+            ;;
+        e2e-latency)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config) return ;;
+                *) words="--help --bootstrap-server --command-config --output --debug --version" ;;
+            esac
+            ;;
+        zookeeper-shell)
+            case $previous in
+                --output) words="text table json" ;;
+                *) words="--help --output --debug --version" ;;
+            esac
+            ;;
+        broker-api-versions)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config) return ;;
+                *) words="--help --bootstrap-server --command-config --output --debug --version" ;;
+            esac
+            ;;
+        agent)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--topic|--state|--poll-ms|--producer-property) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --state --from-end --once --poll-ms --producer-property --output --debug --version" ;;
+            esac
+            ;;
+        spark-submit)
+            case $previous in
+                --output) words="text table json" ;;
+                --from|--to|--checkpoint|--sql|--schema|--metrics-port|--bootstrap-server|--command-config) return ;;
+                *) words="--help --from --to --checkpoint --sql --schema --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
+            esac
+            ;;
+        version)
+            case $previous in
+                --output) words="text table json" ;;
+                *) words="--help --output --debug --version" ;;
+            esac
+            ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _kafkapy kafkapy
+complete -o default -F _kafkapy kafka-server.sh
+complete -o default -F _kafkapy kafka-zookeeper.sh
+complete -o default -F _kafkapy kafka-cluster.sh
+complete -o default -F _kafkapy kafka-topics.sh
+complete -o default -F _kafkapy kafka-configs.sh
+complete -o default -F _kafkapy kafka-reassign.sh
+complete -o default -F _kafkapy kafka-leader-election.sh
+complete -o default -F _kafkapy kafka-preferred-replica-election.sh
+complete -o default -F _kafkapy kafka-log-dirs.sh
+complete -o default -F _kafkapy kafka-delete-records.sh
+complete -o default -F _kafkapy kafka-console-producer.sh
+complete -o default -F _kafkapy kafka-console-consumer.sh
+complete -o default -F _kafkapy kafka-consumer-groups.sh
+complete -o default -F _kafkapy kafka-get-offsets.sh
+complete -o default -F _kafkapy kafka-producer-perf.sh
+complete -o default -F _kafkapy kafka-consumer-perf.sh
+complete -o default -F _kafkapy kafka-verifiable-producer.sh
+complete -o default -F _kafkapy kafka-verifiable-consumer.sh
+complete -o default -F _kafkapy kafka-replica-verification.sh
+complete -o default -F _kafkapy kafka-dump-log-segments.sh
+complete -o default -F _kafkapy kafka-dump-log.sh
+complete -o default -F _kafkapy kafka-state-change-log-merger.sh
+complete -o default -F _kafkapy kafka-transactions.sh
+complete -o default -F _kafkapy kafka-acls.sh
+complete -o default -F _kafkapy kafka-e2e-latency.sh
+complete -o default -F _kafkapy kafka-zookeeper-shell.sh
+complete -o default -F _kafkapy kafka-broker-api-versions.sh
+complete -o default -F _kafkapy kafka-agent.sh
+complete -o default -F _kafkapy kafka-spark-submit.sh
+complete -o default -F _kafkapy kafka-version.sh

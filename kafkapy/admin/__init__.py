@@ -1,0 +1,1 @@
+"""Cluster administration by area, over `client`. Start with `topics`."""

@@ -1,0 +1,186 @@
+"""Access control entries: describe, create, delete (AdminClient's part of `AclCommand`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkapy.admin.errors import check
+from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
+
+
+class ResourceKind(IntEnum):
+    """`org.apache.kafka.common.resource.ResourceType`."""
+
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(IntEnum):
+    """`org.apache.kafka.common.resource.PatternType`."""
+
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Operation(IntEnum):
+    """`org.apache.kafka.common.acl.AclOperation`."""
+
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class Permission(IntEnum):
+    """`org.apache.kafka.common.acl.AclPermissionType`."""
+
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ResourcePattern(NamedTuple):
+    """What an entry is about; in a filter, a name of None is any. `str()` is Kafka's text."""
+
+    kind: ResourceKind
+    name: str | None
+    pattern: PatternType
+
+    def __str__(self) -> str:
+        return (
+            f"ResourcePattern(resourceType={self.kind.name}, name={self.name or '<any>'},"
+            f" patternType={self.pattern.name})"
+        )
+
+
+class AccessControlEntry(NamedTuple):
+    """Who may do what from where; in a filter, None is any. `str()` is Kafka's text."""
+
+    principal: str | None
+    host: str | None
+    operation: Operation
+    permission: Permission
+
+    def __str__(self) -> str:
+        return (
+            f"(principal={self.principal}, host={self.host}, operation={self.operation.name},"
+            f" permissionType={self.permission.name})"
+        )
+
+
+ANY_ENTRY = AccessControlEntry(None, None, Operation.ANY, Permission.ANY)
+ANY_RESOURCE = ResourcePattern(ResourceKind.ANY, None, PatternType.ANY)
+
+Acls = dict[ResourcePattern, list[AccessControlEntry]]
+
+
+def describe_acls(
+    cluster: Cluster,
+    resource: ResourcePattern = ANY_RESOURCE,
+    entry: AccessControlEntry = ANY_ENTRY,
+) -> Acls:
+    """The entries that match, by resource, both sorted.
+
+    Raises:
+        ApiError: SECURITY_DISABLED without an authorizer; other refusals.
+    """
+    request = DescribeAclsRequest(
+        resource_type_filter=resource.kind,
+        resource_name_filter=resource.name,
+        pattern_type_filter=resource.pattern,
+        principal_filter=entry.principal,
+        host_filter=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )
+    response = cluster.request(request)
+    check(response.error_code, response.error_message)
+    found: Acls = {}
+    for each in response.resources:
+        pattern = ResourcePattern(
+            ResourceKind(each.resource_type), each.resource_name, PatternType(each.pattern_type)
+        )
+        found[pattern] = sorted(
+            AccessControlEntry(
+                acl.principal, acl.host, Operation(acl.operation), Permission(acl.permission_type)
+            )
+            for acl in each.acls
+        )
+    return dict(sorted(found.items()))
+
+
+def create_acls(
+    cluster: Cluster, resource: ResourcePattern, entries: Iterable[AccessControlEntry]
+) -> None:
+    """Add entries to one resource.
+
+    Raises:
+        ApiError: the first refusal; others may be added.
+    """
+    creations = [
+        AclCreation(
+            resource_type=resource.kind,
+            resource_name=resource.name or "",
+            resource_pattern_type=resource.pattern,
+            principal=entry.principal or "",
+            host=entry.host or "",
+            operation=entry.operation,
+            permission_type=entry.permission,
+        )
+        for entry in entries
+    ]
+    response = cluster.controller_request(CreateAclsRequest(creations=creations))
+    for result in response.results:
+        check(result.error_code, result.error_message)
+
+
+def delete_acls(
+    cluster: Cluster, resource: ResourcePattern, entries: Sequence[AccessControlEntry]
+) -> int:
+    """Remove entries of one resource (none named: all of them); how many were there.
+
+    Raises:
+        ApiError: the first refusal; others may be removed.
+    """
+    filters = [
+        DeleteAclsFilter(
+            resource_type_filter=resource.kind,
+            resource_name_filter=resource.name,
+            pattern_type_filter=resource.pattern,
+            principal_filter=entry.principal,
+            host_filter=entry.host,
+            operation=entry.operation,
+            permission_type=entry.permission,
+        )
+        for entry in entries or [ANY_ENTRY]
+    ]
+    response = cluster.controller_request(DeleteAclsRequest(filters=filters))
+    count = 0
+    for result in response.filter_results:
+        check(result.error_code, result.error_message)
+        for match in result.matching_acls:
+            check(match.error_code, match.error_message)
+            count += 1
+    return count

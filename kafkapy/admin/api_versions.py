@@ -1,0 +1,105 @@
+"""What each broker speaks (ApiVersions)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import Broker
+from kafkapy.common.errors import KafkapyError
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+
+# Brokers talk to brokers in these; a broker without them lacks nothing for a client.
+_BETWEEN_BROKERS: Final = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ENVELOPE,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+    }
+)
+# What Kafka 3.9's clients know besides: the APIs of KRaft clusters, with their versions.
+_KRAFT: Final = {
+    55: ("DescribeQuorum", 0, 2),
+    64: ("UnregisterBroker", 0, 0),
+    71: ("GetTelemetrySubscriptions", 0, 0),
+    72: ("PushTelemetry", 0, 0),
+    74: ("ListClientMetricsResources", 0, 0),
+    76: ("ShareGroupHeartbeat", 0, 0),
+    77: ("ShareGroupDescribe", 0, 0),
+    78: ("ShareFetch", 0, 0),
+    79: ("ShareAcknowledge", 0, 0),
+    80: ("AddRaftVoter", 0, 0),
+    81: ("RemoveRaftVoter", 0, 0),
+    83: ("InitializeShareGroupState", 0, 0),
+    84: ("ReadShareGroupState", 0, 0),
+    85: ("WriteShareGroupState", 0, 0),
+    86: ("DeleteShareGroupState", 0, 0),
+    87: ("ReadShareGroupStateSummary", 0, 0),
+}
+
+
+def _name(key: int) -> str:
+    """Kafka's name of an API: `ListOffsets` for LIST_OFFSETS."""
+    return "".join(word.capitalize() for word in ApiKey(key).name.split("_"))
+
+
+# key -> (name, first version, last version), as Kafka 3.9's clients speak them
+KNOWN_APIS: Final[dict[int, tuple[str, int, int]]] = {
+    **{key: (_name(key), each.first, each.last) for key, each in API_VERSIONS.items()},
+    **_KRAFT,
+}
+_CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSupport:
+    """One API of one broker. `offered` of None: it is not there.
+
+    `usable` is the version that a 3.9 client would choose; with None, `node_is` says why: "too
+    new" or "too old", or nothing for an API that nobody knows.
+    """
+
+    key: int
+    name: str
+    offered: tuple[int, int] | None
+    usable: int | None = None
+    node_is: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerApis:
+    """One broker: its APIs by key, or why they could not be had."""
+
+    broker: Broker
+    apis: tuple[ApiSupport, ...] = ()
+    error: KafkapyError | None = None
+
+
+def broker_api_versions(cluster: Cluster) -> Iterator[BrokerApis]:
+    """Ask every live broker, in the order of ids."""
+    for broker_id, broker in sorted(cluster.metadata([]).brokers.items()):
+        try:
+            offered = cluster.channel(broker_id).api_versions
+        except KafkapyError as error:
+            yield BrokerApis(broker, error=error)
+            continue
+        keys = sorted({*offered, *_CLIENT_APIS})
+        yield BrokerApis(broker, tuple(_support(key, offered.get(key)) for key in keys))
+
+
+def _support(key: int, offered: tuple[int, int] | None) -> ApiSupport:
+    if key not in KNOWN_APIS:
+        return ApiSupport(key, "UNKNOWN", offered)
+    name, first, last = KNOWN_APIS[key]
+    if offered is None:
+        return ApiSupport(key, name, None)
+    usable = min(last, offered[1])
+    if usable >= max(first, offered[0]):
+        return ApiSupport(key, name, offered, usable)
+    return ApiSupport(key, name, offered, node_is="too new" if offered[0] > last else "too old")

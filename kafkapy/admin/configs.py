@@ -1,0 +1,184 @@
+"""Dynamic configs of topics and brokers: describe, and alter key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from kafkapy.admin.errors import check
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ConfigSource
+from kafkapy.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+# Brokers of 3.9 have it, `common` does not: metrics subscriptions are not served by kafkapy.
+CLIENT_METRICS_SOURCE: Final = 7
+
+_SET: Final = 0
+_DELETE: Final = 1
+
+
+class ResourceType(IntEnum):
+    """`ConfigResource.Type`."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
+_DYNAMIC_SOURCE: Final[dict[ResourceType, int]] = {
+    ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    ResourceType.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ResourceType.CLIENT_METRICS: CLIENT_METRICS_SOURCE,
+}
+
+
+class Resource(NamedTuple):
+    """Whose configs; the empty broker name is the default of all brokers."""
+
+    type: ResourceType
+    name: str
+
+    @property
+    def broker_id(self) -> int | None:
+        """The broker that alone can answer for it, if there is one."""
+        local = self.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and self.name
+        return int(self.name) if local else None
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """One place a value may come from."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One effective config. `value` is None where it is sensitive."""
+
+    name: str
+    value: str | None
+    source: int
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def is_default(self) -> bool:
+        return self.source == ConfigSource.DEFAULT_CONFIG
+
+
+def describe_configs(
+    cluster: Cluster, resources: Iterable[Resource], *, synonyms: bool = True
+) -> dict[Resource, list[ConfigEntry]]:
+    """The configs of resources; each broker is asked for its own.
+
+    Raises:
+        ApiError: the first refusal.
+    """
+    found: dict[Resource, list[ConfigEntry]] = {}
+    for broker_id, group in _by_broker(resources).items():
+        wanted = [
+            DescribeConfigsResource(resource_type=r.type, resource_name=r.name) for r in group
+        ]
+        response = cluster.request(
+            DescribeConfigsRequest(resources=wanted, include_synonyms=synonyms),
+            broker_id=broker_id,
+        )
+        for result in response.results:
+            check(result.error_code, result.error_message)
+            resource = Resource(ResourceType(result.resource_type), result.resource_name)
+            found[resource] = [_entry(config) for config in result.configs]
+    return found
+
+
+def dynamic_only(entries: Iterable[ConfigEntry], resource: Resource) -> list[ConfigEntry]:
+    """The entries that are dynamically set for this very resource; of a logger, all."""
+    if resource.type is ResourceType.BROKER_LOGGER:
+        return list(entries)
+    if resource.type is ResourceType.BROKER and not resource.name:
+        source: int = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    else:
+        source = _DYNAMIC_SOURCE[resource.type]
+    return [entry for entry in entries if entry.source == source]
+
+
+class ConfigChanges(NamedTuple):
+    """Keys to set and keys to delete."""
+
+    sets: Mapping[str, str]
+    deletes: Sequence[str] = ()
+
+
+def incremental_alter_configs(
+    cluster: Cluster, resource: Resource, sets: Mapping[str, str], deletes: Sequence[str]
+) -> None:
+    """Set some keys and delete others (KIP-339).
+
+    Raises:
+        ApiError: nothing was changed; why.
+    """
+    alter_many_configs(cluster, {resource: ConfigChanges(sets, deletes)})
+
+
+def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChanges]) -> None:
+    """Set and delete keys of many resources; each broker is asked for its own, and all the rest
+    goes in one request.
+
+    Raises:
+        ApiError: the first refusal; other resources may be changed.
+    """
+    for broker_id, group in _by_broker(changes).items():
+        resources = [
+            AlterConfigsResource(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                configs=_operations(changes[resource]),
+            )
+            for resource in group
+        ]
+        response = cluster.request(
+            IncrementalAlterConfigsRequest(resources=resources), broker_id=broker_id
+        )
+        for result in response.responses:
+            check(result.error_code, result.error_message)
+
+
+def _operations(change: ConfigChanges) -> list[AlterableConfig]:
+    return [
+        AlterableConfig(name=name, config_operation=_SET, value=value)
+        for name, value in change.sets.items()
+    ] + [
+        AlterableConfig(name=name, config_operation=_DELETE, value=None) for name in change.deletes
+    ]
+
+
+def _by_broker(resources: Iterable[Resource]) -> dict[int | None, list[Resource]]:
+    groups: dict[int | None, list[Resource]] = {}
+    for resource in resources:
+        groups.setdefault(resource.broker_id, []).append(resource)
+    return groups
+
+
+def _entry(config: Any) -> ConfigEntry:
+    return ConfigEntry(
+        config.name,
+        config.value,
+        config.config_source,
+        config.is_sensitive,
+        config.read_only,
+        tuple(Synonym(s.name, s.value, s.source) for s in config.synonyms),
+    )

@@ -1,0 +1,63 @@
+"""A cluster that is read and not changed: what would change it is written down instead.
+
+Whatever runs on it takes the very path that it takes on a real one, so the requests are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import response_class
+from kafkapy.protocol.schema import Message, Struct
+
+CHANGES: Final = frozenset(
+    {
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.DELETE_RECORDS,
+    }
+)
+
+
+class PlannedRequest(NamedTuple):
+    """A request that was not sent; `broker_id` None is any broker."""
+
+    api: str
+    version: int
+    broker_id: int | None
+    body: dict[str, Any]
+
+
+class DryRunCluster(Cluster):
+    """`requests` are those that would have changed something, in order.
+
+    They are answered as a broker answers that has nothing to say: no error, and no rows.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.requests: list[PlannedRequest] = []
+
+    def request(self, message: Message, *, broker_id: int | None = None, **options: Any) -> Any:
+        """Ask, or write down what would have been asked."""
+        if message.API_KEY not in CHANGES:
+            return super().request(message, broker_id=broker_id, **options)
+        version = self.channel(broker_id).version_for(
+            message, options.get("min_version"), options.get("max_version")
+        )
+        name = type(message).__name__.removesuffix("Request")
+        self.requests.append(PlannedRequest(name, version, broker_id, _plain(message)))
+        return response_class(message.API_KEY)()
+
+
+def _plain(value: Any) -> Any:
+    """A message as JSON has it."""
+    if isinstance(value, Struct):
+        return {field.name: _plain(getattr(value, field.name)) for field in value.FIELDS}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,52 @@
+"""Leader elections on request (ElectLeaders, KIP-183 and KIP-460)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from kafkapy.admin.errors import api_error, check
+from kafkapy.admin.reassignments import by_topic
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+
+
+class ElectionType(IntEnum):
+    """`org.apache.kafka.common.ElectionType`."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+def elect_leaders(
+    cluster: Cluster, kind: ElectionType, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, ApiError | None]:
+    """Elect the leaders of `partitions` (None: all); by partition None, or why there was none.
+
+    Of all partitions, those that need no election are left out by the brokers.
+
+    Raises:
+        ApiError: no election was held.
+    """
+    asked = None
+    if partitions is not None:
+        asked = [
+            TopicPartitions(topic=name, partitions=indexes)
+            for name, indexes in by_topic(partitions).items()
+        ]
+    response = cluster.controller_request(
+        ElectLeadersRequest(
+            election_type=kind, topic_partitions=asked, timeout_ms=cluster.request_timeout_ms
+        ),
+        min_version=1 if kind is ElectionType.UNCLEAN else None,
+    )
+    check(response.error_code)
+    return {
+        TopicPartition(topic.topic, p.partition_id): (
+            None if p.error_code == ErrorCode.NONE else api_error(p.error_code, p.error_message)
+        )
+        for topic in response.replica_election_results
+        for p in topic.partition_result
+    }

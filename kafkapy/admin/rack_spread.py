@@ -1,0 +1,85 @@
+"""How the replicas of one partition may lie over racks.
+
+No rack has a second replica before every rack has one, and none has more than it must. Brokers
+without racks are all in one, which then says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kafkapy.common.placement import BrokerPlace
+
+
+class RackSpread:
+    """The racks of the brokers that replicas may be on."""
+
+    def __init__(self, brokers: Sequence[BrokerPlace]) -> None:
+        self.rack_of = {broker.broker_id: broker.rack or "" for broker in brokers}
+        self.members: dict[str, list[int]] = {}
+        for broker_id in sorted(self.rack_of):
+            self.members.setdefault(self.rack_of[broker_id], []).append(broker_id)
+        self._limits: dict[int, int] = {}
+
+    def limit(self, replication_factor: int) -> int:
+        """The most replicas of a partition that one rack needs to hold."""
+        known = self._limits.get(replication_factor)
+        if known is None:
+            known = 1
+            while self._room(known) < replication_factor:
+                known += 1
+            self._limits[replication_factor] = known
+        return known
+
+    def is_rigid(self, replication_factor: int) -> bool:
+        """Whether every rack is at its limit, so that no replica can go to another rack."""
+        return self._room(self.limit(replication_factor)) == replication_factor
+
+    def counts(self, replicas: Collection[int]) -> dict[str, int]:
+        """Replicas by rack; racks without one are left out."""
+        found: dict[str, int] = {}
+        for broker_id in replicas:
+            rack = self.rack_of[broker_id]
+            found[rack] = found.get(rack, 0) + 1
+        return found
+
+    def surplus(self, replicas: Sequence[int], replication_factor: int) -> list[int]:
+        """The replicas that must leave their rack; the last listed go first."""
+        counts = self.counts(replicas)
+        limit = self.limit(replication_factor)
+        needed = min(replication_factor, len(self.members)) - len(counts)
+        vacancies = replication_factor - len(replicas)
+        leaving: list[int] = []
+        fullest_first = sorted(
+            range(len(replicas)), key=lambda at: (-counts[self.rack_of[replicas[at]]], -at)
+        )
+        for broker_id in (replicas[at] for at in fullest_first):
+            rack = self.rack_of[broker_id]
+            alone = counts[rack] == 1
+            if counts[rack] > limit or (not alone and needed > vacancies + len(leaving)):
+                counts[rack] -= 1
+                leaving.append(broker_id)
+        return leaving
+
+    def open_racks(self, replicas: Collection[int]) -> list[str]:
+        """The racks where a partition's next replica belongs: fewest of its own, and with room."""
+        counts = self.counts(replicas)
+        room = [r for r, members in self.members.items() if counts.get(r, 0) < len(members)]
+        fewest = min(counts.get(rack, 0) for rack in room)
+        return [rack for rack in room if counts.get(rack, 0) == fewest]
+
+    def may_move(
+        self, replicas: Collection[int], replication_factor: int, source: int, target: int
+    ) -> bool:
+        """Whether a well spread partition stays so when a replica goes from source to target."""
+        leaving, joining = self.rack_of[source], self.rack_of[target]
+        if leaving == joining:
+            return True
+        counts = self.counts(replicas)
+        there = counts.get(joining, 0)
+        if there == 0:
+            return True
+        return counts[leaving] > 1 and there < self.limit(replication_factor)
+
+    def _room(self, limit: int) -> int:
+        return sum(min(limit, len(members)) for members in self.members.values())

@@ -1,0 +1,116 @@
+"""Partitions that move between brokers (KIP-455): which do, start, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkapy.admin.errors import api_error, check
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+
+
+class Reassignment(NamedTuple):
+    """The replicas on their way in and out of a partition, and all that it has meanwhile."""
+
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    replicas: tuple[int, ...] = ()
+
+
+def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
+    """Every running move; none where the broker cannot or may not tell, as `topics` treats it.
+
+    Raises:
+        ApiError: anything else.
+    """
+    try:
+        return running_reassignments(cluster)
+    except ApiError as error:
+        if error.code in (
+            ErrorCode.UNSUPPORTED_VERSION,
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ):
+            return {}
+        raise
+
+
+def running_reassignments(
+    cluster: Cluster, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, Reassignment]:
+    """The running moves: all of them, or those of `partitions`.
+
+    Raises:
+        ApiError: the controller refused, or does not know the request (before Kafka 2.4).
+    """
+    topics = None
+    if partitions is not None:
+        topics = [
+            ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
+            for name, indexes in by_topic(partitions).items()
+        ]
+    request = ListPartitionReassignmentsRequest(
+        timeout_ms=cluster.request_timeout_ms, topics=topics
+    )
+    response = cluster.controller_request(request)
+    check(response.error_code, response.error_message)
+    return {
+        TopicPartition(topic.name, p.partition_index): Reassignment(
+            tuple(p.adding_replicas), tuple(p.removing_replicas), tuple(p.replicas)
+        )
+        for topic in response.topics
+        for p in topic.partitions
+    }
+
+
+def alter_reassignments(
+    cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None]
+) -> dict[TopicPartition, ApiError]:
+    """Have partitions move to their target replicas; None cancels. What was refused, and why.
+
+    Raises:
+        ApiError: nothing was begun.
+    """
+    topics = [
+        ReassignableTopic(
+            name=name,
+            partitions=[
+                ReassignablePartition(
+                    partition_index=index,
+                    replicas=None
+                    if (to := targets[TopicPartition(name, index)]) is None
+                    else [*to],
+                )
+                for index in indexes
+            ],
+        )
+        for name, indexes in by_topic(targets).items()
+    ]
+    response = cluster.controller_request(
+        AlterPartitionReassignmentsRequest(timeout_ms=cluster.request_timeout_ms, topics=topics)
+    )
+    check(response.error_code, response.error_message)
+    return {
+        TopicPartition(topic.name, p.partition_index): api_error(p.error_code, p.error_message)
+        for topic in response.responses
+        for p in topic.partitions
+        if p.error_code != ErrorCode.NONE
+    }
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partition indexes by topic, in the order given."""
+    grouped: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        grouped.setdefault(topic, []).append(index)
+    return grouped

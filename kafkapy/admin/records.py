@@ -1,0 +1,91 @@
+"""Deleting records from the beginning of partitions (DeleteRecords, KIP-107)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.admin.errors import api_error
+from kafkapy.admin.reassignments import by_topic
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+
+
+def delete_records(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | ApiError]:
+    """Delete what is below each offset (-1: the high watermark): the low watermark, or why not.
+
+    Each leader is asked for its partitions; one that moved is looked for until the API timeout.
+    """
+    results: dict[TopicPartition, int | ApiError] = {}
+    pending = dict(offsets)
+    for attempt in cluster.attempts():
+        for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
+            results |= _ask(cluster, leader, {tp: pending[tp] for tp in partitions})
+        pending = {tp: pending[tp] for tp in pending if _again(cluster, results[tp])}
+        if not pending:
+            break
+    return {tp: results[tp] for tp in offsets}
+
+
+def _again(cluster: Cluster, result: int | ApiError) -> bool:
+    return isinstance(result, ApiError) and cluster.moved(result.code)
+
+
+def _by_leader(
+    cluster: Cluster,
+    partitions: Mapping[TopicPartition, int],
+    results: dict[TopicPartition, int | ApiError],
+    refresh: bool,
+) -> dict[int, list[TopicPartition]]:
+    """Partitions by leader; those without one have their error in `results`."""
+    names = list(by_topic(partitions))
+    topics = cluster.metadata(names, refresh=refresh).topics if names else {}
+    groups: dict[int, list[TopicPartition]] = {}
+    for tp in partitions:
+        topic = topics[tp.topic]
+        known = topic.partitions.get(tp.partition)
+        if known is None:
+            results[tp] = api_error(topic.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif known.leader < 0:
+            results[tp] = api_error(known.error or ErrorCode.LEADER_NOT_AVAILABLE)
+        else:
+            groups.setdefault(known.leader, []).append(tp)
+    return groups
+
+
+def _ask(
+    cluster: Cluster, leader: int, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | ApiError]:
+    topics = [
+        DeleteRecordsTopic(
+            name=name,
+            partitions=[
+                DeleteRecordsPartition(
+                    partition_index=index, offset=offsets[TopicPartition(name, index)]
+                )
+                for index in indexes
+            ],
+        )
+        for name, indexes in by_topic(offsets).items()
+    ]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=cluster.request_timeout_ms)
+    try:
+        response = cluster.request(request, broker_id=leader)
+    except ApiError as error:
+        return dict.fromkeys(offsets, error)
+    silence = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The leader said nothing of it.")
+    answers: dict[TopicPartition, int | ApiError] = dict.fromkeys(offsets, silence)
+    for topic in response.topics:
+        for p in topic.partitions:
+            refused = p.error_code != ErrorCode.NONE
+            answers[TopicPartition(topic.name, p.partition_index)] = (
+                api_error(p.error_code) if refused else p.low_watermark
+            )
+    return answers

@@ -1,0 +1,106 @@
+"""SCRAM credentials of users (KIP-554): describe, and set or delete."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from kafkapy.admin.errors import check
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from kafkapy.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+
+ITERATIONS_MIN: Final = 4096
+ITERATIONS_MAX: Final = 16384
+_SALT_BYTES: Final = 24
+
+
+class ScramMechanism(IntEnum):
+    """`ScramMechanism`; the name with dashes is the config."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def config(self) -> str:
+        """`SCRAM-SHA-256`."""
+        return self.name.replace("_", "-")
+
+
+MECHANISMS: Final = {mechanism.config: mechanism for mechanism in ScramMechanism}
+
+
+class NewCredential(NamedTuple):
+    """A password to be stored, salted so many times."""
+
+    password: str
+    iterations: int = ITERATIONS_MIN
+
+    def salted(self, mechanism: ScramMechanism, salt: bytes) -> bytes:
+        """The salted password of RFC 5802, which is all that leaves this process."""
+        digest = mechanism.config.removeprefix("SCRAM-").replace("-", "")
+        return hashlib.pbkdf2_hmac(digest, self.password.encode(), salt, self.iterations)
+
+
+def describe_scram(
+    cluster: Cluster, users: Iterable[str] | None = None
+) -> dict[str, dict[ScramMechanism, int]]:
+    """Iterations by mechanism of users (None: all); a user without credentials is left out.
+
+    Raises:
+        ApiError: the broker refused, or has no SCRAM (UNSUPPORTED_VERSION).
+    """
+    wanted = None if users is None else [UserName(name=user) for user in users]
+    response = cluster.request(DescribeUserScramCredentialsRequest(users=wanted))
+    check(response.error_code, response.error_message)
+    found = {}
+    for result in response.results:
+        if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+            continue
+        check(result.error_code, result.error_message)
+        found[result.user] = {
+            ScramMechanism(info.mechanism): info.iterations for info in result.credential_infos
+        }
+    return found
+
+
+def alter_scram(
+    cluster: Cluster,
+    user: str,
+    sets: Mapping[ScramMechanism, NewCredential],
+    deletes: Iterable[ScramMechanism],
+) -> None:
+    """Set and delete credentials of one user.
+
+    Raises:
+        ApiError: the controller refused; RESOURCE_NOT_FOUND for one that is not there.
+    """
+    upsertions = []
+    for mechanism, credential in sets.items():
+        salt = os.urandom(_SALT_BYTES)
+        upsertions.append(
+            ScramCredentialUpsertion(
+                name=user,
+                mechanism=mechanism,
+                iterations=credential.iterations,
+                salt=salt,
+                salted_password=credential.salted(mechanism, salt),
+            )
+        )
+    deletions = [ScramCredentialDeletion(name=user, mechanism=each) for each in deletes]
+    response = cluster.controller_request(
+        AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
+    )
+    for result in response.results:
+        check(result.error_code, result.error_message)

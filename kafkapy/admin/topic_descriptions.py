@@ -1,0 +1,112 @@
+"""What `topics --describe` knows of a topic, and which partitions each of its reports picks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafkapy.admin.configs import ConfigEntry, Resource, ResourceType, describe_configs
+from kafkapy.admin.reassignments import Reassignment, list_reassignments
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import PartitionMetadata, TopicMetadata
+from kafkapy.common.topic_partition import TopicPartition
+
+_NOT_MOVING = Reassignment((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """One partition with what its reports need."""
+
+    topic: str
+    metadata: PartitionMetadata
+    reassignment: Reassignment
+    leader_is_live: bool
+    min_insync_replicas: int
+
+    @property
+    def replication_factor(self) -> int:
+        """Replicas without those that a running reassignment adds."""
+        moving = {*self.reassignment.adding, *self.reassignment.removing}
+        if moving.intersection(self.metadata.replicas):
+            return len(self.metadata.replicas) - len(self.reassignment.adding)
+        return len(self.metadata.replicas)
+
+    @property
+    def has_leader(self) -> bool:
+        return self.metadata.leader >= 0
+
+    @property
+    def under_replicated(self) -> bool:
+        return self.replication_factor > len(self.metadata.isr)
+
+    @property
+    def unavailable(self) -> bool:
+        return not self.has_leader or not self.leader_is_live
+
+    @property
+    def under_min_isr(self) -> bool:
+        return not self.has_leader or len(self.metadata.isr) < self.min_insync_replicas
+
+    @property
+    def at_min_isr(self) -> bool:
+        """Leaderless partitions of that size count too, as Kafka's do."""
+        return len(self.metadata.isr) == self.min_insync_replicas
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """One topic with its partitions and every effective config."""
+
+    metadata: TopicMetadata
+    configs: tuple[ConfigEntry, ...]
+    partitions: tuple[PartitionDescription, ...]
+
+    @property
+    def replication_factor(self) -> int:
+        return self.partitions[0].replication_factor if self.partitions else 0
+
+    @property
+    def overrides(self) -> dict[str, str | None]:
+        """Configs that are not Kafka's defaults: the topic's own and server.properties'."""
+        return {entry.name: entry.value for entry in self.configs if not entry.is_default}
+
+
+def describe_topics(cluster: Cluster, topics: Iterable[TopicMetadata]) -> list[TopicDescription]:
+    """Describe topics that Metadata gave, in the same order.
+
+    Raises:
+        ApiError: a broker refused.
+    """
+    topics = list(topics)
+    if not topics:
+        return []
+    live = cluster.metadata([]).brokers.keys()
+    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    configs = describe_configs(cluster, resources)
+    moves = list_reassignments(cluster)
+    return [
+        _describe(topic, configs[resource], moves, frozenset(live))
+        for topic, resource in zip(topics, resources, strict=True)
+    ]
+
+
+def _describe(
+    topic: TopicMetadata,
+    configs: list[ConfigEntry],
+    moves: Mapping[TopicPartition, Reassignment],
+    live: frozenset[int],
+) -> TopicDescription:
+    effective = {entry.name: entry.value for entry in configs}
+    min_insync_replicas = int(effective.get("min.insync.replicas") or 1)
+    partitions = tuple(
+        PartitionDescription(
+            topic.name,
+            partition,
+            moves.get(TopicPartition(topic.name, index), _NOT_MOVING),
+            partition.leader in live,
+            min_insync_replicas,
+        )
+        for index, partition in topic.partitions.items()
+    )
+    return TopicDescription(topic, tuple(configs), partitions)

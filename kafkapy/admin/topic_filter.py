@@ -1,0 +1,35 @@
+"""`--topic` as a filter (`TopicFilter.IncludeList`): a regular expression of whole names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import INTERNAL_TOPICS
+
+
+class TopicFilter:
+    """Commas mean "or", spaces vanish, quotes around the whole are dropped; no text allows all."""
+
+    def __init__(self, text: str | None, exclude_internal: bool = False) -> None:
+        """
+        Raises:
+            ConfigError: the text is not a regular expression.
+        """
+        self.text = (text or ".*").strip().replace(",", "|").replace(" ", "").strip("\"'")
+        self._exclude_internal = exclude_internal
+        try:
+            self._pattern = re.compile(self.text)
+        except re.error:
+            raise ConfigError(f"{self.text} is an invalid regex.") from None
+
+    def allows(self, topic: str) -> bool:
+        """Whether the whole name matches."""
+        if self._exclude_internal and topic in INTERNAL_TOPICS:
+            return False
+        return self._pattern.fullmatch(topic) is not None
+
+    def choose(self, topics: Iterable[str]) -> list[str]:
+        """The names that match, sorted."""
+        return sorted(topic for topic in topics if self.allows(topic))

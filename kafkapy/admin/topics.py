@@ -1,0 +1,106 @@
+"""Topics: create, delete, add partitions (AdminClient's part of `TopicCommand`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkapy.admin.errors import check
+from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkapy.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+
+@dataclass(slots=True)
+class NewTopic:
+    """A topic to be made. Counts of None are the broker's defaults; an assignment replaces both."""
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def create_topic(cluster: Cluster, topic: NewTopic, *, validate_only: bool = False) -> None:
+    """Make one topic.
+
+    Raises:
+        ApiError: the controller refused, in its words.
+    """
+    assigned = topic.assignment is not None
+    wanted = CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if assigned else topic.partitions or -1,
+        replication_factor=-1 if assigned else topic.replication_factor or -1,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
+            for index, brokers in (topic.assignment or {}).items()
+        ],
+        configs=[CreatableTopicConfig(name=k, value=v) for k, v in topic.configs.items()],
+    )
+    response = cluster.controller_request(
+        CreateTopicsRequest(
+            topics=[wanted], timeout_ms=cluster.request_timeout_ms, validate_only=validate_only
+        )
+    )
+    for result in response.topics:
+        check(result.error_code, result.error_message)
+    cluster.forget([topic.name])
+
+
+def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
+    """Delete topics by name.
+
+    Raises:
+        ApiError: the first refusal; the other topics may be deleted.
+    """
+    if not names:
+        return
+    response = cluster.controller_request(
+        DeleteTopicsRequest(
+            topic_names=list(names),
+            topics=[DeleteTopicState(name=name) for name in names],
+            timeout_ms=cluster.request_timeout_ms,
+        )
+    )
+    cluster.forget(names)
+    for result in response.responses:
+        check(result.error_code, result.error_message)
+
+
+def create_partitions(
+    cluster: Cluster,
+    counts: Mapping[str, int],
+    assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> None:
+    """Grow topics to `counts` partitions; `assignments` has the replicas of the new partitions.
+
+    Raises:
+        ApiError: the first refusal; the other topics may have grown.
+    """
+    topics = []
+    for name, count in counts.items():
+        placed = (assignments or {}).get(name)
+        rows = (
+            None
+            if placed is None
+            else [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in placed]
+        )
+        topics.append(CreatePartitionsTopic(name=name, count=count, assignments=rows))
+    response = cluster.controller_request(
+        CreatePartitionsRequest(topics=topics, timeout_ms=cluster.request_timeout_ms)
+    )
+    cluster.forget(counts)
+    for result in response.results:
+        check(result.error_code, result.error_message)

@@ -1,0 +1,1 @@
+"""The `kafkapy` command: a lazy table of commands, one module each. Start with `main`."""

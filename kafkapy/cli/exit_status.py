@@ -1,0 +1,28 @@
+"""How a command ends: its exit status, and the errors that are its own.
+
+Kafka's tools know the statuses 0 and 1 only, and scripts rely on that.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from kafkapy.common.errors import KafkapyError
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of every command."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    """Wrong usage, a refusal, a lost connection: the line on stderr says which."""
+    INTERRUPTED = 130
+    """Ctrl-C, as shells count it: 128 + SIGINT."""
+
+
+class UsageError(KafkapyError):
+    """The command line itself is wrong; nothing was done."""
+
+
+class CommandFailed(KafkapyError):
+    """The command was understood and did not succeed; the message is complete."""

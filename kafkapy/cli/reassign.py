@@ -1,0 +1,64 @@
+"""`kafkapy reassign`: Kafka's `kafka-reassign-partitions.sh` (`ReassignPartitionsCommand`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.cli.command import Command
+from kafkapy.cli.environment import Environment
+from kafkapy.cli.exit_status import CommandFailed, ExitStatus
+from kafkapy.cli.output import show
+from kafkapy.cli.reassign_options import ReassignOptions, check
+
+CLIENT_ID: Final = "reassign-partitions-tool"
+
+
+def run(options: ReassignOptions, env: Environment) -> ExitStatus:
+    """Check the flags, then do the one action, over the brokers or by znodes."""
+    from kafkapy.tools.reassign import ReassignmentFailed
+
+    action = check(options)
+    try:
+        if options.bootstrap_server is None:
+            from kafkapy.cli.reassign_znodes import run_by_znodes
+
+            return run_by_znodes(action, options, env)
+        if options.zookeeper is not None:
+            env.warn(
+                "Warning: ignoring deprecated --zookeeper option because --bootstrap-server"
+                " was specified.  The --zookeeper option will be removed in a future version"
+                " of Kafka."
+            )
+        return _over_brokers(action, options, env)
+    except ReassignmentFailed as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _over_brokers(action: str, options: ReassignOptions, env: Environment) -> ExitStatus:
+    from kafkapy.cli import reassign_actions, reassign_generate
+
+    actions = {
+        "generate": reassign_generate.generate,
+        "execute": reassign_actions.execute,
+        "verify": reassign_actions.verify,
+        "cancel": reassign_actions.cancel,
+        "list_": reassign_actions.list_moves,
+    }
+    if not options.dry_run:
+        with options.connect(env, CLIENT_ID) as cluster:
+            return actions[action](cluster, options, env)
+    from kafkapy.cli.views.reassign import requests_report
+
+    with options.connect_dry(env, CLIENT_ID) as dry:
+        status = actions[action](dry, options, env)
+        show(env, requests_report("reassign", dry.requests), options.output)
+        return status
+
+
+COMMAND: Final = Command(
+    "reassign",
+    ReassignOptions,
+    run,
+    help="Move replicas between brokers and log directories.",
+    failure="Error: {}",
+)

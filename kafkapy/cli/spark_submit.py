@@ -1,0 +1,172 @@
+"""`kafkapy spark-submit`: Spark's spark-submit, with topics as sources and sinks.
+
+Every flag of spark-submit passes through; this command's own may stand anywhere before the script.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from kafkapy.cli.command import Command, KafkaCommand
+from kafkapy.cli.environment import Environment
+from kafkapy.cli.exit_status import ExitStatus, UsageError
+from kafkapy.cli.options import CommonOptions, flag, is_given, value, values
+
+
+@dataclass
+class SparkSubmitOptions(CommonOptions):
+    """This command's own options, and spark-submit's words."""
+
+    from_: str | None = value(
+        "The topics to read, comma-separated: kafkapy.spark.read(spark) gives them.",
+        name="from",
+        metavar="TOPICS",
+    )
+    to: str | None = value("The topic that kafkapy.spark.write(df) writes.", metavar="TOPIC")
+    checkpoint: str | None = value(
+        "Where a stream keeps its offsets; makes a script's transform(df) a stream.",
+        metavar="DIR",
+    )
+    sql: str | None = value(
+        "A query over the view 'records' instead of a script; one topic has its own name too.",
+        metavar="SELECT",
+    )
+    schema: str | None = value(
+        "The fields of JSON values, which become columns, as Spark DDL: 'id INT, at TIMESTAMP'.",
+        metavar="DDL",
+    )
+    once: bool = flag("With --checkpoint: run to the end of the topics, then stop.")
+    metrics_port: int | None = value(
+        "Serve rows, rate and lag of the stream to Prometheus on this port of the loopback.",
+        metavar="PORT",
+    )
+    bootstrap_server: str | None = value(
+        "The brokers to connect to first. REQUIRED with --from and --to.", metavar="HOST:PORT,..."
+    )
+    command_config: str | None = value(
+        "A property file for the connection: security and timeouts.", metavar="FILE"
+    )
+    words: list[str] = values(  # noqa: RUF009 (it is a field, not a default)
+        "Options of spark-submit (spark-submit --help lists them), the script, and its own words.",
+        metavar="[SPARK-SUBMIT OPTIONS] SCRIPT [WORDS]",
+    )
+
+
+def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
+    """Become spark-submit.
+
+    Raises:
+        UsageError: there is nothing to run, or topics but no brokers.
+        ConfigError: the property file, the script or pyspark cannot be used.
+    """
+    from kafkapy.client.properties import load_properties
+    from kafkapy.spark import submit
+
+    submission = submit.split(options.words)
+    _check(options, submission.script, bool(submission.options))
+    properties = load_properties(options.command_config) if options.command_config else {}
+    if options.bootstrap_server:
+        properties["bootstrap.servers"] = options.bootstrap_server
+    wiring = submit.Wiring(
+        source=options.from_,
+        target=options.to,
+        checkpoint=options.checkpoint,
+        properties=properties,
+        sql=options.sql,
+        schema=options.schema,
+        once=options.once,
+        metrics_port=options.metrics_port,
+    )
+    spark_home = submit.find_spark_home(os.environ)
+    words = submit.command_line(submission, wiring, spark_home, cache_dir())
+    env.stdout.flush()
+    os.execve(words[0], words, submit.environment(os.environ, spark_home))
+
+
+def _check(options: SparkSubmitOptions, script: str | None, has_other_words: bool) -> None:
+    """
+    Raises:
+        UsageError: words that do not go together, or one that is missing.
+    """
+    if options.sql is not None:
+        if script is not None:
+            raise UsageError(f"--sql takes the place of a script; {script} is one")
+        if not options.from_:
+            raise UsageError("--from is required with --sql")
+    elif script is None and not has_other_words:
+        raise UsageError("Name the script to run")
+    if (options.from_ or options.to) and not options.bootstrap_server:
+        raise UsageError("--bootstrap-server is required with --from and --to")
+    for name in ("once", "metrics_port"):
+        if is_given(options, name) and not options.checkpoint:
+            raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")
+
+
+def cache_dir() -> Path:
+    """Where the zip of the package is kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kafkapy"
+
+
+class SparkSubmitParser(KafkaCommand):
+    """Hands on the words it does not know, in their order."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Sort the words before anything reads them."""
+        specs = self.command.specs()
+        own = {f"--{name}": spec.takes_value for spec in specs for name in spec.names}
+        return super().parse_args(ctx, arrange(args, own))
+
+
+class SparkSubmit(Command[SparkSubmitOptions]):
+    """The command with its own parser."""
+
+    def app(self) -> typer.Typer:
+        """The Typer application."""
+        app = super().app()
+        app.registered_commands[0].cls = type("Parser", (SparkSubmitParser,), {"command": self})
+        return app
+
+
+def arrange(words: Sequence[str], own: Mapping[str, bool]) -> list[str]:
+    """This command's words first, then `--` and everything of spark-submit's.
+
+    `own` says of each of this command's options whether it takes a value.
+    """
+    from kafkapy.spark.submit import FLAGS
+
+    mine: list[str] = []
+    theirs: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name = word.partition("=")[0]
+        if name in ("-h", "--help", "--debug", "--version") or (name in own and not own[name]):
+            mine.append(word)
+        elif name in own:
+            mine += [word] if "=" in word else [word, *rest[:1]]
+            rest = rest if "=" in word else rest[1:]
+        elif not word.startswith("-"):
+            theirs += [word, *rest]
+            break
+        elif word in FLAGS or "=" in word:
+            theirs.append(word)
+        else:
+            theirs += [word, *rest[:1]]
+            rest = rest[1:]
+    return [*mine, "--", *theirs] if theirs else mine
+
+
+COMMAND: Final = SparkSubmit(
+    "spark-submit",
+    SparkSubmitOptions,
+    run,
+    help="Run a PySpark script with topics as sources and sinks, through Spark's spark-submit.",
+    operands="words",
+)

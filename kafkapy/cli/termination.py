@@ -1,0 +1,26 @@
+"""Ending a long command in an orderly way."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+TERMINATED: Final = 143
+"""SIGTERM, as shells count it: 128 + 15."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM unwinds the stack like Ctrl-C does (`timeout 5 kafkapy console-consumer ...`)."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

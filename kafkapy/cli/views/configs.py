@@ -1,0 +1,112 @@
+"""`configs --describe` and `--alter` as text, table and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafkapy.admin import quotas
+from kafkapy.admin.configs import CLIENT_METRICS_SOURCE, ConfigEntry
+from kafkapy.admin.scram import ScramMechanism
+from kafkapy.cli.output import Report, Table
+from kafkapy.common.config_def import ConfigSource
+
+QUOTA_WORDS: Final = {
+    quotas.USER: "user-principal",
+    quotas.CLIENT_ID: "client-id",
+    quotas.IP: "ip",
+}
+
+
+def resources_report(
+    kind: str, found: Mapping[str, Sequence[ConfigEntry]], everything: bool
+) -> Report:
+    """Configs by name of entity; each list is sorted by key."""
+    text: list[str] = []
+    data: list[dict[str, Any]] = []
+    tables = []
+    for name, unsorted in found.items():
+        entries = sorted(unsorted, key=lambda entry: entry.name)
+        title = _title(kind, name, everything)
+        text += [title, *(_entry_line(entry) for entry in entries)]
+        rows = [(e.name, _word(e.value), _source(e.source)) for e in entries]
+        tables.append(Table(("Config", "Value", "Source"), rows, title.removesuffix(" are:")))
+        data.append(_resource_json(kind, name, entries))
+    return Report("configs", data, text, tables)
+
+
+def quotas_report(found: quotas.Quotas) -> Report:
+    """Quotas by entity."""
+    text = [
+        f"Quota configs for {', '.join(map(_quota_name, entity))} are "
+        + ", ".join(f"{key}={value}" for key, value in values.items())
+        for entity, values in found.items()
+    ]
+    data = [{"entity": dict(entity), "configs": values} for entity, values in found.items()]
+    return Report("configs", data, text)
+
+
+def scram_lines(found: Mapping[str, Mapping[ScramMechanism, int]]) -> list[str]:
+    """Which credentials users have, a line a user; nobody can read them."""
+    return [
+        f"SCRAM credential configs for user-principal '{user}' are "
+        + ", ".join(f"{m.config}=iterations={count}" for m, count in sorted(credentials.items()))
+        for user, credentials in sorted(found.items())
+    ]
+
+
+def completed_report(
+    kind: str, name: str, sets: Mapping[str, str], deletes: Sequence[str]
+) -> Report:
+    """That a change is made. Kafka's tool names a type without its last letter."""
+    line = f"Completed updating config for {kind[:-1]} {name}."
+    if not name:
+        line = f"Completed updating default config for {kind} in the cluster."
+    data = {"entity_type": kind, "entity_name": name, "set": dict(sets), "deleted": list(deletes)}
+    return Report("configs", [data], [line])
+
+
+def _quota_name(entity: quotas.QuotaEntity) -> str:
+    word = QUOTA_WORDS.get(entity.type, entity.type)
+    return f"{word} '{entity.name}'" if entity.name else f"the default {word}"
+
+
+def _title(kind: str, name: str, everything: bool) -> str:
+    if not name:
+        return f"Default configs for {kind} in the cluster are:"
+    return f"{'All' if everything else 'Dynamic'} configs for {kind[:-1]} {name} are:"
+
+
+def _entry_line(entry: ConfigEntry) -> str:
+    synonyms = ", ".join(f"{_source(s.source)}:{s.name}={_word(s.value)}" for s in entry.synonyms)
+    sensitive = "true" if entry.is_sensitive else "false"
+    return f"  {entry.name}={_word(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def _word(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def _source(source: int) -> str:
+    if source == CLIENT_METRICS_SOURCE:
+        return "DYNAMIC_CLIENT_METRICS_CONFIG"
+    known = source in ConfigSource._value2member_map_
+    return ConfigSource(source).name if known else ConfigSource.UNKNOWN.name
+
+
+def _resource_json(kind: str, name: str, entries: Sequence[ConfigEntry]) -> dict[str, Any]:
+    configs = [
+        {
+            "name": entry.name,
+            "value": entry.value,
+            "source": _source(entry.source),
+            "sensitive": entry.is_sensitive,
+            "read_only": entry.is_read_only,
+            "synonyms": [
+                {"name": s.name, "value": s.value, "source": _source(s.source)}
+                for s in entry.synonyms
+            ],
+        }
+        for entry in entries
+    ]
+    return {"entity_type": kind, "entity_name": name, "configs": configs}

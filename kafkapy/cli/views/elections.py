@@ -1,0 +1,69 @@
+"""Results of leader elections as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.admin.errors import java_text
+from kafkapy.cli.output import Report
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+
+Results = Mapping[TopicPartition, ApiError | None]
+
+
+def election_report(kind: str, results: Results) -> tuple[Report, int]:
+    """The sentences of `LeaderElectionCommand`, and how many elections failed."""
+    elected, needless, failed = _sorted_out(results)
+    text = []
+    if elected:
+        names = ", ".join(map(str, elected))
+        text.append(f"Successfully completed leader election ({kind}) for partitions {names}")
+    if needless:
+        text.append(f"Valid replica already elected for partitions {', '.join(map(str, needless))}")
+    text += [
+        f"Error completing leader election ({kind}) for partition: {tp}: {java_text(error)}"
+        for tp, error in failed.items()
+    ]
+    return Report("leader-election", _data(results), text), len(failed)
+
+
+def preferred_election_report(results: Results) -> tuple[Report, int]:
+    """The sentences of `PreferredReplicaLeaderElectionCommand`, and how many elections failed."""
+    elected, needless, failed = _sorted_out(results)
+    text = []
+    if elected:
+        names = ", ".join(map(str, elected))
+        text.append(f"Successfully completed preferred leader election for partitions {names}")
+    if needless:
+        names = ", ".join(map(str, needless))
+        text.append(f"Preferred replica already elected for partitions {names}")
+    text += [
+        f"Error completing preferred leader election for partition: {tp}: {java_text(error)}"
+        for tp, error in failed.items()
+    ]
+    return Report("preferred-replica-election", _data(results), text), len(failed)
+
+
+def _sorted_out(
+    results: Results,
+) -> tuple[list[TopicPartition], list[TopicPartition], dict[TopicPartition, ApiError]]:
+    """Those elected, those that needed no election, and those that failed."""
+    errors = {tp: error for tp, error in sorted(results.items()) if error is not None}
+    needless = [tp for tp, e in errors.items() if e.code is ErrorCode.ELECTION_NOT_NEEDED]
+    failed = {tp: e for tp, e in errors.items() if e.code is not ErrorCode.ELECTION_NOT_NEEDED}
+    return sorted(results.keys() - errors.keys()), needless, failed
+
+
+def _data(results: Results) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "elected": error is None,
+            "error": None if error is None else error.code.name,
+            "message": None if error is None else error.message,
+        }
+        for tp, error in sorted(results.items())
+    ]

@@ -1,0 +1,215 @@
+"""What `reassign` prints: Kafka's sentences, and the same as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
+from kafkapy.admin.dry_run import PlannedRequest
+from kafkapy.admin.reassignments import Reassignment
+from kafkapy.cli.output import Report, Table
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.partition_files import format_reassignment
+from kafkapy.tools.reassign import Verification
+from kafkapy.tools.reassign_states import PartitionState
+
+VERIFY_REMINDER = (
+    "Warning: You must run --verify periodically, until the reassignment completes, to ensure the"
+    " throttle is removed."
+)
+
+
+def proposal_report(
+    current: Assignment, proposed: Assignment, summary: PlanSummary | None
+) -> Report:
+    """`--generate`: what is, and what is proposed."""
+    before, after = format_reassignment(current), format_reassignment(proposed)
+    text = [
+        "Current partition replica assignment",
+        before,
+        "",
+        "Proposed partition reassignment configuration",
+        after,
+    ]
+    data = {"current": json.loads(before), "proposed": json.loads(after)}
+    if summary is not None:
+        data["summary"] = {
+            **summary._asdict(),
+            "replicas": {str(b): n for b, n in summary.replicas.items()},
+            "leaders": {str(b): n for b, n in summary.leaders.items()},
+        }
+    return Report("reassign", [data], text)
+
+
+def summary_lines(summary: PlanSummary) -> list[str]:
+    """What a plan costs and leaves, for people."""
+    size = "" if summary.bytes_to_copy is None else f" ({bytes_text(summary.bytes_to_copy)})"
+    return [
+        f"{_count(summary.partitions_changed, 'partition')} changed,"
+        f" {_count(summary.replicas_to_copy, 'replica')} to copy{size},"
+        f" {_count(summary.leaders_changed, 'preferred leader')} changed",
+        f"replicas by broker: {_range(summary.replicas)};"
+        f" preferred leaders by broker: {_range(summary.leaders)}",
+    ]
+
+
+def rollback_lines(current: Assignment) -> list[str]:
+    """What `--execute` prints first."""
+    return [
+        "Current partition replica assignment",
+        "",
+        format_reassignment(current),
+        "",
+        "Save this to use as the --reassignment-json-file option during rollback",
+    ]
+
+
+def execute_report(current: Assignment, states: Sequence[PartitionState]) -> Report:
+    """`--execute` as data: what to go back with, and how far each partition is."""
+    data = {
+        "rollback": json.loads(format_reassignment(current)),
+        "partitions": [partition_json(state) for state in states],
+    }
+    return Report("reassign", [data], [])
+
+
+def started_line(partitions: Iterable[TopicPartition]) -> str:
+    """That moves began."""
+    names = sorted(partitions)
+    plural = "" if len(names) == 1 else "s"
+    return f"Successfully started partition reassignment{plural} for {_joined(names)}"
+
+
+def cancelled_lines(partitions: Sequence[TopicPartition], replicas: Mapping[Any, str]) -> list[str]:
+    """What `--cancel` did; `replicas` go back to these directories."""
+    plural = "" if len(partitions) == 1 else "s"
+    lines = ["None of the specified partition reassignments are active."]
+    if partitions:
+        lines = [
+            f"Successfully cancelled partition reassignment{plural} for: {_joined(partitions)}"
+        ]
+    if not replicas:
+        return [*lines, "None of the specified partition moves are active."]
+    return [*lines, *(log_dir_line(replica, path) for replica, path in replicas.items())]
+
+
+def log_dir_line(replica: Any, path: str) -> str:
+    """That a replica began to move to a directory."""
+    return (
+        f"Successfully started moving log directory to {path} for replica"
+        f" {replica.topic_partition} with broker {replica.broker_id} "
+    )
+
+
+def list_report(running: Mapping[TopicPartition, Reassignment]) -> Report:
+    """`--list`."""
+    text = ["No partition reassignments found."]
+    if running:
+        text = ["Current partition reassignments:"]
+    data, rows = [], []
+    for tp, move in sorted(running.items()):
+        adding = f" adding: {_joined(move.adding)}." if move.adding else ""
+        removing = f" removing: {_joined(move.removing)}." if move.removing else ""
+        text.append(f"{tp}: replicas: {_joined(move.replicas)}.{adding}{removing}")
+        rows.append((str(tp), _joined(move.replicas), _joined(move.adding), _joined(move.removing)))
+        data.append(
+            {
+                "topic": tp.topic,
+                "partition": tp.partition,
+                "replicas": list(move.replicas),
+                "adding_replicas": list(move.adding),
+                "removing_replicas": list(move.removing),
+            }
+        )
+    tables = [Table(("Partition", "Replicas", "Adding", "Removing"), rows)] if rows else []
+    return Report("reassign", data, text, tables)
+
+
+def verify_report(found: Verification, cleared: Sequence[str]) -> Report:
+    """`--verify`; `cleared` are the lines of what was cleared."""
+    text = [
+        "Status of partition reassignment:",
+        *map(str, found.partitions),
+        *(map(str, found.log_dirs) if found.log_dirs else [""]),
+        *cleared,
+    ]
+    data = {
+        "complete": found.is_complete,
+        "any_running": found.any_running,
+        "partitions": [partition_json(state) for state in found.partitions],
+        "log_dirs": [
+            {
+                "topic": move.replica.topic,
+                "partition": move.replica.partition,
+                "broker": move.replica.broker_id,
+                "target": move.target,
+                "current": None if move.place is None else move.place.current,
+                "future": None if move.place is None else move.place.future,
+                "state": move.state.name,
+            }
+            for move in found.log_dirs
+        ],
+        "throttles_cleared": bool(cleared),
+    }
+    return Report("reassign", [data], text)
+
+
+def partition_json(state: PartitionState) -> dict[str, Any]:
+    """One partition's state as data."""
+    return {
+        "topic": state.partition.topic,
+        "partition": state.partition.partition,
+        "replicas": list(state.replicas),
+        "target": list(state.target),
+        "moving": state.is_moving,
+        "complete": state.is_complete,
+    }
+
+
+def clearing_lines(brokers: Sequence[int], topics: Sequence[str]) -> list[str]:
+    """That throttles go."""
+    lines = []
+    for kind, names in (("broker", brokers), ("topic", topics)):
+        if not names:
+            continue
+        plural = "" if len(names) == 1 else "s"
+        lines.append(f"Clearing {kind}-level throttles on {kind}{plural} {_joined(names)}")
+    return lines
+
+
+def requests_report(command: str, requests: Sequence[PlannedRequest]) -> Report:
+    """`--dry-run`: a line for each request that would have been sent."""
+    text = [
+        f"Would send {request.api} v{request.version} to"
+        f" {'any broker' if request.broker_id is None else f'broker {request.broker_id}'}: "
+        + json.dumps(request.body, separators=(",", ":"))
+        for request in requests
+    ]
+    data = [request._asdict() for request in requests]
+    return Report(command, data, text or ["Nothing would be sent."])
+
+
+def bytes_text(count: float) -> str:
+    """A size in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(count) < 1024 or unit == "TiB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _range(counts: Mapping[int, int]) -> str:
+    if not counts:
+        return "none"
+    least, most = min(counts.values()), max(counts.values())
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))

@@ -1,0 +1,80 @@
+"""`kafkapy zookeeper-shell`: Kafka's `zookeeper-shell.sh`, one command or a prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.command import Command
+from kafkapy.cli.environment import Environment
+from kafkapy.cli.exit_status import ExitStatus, UsageError
+from kafkapy.cli.options import CommonOptions, values
+
+if TYPE_CHECKING:
+    from kafkapy.tools.zookeeper_shell import ZooKeeperShell
+
+TLS_OPTION: Final = "-zk-tls-config-file"
+
+
+@dataclass
+class ZooKeeperShellOptions(CommonOptions):
+    """The address, and the words of a command."""
+
+    words: list[str] = values(  # noqa: RUF009
+        "ZooKeeper, and a command such as `ls /brokers/ids`; without one, commands are read from"
+        " stdin.",
+        metavar="HOST:PORT[/CHROOT] [COMMAND ...]",
+    )
+
+
+def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
+    """Do the command, or each line of stdin; what fails ends only the one command."""
+    from kafkapy.tools.zookeeper_shell import ZooKeeperShell, connect
+
+    if not options.words:
+        raise UsageError("USAGE: kafkapy zookeeper-shell host:port[/chroot] [command ...]")
+    hosts, *command = options.words
+    if command and command[0] == TLS_OPTION:
+        raise UsageError("TLS is not served here: connect to a plain client port")
+    env.line(f"Connecting to {hosts}")
+    client = connect(hosts)
+    try:
+        shell = ZooKeeperShell(client, env.line, env.warn)
+        if command:
+            env.line()
+            shell.run(command)
+        else:
+            _prompt(shell, hosts, env)
+    finally:
+        client.stop()
+        client.close()
+    return ExitStatus.SUCCESS
+
+
+def _prompt(shell: ZooKeeperShell, hosts: str, env: Environment) -> None:
+    from kafkapy.tools.zookeeper_shell import QUIT, ShellError
+
+    env.line("Welcome to ZooKeeper!")
+    number = 0
+    while True:
+        if env.interactive:
+            env.write(f"[zk: {hosts}(CONNECTED) {number}] ")
+            env.stdout.flush()
+        line = env.stdin.readline()
+        if not line or line.strip() in QUIT:
+            return
+        try:
+            shell.run_line(line)
+        except ShellError as error:
+            env.warn(str(error))
+        number += 1
+
+
+COMMAND: Final = Command(
+    "zookeeper-shell",
+    ZooKeeperShellOptions,
+    run,
+    help="Read and change znodes.",
+    operands="words",
+    verbatim=True,
+)

@@ -1,0 +1,154 @@
+"""One connection to one broker: requests out, responses in, versions agreed.
+
+The channel is blocking and has at most one request in flight. A failed exchange closes it: after a
+lost or late response nothing on the connection can be trusted.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any, Final
+
+from kafkapy import __version__
+from kafkapy.client.transport import Transport
+from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import decode_response, encode_request
+from kafkapy.protocol.messages import response_class
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.schema import Message
+
+CLIENT_SOFTWARE_NAME: Final = "kafkapy"
+# Fetches are bounded far below this; the first bytes of HTTP and of a TLS alert read as more.
+RESPONSE_BYTES_MAX: Final = 1 << 28
+_SIZE: Final = struct.Struct(">i")
+
+
+class Channel:
+    """A connection, its peer's name for messages, and the versions the peer speaks."""
+
+    def __init__(self, transport: Transport, peer: str, client_id: str) -> None:
+        self.peer = peer
+        self.closed = False
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self._transport = transport
+        self._client_id = client_id
+        self._correlation_id = 0
+
+    def negotiate(self, timeout_ms: int) -> None:
+        """Ask what the broker speaks (KIP-35, KIP-511).
+
+        Raises:
+            ApiError: the exchange failed, or the broker refused.
+        """
+        request = ApiVersionsRequest(
+            client_software_name=CLIENT_SOFTWARE_NAME, client_software_version=__version__
+        )
+        response: ApiVersionsResponse = self.exchange(request, 3, timeout_ms)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            response = self.exchange(ApiVersionsRequest(), 0, timeout_ms)
+        if response.error_code != ErrorCode.NONE:
+            self.close()
+            raise ApiError(ErrorCode(response.error_code), f"{self.peer} refused ApiVersions")
+        self.api_versions = {
+            key.api_key: (key.min_version, key.max_version) for key in response.api_keys
+        }
+
+    def version_for(
+        self, request: Message, min_version: int | None = None, max_version: int | None = None
+    ) -> int:
+        """The highest version that both sides speak, within the given bounds.
+
+        Raises:
+            ApiError: UNSUPPORTED_VERSION, in the words of `NodeApiVersions`.
+        """
+        key = request.API_KEY
+        low = request.MIN_VERSION if min_version is None else min_version
+        high = request.MAX_VERSION if max_version is None else max_version
+        offered = self.api_versions.get(key)
+        if offered is None:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION, f"The broker does not support {ApiKey(key).name}"
+            )
+        version = min(high, offered[1])
+        if version < max(low, offered[0]):
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"The broker does not support {ApiKey(key).name} with version in range "
+                f"[{low},{high}]. The supported range is [{offered[0]},{offered[1]}].",
+            )
+        return version
+
+    def exchange(self, request: Message, version: int, timeout_ms: int) -> Any:
+        """Send a request and wait for its response.
+
+        Raises:
+            ApiError: NETWORK_EXCEPTION or REQUEST_TIMED_OUT; the channel is closed.
+            ProtocolViolation: the answer is not Kafka's; the channel is closed.
+        """
+        self._correlation_id += 1
+        deadline = time.monotonic() + timeout_ms / 1000
+        try:
+            self._transport.settimeout(timeout_ms / 1000)
+            self._transport.sendall(
+                encode_request(request, version, self._correlation_id, self._client_id)
+            )
+            frame = self._read_frame(deadline)
+            # An ApiVersions refusal is written in version 0, whatever was asked.
+            if request.API_KEY == ApiKey.API_VERSIONS and _error_code(frame) != 0:
+                version = 0
+            correlation_id, response = decode_response(
+                response_class(request.API_KEY), version, frame
+            )
+        except TimeoutError as error:
+            self.close()
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"{self.peer} did not answer {request.API_KEY.name} within {timeout_ms} ms",
+            ) from error
+        except OSError as error:
+            self.close()
+            raise ApiError(
+                ErrorCode.NETWORK_EXCEPTION,
+                f"The connection to {self.peer} was lost: {error.strerror or error}",
+            ) from error
+        except ProtocolViolation:
+            self.close()
+            raise
+        if correlation_id != self._correlation_id:
+            self.close()
+            raise ProtocolViolation(
+                f"{self.peer} answered request {correlation_id} instead of {self._correlation_id}"
+            )
+        return response
+
+    def close(self) -> None:
+        """Close the connection; harmless when it is closed already."""
+        self.closed = True
+        self._transport.close()
+
+    def _read_frame(self, deadline: float) -> memoryview:
+        (size,) = _SIZE.unpack(self._read(_SIZE.size, deadline))
+        if not 4 <= size <= RESPONSE_BYTES_MAX:
+            raise ProtocolViolation(
+                f"{self.peer} announced a response of {size} bytes: it is not a Kafka broker, "
+                "or it speaks another security protocol"
+            )
+        return self._read(size, deadline)
+
+    def _read(self, size: int, deadline: float) -> memoryview:
+        view = memoryview(bytearray(size))
+        position = 0
+        while position < size:
+            self._transport.settimeout(max(0.001, deadline - time.monotonic()))
+            count = self._transport.recv_into(view[position:])
+            if count == 0:
+                raise ConnectionResetError("the broker closed it")
+            position += count
+        return view
+
+
+def _error_code(frame: memoryview) -> int:
+    """The first field after a v0 response header."""
+    return int.from_bytes(frame[4:6], "big", signed=True)

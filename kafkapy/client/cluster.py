@@ -1,0 +1,347 @@
+"""The cluster as a client sees it: who to ask, asked with retries.
+
+Connections are opened when they are first needed and kept. Retries cover what Kafka's clients
+retry: a leader, controller or coordinator that moved, a connection that was lost; never what was
+refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kafkapy.client.channel import Channel
+from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
+from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
+from kafkapy.client.offsets import OffsetResult, list_offsets
+from kafkapy.client.properties import int_property
+from kafkapy.client.security import security_from
+from kafkapy.client.transport import Connector, connect
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkapy.protocol.schema import Message
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+API_TIMEOUT_MS: Final = 60_000
+CONNECT_TIMEOUT_MS: Final = 10_000
+RETRY_BACKOFF_MS: Final = 100
+
+# What says "ask someone else, or the same again in a moment".
+MOVED: Final = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+
+
+class Cluster:
+    """A lazily connected cluster; a context manager that closes its connections."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        properties: Mapping[str, str] | None = None,
+        client_id: str = "kafkapy",
+        *,
+        connector: Connector | None = None,
+    ) -> None:
+        """
+        Raises:
+            ConfigError: a server or property is malformed.
+        """
+        properties = properties or {}
+        self.client_id = properties.get("client.id", client_id)
+        self.request_timeout_ms = int_property(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
+        self.api_timeout_ms = int_property(properties, "default.api.timeout.ms", API_TIMEOUT_MS)
+        self._backoff_ms = int_property(properties, "retry.backoff.ms", RETRY_BACKOFF_MS)
+        self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
+        self._security = security_from(properties)
+        self._connector = connector or connect
+        self._any: Channel | None = None
+        self._channels: dict[int, Channel] = {}
+        self._brokers: dict[int, Broker] = {}
+        self._topics: dict[str, TopicMetadata] = {}
+        self._latest: ClusterMetadata | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        for channel in (*self._channels.values(), *([self._any] if self._any else ())):
+            channel.close()
+        self._channels.clear()
+        self._any = None
+
+    def request(
+        self,
+        message: Message,
+        *,
+        broker_id: int | None = None,
+        timeout_ms: int | None = None,
+        min_version: int | None = None,
+        max_version: int | None = None,
+    ) -> Any:
+        """Ask one broker (None: any that answers) in the highest version both sides speak.
+
+        Raises:
+            ApiError: no connection, no answer in time, or no common version. Error codes inside the
+                response are the caller's.
+        """
+        channel = self.channel(broker_id)
+        version = channel.version_for(message, min_version, max_version)
+        return channel.exchange(message, version, timeout_ms or self.request_timeout_ms)
+
+    def channel(self, broker_id: int | None = None) -> Channel:
+        """An open channel to a broker, negotiated."""
+        if broker_id is None:
+            if self._any is None or self._any.closed:
+                self._any = self._open_any()
+            return self._any
+        channel = self._channels.get(broker_id)
+        if channel is None or channel.closed:
+            broker = self.broker(broker_id)
+            channel = self._channels[broker_id] = self._open(broker.host, broker.port)
+        return channel
+
+    def metadata(
+        self, topics: Sequence[str] | None = None, refresh: bool = False
+    ) -> ClusterMetadata:
+        """Brokers and topics (None: all). Known topics are answered from memory unless `refresh`.
+
+        A topic that is not there comes with its error; it is never created by this.
+        """
+        known = self._latest
+        if known and topics and not refresh and all(name in self._topics for name in topics):
+            chosen = {name: self._topics[name] for name in topics}
+            return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
+        wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        found = cluster_metadata(self.retrying(lambda: self.request(request)))
+        self._remember(found)
+        return found
+
+    def leader_of(self, topic_partition: TopicPartition) -> int:
+        """The leader's id; waits while there is none.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or LEADER_NOT_AVAILABLE after the API timeout.
+        """
+        topic, index = topic_partition
+        refresh = False
+        for _ in self.attempts():
+            found = self.metadata([topic], refresh=refresh).topics[topic]
+            partition = found.partitions.get(index)
+            if partition is not None and partition.leader >= 0:
+                return partition.leader
+            if found.error not in MOVED and partition is None and refresh:
+                raise ApiError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    f"Partition {topic_partition} does not exist",
+                )
+            refresh = True
+        raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"Partition {topic_partition} has no leader")
+
+    def controller_request(
+        self, message: Message, *, timeout_ms: int | None = None, min_version: int | None = None
+    ) -> Any:
+        """Ask the controller; finds it again while the answer is NOT_CONTROLLER.
+
+        Only whole-response and first-item error codes tell that; item errors are the caller's.
+        """
+
+        def ask() -> Any:
+            controller = self.metadata([], refresh=True).controller_id
+            if controller < 0:
+                raise ApiError(ErrorCode.NOT_CONTROLLER, "The cluster has no controller")
+            response = self.request(
+                message, broker_id=controller, timeout_ms=timeout_ms, min_version=min_version
+            )
+            if ErrorCode.NOT_CONTROLLER in error_codes(response):
+                raise ApiError(ErrorCode.NOT_CONTROLLER)
+            return response
+
+        return self.retrying(ask)
+
+    def broker(self, broker_id: int) -> Broker:
+        """Where a broker is.
+
+        Raises:
+            ApiError: BROKER_NOT_AVAILABLE.
+        """
+        return self._brokers.get(broker_id) or self._find_broker(broker_id)
+
+    def coordinator_request(
+        self,
+        key: str,
+        message: Message,
+        *,
+        key_type: int = GROUP_KEY_TYPE,
+        min_version: int | None = None,
+    ) -> Any:
+        """Ask the coordinator of a group, or of a transactional id; finds it again while it moves
+        or loads."""
+
+        def ask() -> Any:
+            coordinator = find_coordinator(self, key, key_type)
+            response = self.request(message, broker_id=coordinator, min_version=min_version)
+            for code in error_codes(response):
+                if code in MOVED:
+                    raise ApiError(ErrorCode(code))
+            return response
+
+        return self.retrying(ask)
+
+    def list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], isolation_level: int = 0
+    ) -> dict[TopicPartition, OffsetResult]:
+        """Offsets by timestamp, or by -1 (latest), -2 (earliest), -3 (of the largest timestamp).
+
+        Returns an `OffsetResult(offset, timestamp, leader_epoch, error)` for each partition asked
+        for.
+        """
+        return list_offsets(self, timestamps, isolation_level)
+
+    def learn_broker(self, broker: Broker) -> None:
+        """Remember where a broker is; only Metadata tells its rack."""
+        known = self._brokers.get(broker.broker_id)
+        if known is not None and broker.rack is None:
+            broker = Broker(broker.broker_id, broker.host, broker.port, known.rack)
+        if known != broker:
+            self._brokers[broker.broker_id] = broker
+            stale = self._channels.pop(broker.broker_id, None)
+            if stale is not None:
+                stale.close()
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Drop what is known of topics, so that the next look asks again."""
+        for topic in topics:
+            self._topics.pop(topic, None)
+
+    def moved(self, code: int) -> bool:
+        """Whether an error says: find out who is in charge, and ask again."""
+        return code in MOVED
+
+    def pause(self) -> None:
+        """Wait the retry back-off."""
+        time.sleep(self._backoff_ms / 1000)
+
+    def retrying(self, ask: Callable[[], Any]) -> Any:
+        """Call until it is answered by who is in charge, or the API timeout has passed."""
+        last: ApiError | None = None
+        for _ in self.attempts():
+            try:
+                return ask()
+            except ApiError as error:
+                if error.code not in MOVED:
+                    raise
+                last = error
+        assert last is not None
+        raise last
+
+    def attempts(self) -> Iterable[int]:
+        """Count attempts, a back-off apart, until the API timeout has passed."""
+        deadline = time.monotonic() + self.api_timeout_ms / 1000
+        attempt = 0
+        while True:
+            yield attempt
+            attempt += 1
+            if time.monotonic() + self._backoff_ms / 1000 > deadline:
+                return
+            self.pause()
+
+    def _remember(self, found: ClusterMetadata) -> None:
+        self._latest = found
+        for broker in found.brokers.values():
+            self.learn_broker(broker)
+        for name, topic in found.topics.items():
+            if topic.error is ErrorCode.NONE:
+                self._topics[name] = topic
+            else:
+                self._topics.pop(name, None)
+
+    def _find_broker(self, broker_id: int) -> Broker:
+        broker = self.metadata([], refresh=True).brokers.get(broker_id)
+        if broker is None:
+            raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker {broker_id} is not available")
+        return broker
+
+    def _open_any(self) -> Channel:
+        """The first bootstrap server, or known broker, that can be reached."""
+        known = [(broker.host, broker.port) for broker in self._brokers.values()]
+        last: ApiError | None = None
+        for host, port in dict.fromkeys((*self._bootstrap, *known)):
+            try:
+                return self._open(host, port)
+            except ApiError as error:
+                last = error
+        assert last is not None
+        if self._latest is not None:
+            raise last
+        # Nothing ever answered: that is a wrong address or a broker that is down, not a failover.
+        raise ApiError(
+            ErrorCode.BROKER_NOT_AVAILABLE, f"No bootstrap server can be reached. {last.message}"
+        ) from last
+
+    def _open(self, host: str, port: int) -> Channel:
+        timeout_ms = min(CONNECT_TIMEOUT_MS, self.api_timeout_ms)
+        transport = self._connector(host, port, self._security, timeout_ms / 1000)
+        channel = Channel(transport, f"{host}:{port}", self.client_id)
+        channel.negotiate(self.request_timeout_ms)
+        if self._security.sasl:
+            from kafkapy.client.sasl import authenticate
+
+            authenticate(channel, self._security, self.request_timeout_ms)
+        return channel
+
+
+def parse_bootstrap_servers(text: str) -> list[tuple[str, int]]:
+    """`host:port,[v6]:port` as pairs.
+
+    Raises:
+        ConfigError: names the part that is not host:port.
+    """
+    servers = []
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        host, separator, port = part.rpartition(":")
+        host = host.rpartition("://")[2].strip("[]")
+        if not separator or not host or not port.isdigit() or int(port) > 65535:
+            raise ConfigError(f"Invalid url in bootstrap.servers: {part}")
+        servers.append((host, int(port)))
+    if not servers:
+        raise ConfigError("No resolvable bootstrap urls given in bootstrap.servers")
+    return servers
+
+
+def error_codes(response: Any) -> list[int]:
+    """The response's own error code and those of its items, one level down."""
+    codes = [response.error_code] if hasattr(response, "error_code") else []
+    for name in response.__slots__:
+        items = getattr(response, name)
+        if isinstance(items, list):
+            codes += [item.error_code for item in items if hasattr(item, "error_code")]
+    return codes

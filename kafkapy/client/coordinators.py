@@ -1,0 +1,33 @@
+"""Finding the coordinator of a group or a transaction (FindCoordinator; from v4 on KIP-699)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.client.metadata import Broker
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+GROUP_KEY_TYPE: Final = 0
+TRANSACTION_KEY_TYPE: Final = 1
+
+
+def find_coordinator(cluster: Cluster, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
+    """The id of the broker that coordinates a group, or with its key type a transactional id; the
+    cluster learns where that broker is.
+
+    Raises:
+        ApiError: COORDINATOR_NOT_AVAILABLE while the internal topic is being made, and others.
+    """
+    response = cluster.request(
+        FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key]),
+        min_version=1 if key_type else None,  # before that, every key is a group
+    )
+    found = response.coordinators[0] if response.coordinators else response
+    if found.error_code != ErrorCode.NONE:
+        raise ApiError(ErrorCode(found.error_code), found.error_message or None)
+    cluster.learn_broker(Broker(found.node_id, found.host, found.port))
+    return int(found.node_id)

@@ -1,0 +1,168 @@
+"""Raw record batches of a range of offsets, straight from the leader.
+
+For readers who decode batches themselves (Spark, get-offsets checks): no group, no session, no
+prefetch. Whole v2 batches come as a view on the response; the caller drops records outside its
+range.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkapy.record.batch_header import iter_headers
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+FETCH_BYTES_MAX: Final = 16 << 20
+MAX_WAIT_MS: Final = 500
+_CONSUMER: Final = -1
+# From version 13 on topics go by id (KIP-516); a topic without one is asked for by name.
+_LAST_VERSION_BY_NAME: Final = 12
+_FIRST_VERSION: Final = 4
+
+
+@dataclass(slots=True)
+class FetchedBatches:
+    """Whole batches as they are on disk.
+
+    `aborted_transactions` are (producer id, first offset), given with READ_COMMITTED. `next_offset`
+    is where the following fetch starts.
+    """
+
+    buffer: memoryview
+    aborted_transactions: list[tuple[int, int]]
+    high_watermark: int
+    next_offset: int
+
+
+def fetch_batches(
+    cluster: Cluster,
+    topic_partition: TopicPartition,
+    start_offset: int,
+    end_offset: int,
+    *,
+    max_bytes: int = FETCH_BYTES_MAX,
+    isolation_level: int = READ_UNCOMMITTED,
+    deadline_ms: int | None = None,
+) -> Iterator[FetchedBatches]:
+    """Yield every batch with records in [start_offset, end_offset), in order.
+
+    At most `max_bytes` are held at a time (one larger batch excepted). Offsets that compaction or
+    deletion emptied are passed over. `deadline_ms`, on the clock of `time.monotonic`, bounds the
+    whole range; without it each fetch without progress is bounded by the API timeout.
+
+    Raises:
+        ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
+        time,
+            and what the leader says when it is not about moving.
+    """
+    offset = start_offset
+    patience_ms = cluster.api_timeout_ms
+    limit = deadline_ms or _now_ms() + patience_ms
+    while offset < end_offset:
+        if _now_ms() >= limit:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"{topic_partition}: offsets {offset} to {end_offset} did not become readable",
+            )
+        partition, throttled = _fetch(
+            cluster, topic_partition, offset, max_bytes, isolation_level, limit
+        )
+        if partition is None:
+            continue
+        fetched = _whole_batches(partition, offset, isolation_level)
+        if fetched is None:
+            # The log has nothing between here and its readable end: a gap, unless a quota held it
+            # back.
+            readable = _readable_end(partition, isolation_level)
+            offset = offset if throttled else max(offset, min(end_offset, readable))
+            continue
+        yield fetched
+        offset = fetched.next_offset
+        limit = deadline_ms or _now_ms() + patience_ms
+
+
+def _fetch(
+    cluster: Cluster,
+    topic_partition: TopicPartition,
+    offset: int,
+    max_bytes: int,
+    isolation_level: int,
+    limit_ms: int,
+) -> tuple[Any | None, bool]:
+    """The partition's answer (None: the leader moved, ask again), and whether a quota bit."""
+    topic, index = topic_partition
+    leader = cluster.leader_of(topic_partition)
+    topic_id = cluster.metadata([topic]).topics[topic].topic_id
+    wait_ms = max(0, min(MAX_WAIT_MS, limit_ms - _now_ms()))
+    wanted = FetchPartition(
+        partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, log_start_offset=-1
+    )
+    request = FetchRequest(
+        replica_id=_CONSUMER,
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=isolation_level,
+        session_epoch=-1,
+        topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
+    )
+    last_version = _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None
+    try:
+        response = cluster.request(
+            request,
+            broker_id=leader,
+            timeout_ms=cluster.request_timeout_ms + wait_ms,
+            min_version=_FIRST_VERSION,
+            max_version=last_version,
+        )
+        code = ErrorCode(response.error_code)
+        if code is ErrorCode.NONE:
+            partition = response.responses[0].partitions[0]
+            code = ErrorCode(partition.error_code)
+    except ApiError as error:
+        code = error.code
+    if code is ErrorCode.NONE:
+        return partition, response.throttle_time_ms > 0
+    if not cluster.moved(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
+        raise ApiError(code, f"{topic_partition} at offset {offset}: {code.name}")
+    cluster.pause()
+    cluster.forget([topic])
+    return None, False
+
+
+def _whole_batches(partition: Any, offset: int, isolation_level: int) -> FetchedBatches | None:
+    """The answer without a cut last batch; None when it has no records from `offset` on."""
+    records = memoryview(partition.records or b"")
+    end, next_offset = 0, offset
+    for position, header in iter_headers(records):
+        end, next_offset = position + header.size, header.next_offset
+    if next_offset <= offset:
+        return None
+    aborted = partition.aborted_transactions if isolation_level == READ_COMMITTED else None
+    return FetchedBatches(
+        records[:end],
+        [(a.producer_id, a.first_offset) for a in aborted or ()],
+        partition.high_watermark,
+        next_offset,
+    )
+
+
+def _readable_end(partition: Any, isolation_level: int) -> int:
+    if isolation_level == READ_COMMITTED:
+        return int(partition.last_stable_offset)
+    return int(partition.high_watermark)
+
+
+def _now_ms() -> int:
+    return int(time.monotonic() * 1000)

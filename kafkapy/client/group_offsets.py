@@ -1,0 +1,44 @@
+"""Offsets committed for a group by somebody who is not a member of it (OffsetCommit)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+
+def commit_offsets(
+    cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+) -> None:
+    """Set the group's next offsets. The group must have no members, as Kafka demands.
+
+    Raises:
+        ApiError: UNKNOWN_MEMBER_ID when consumers are in the group; whatever the coordinator says
+            of a partition, which is named.
+    """
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for (name, index), offset in offsets.items():
+        topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
+        topic.partitions.append(
+            OffsetCommitRequestPartition(
+                partition_index=index, committed_offset=offset, committed_metadata=metadata
+            )
+        )
+    request = OffsetCommitRequest(group_id=group, topics=list(topics.values()))
+    response = cluster.coordinator_request(group, request)
+    for topic in response.topics:
+        for partition in topic.partitions:
+            code = ErrorCode(partition.error_code)
+            if code is not ErrorCode.NONE:
+                place = TopicPartition(topic.name, partition.partition_index)
+                raise ApiError(code, f"Group {group}, {place}: {code.name}")

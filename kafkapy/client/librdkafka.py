@@ -1,0 +1,104 @@
+"""Kafka's client properties in librdkafka's words, for the console tools.
+
+Names that both know pass through; what only Java has is translated, or dropped where it has no
+meaning outside of a JVM. Defaults that differ are set to Java's, so that a key lands in the same
+partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.client.security import pem_location, security_from
+
+# Java's name -> librdkafka's.
+_RENAMED: Final = {
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "delivery.timeout.ms": "message.timeout.ms",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_DROPPED: Final = frozenset(
+    {
+        *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
+        *(
+            "partitioner.class",
+            "interceptor.classes",
+            "metric.reporters",
+            "auto.include.jmx.reporter",
+        ),
+        *("max.block.ms", "max.poll.records", "default.api.timeout.ms", "exclude.internal.topics"),
+        *("metrics.num.samples", "metrics.sample.window.ms", "metrics.recording.level"),
+        *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
+        *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
+        *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
+        *("metadata.max.idle.ms", "client.dns.lookup", "group.protocol", "enable.metrics.push"),
+    }
+)
+_ASSIGNORS: Final = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "StickyAssignor": "cooperative-sticky",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+# librdkafka's CRC-32 partitioner would part a topic's keys from where Java's producers put them.
+_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", "message.timeout.ms": "120000"}
+_CONSUMER_DEFAULTS: Final = {
+    "isolation.level": "read_uncommitted",
+    "allow.auto.create.topics": "true",
+}
+
+
+def producer_config(properties: Mapping[str, str]) -> dict[str, str]:
+    """For `confluent_kafka.Producer`; idempotent where Java's producer would be (KIP-679).
+
+    Raises:
+        ConfigError: a security property is wrong.
+    """
+    config = _PRODUCER_DEFAULTS | _translated(properties)
+    if "buffer.memory" in properties:
+        kbytes = max(1, int(properties["buffer.memory"]) // 1024)
+        config.setdefault("queue.buffering.max.kbytes", str(kbytes))
+    durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"
+    config.setdefault("enable.idempotence", "true" if durable else "false")
+    return config
+
+
+def consumer_config(properties: Mapping[str, str]) -> dict[str, str]:
+    """For `confluent_kafka.Consumer`.
+
+    Raises:
+        ConfigError: a security property is wrong.
+    """
+    config = _CONSUMER_DEFAULTS | _translated(properties)
+    strategy = config.get("partition.assignment.strategy")
+    if strategy is not None:
+        names = [name.strip().rpartition(".")[2] for name in strategy.split(",")]
+        config["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(n, n) for n in names)
+    return config
+
+
+def _translated(properties: Mapping[str, str]) -> dict[str, str]:
+    config = {
+        _RENAMED.get(name, name): value
+        for name, value in properties.items()
+        if name not in _DROPPED
+    }
+    security = security_from(properties)
+    truststore = pem_location(properties, "truststore")
+    keystore = pem_location(properties, "keystore")
+    if truststore is not None:
+        config["ssl.ca.location"] = truststore
+    if keystore is not None:
+        config["ssl.certificate.location"] = config["ssl.key.location"] = keystore
+    if properties.get("ssl.endpoint.identification.algorithm") == "":
+        config["ssl.endpoint.identification.algorithm"] = "none"
+    if security.sasl and "sasl.jaas.config" in properties:
+        user = security.credentials()
+        config |= {"sasl.username": user.username, "sasl.password": user.password}
+    return config

@@ -1,0 +1,105 @@
+"""Offsets by time: ListOffsets, asked of each partition's leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL_TIMESTAMP: Final = -4
+LATEST_TIERED_TIMESTAMP: Final = -5
+
+# The version in which each special timestamp appeared (KIP-734, KIP-405, KIP-1005).
+_MIN_VERSION: Final = {
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+}
+_CONSUMER: Final = -1
+
+
+class OffsetResult(NamedTuple):
+    """What a leader says of one partition; offset -1 means that no record qualifies."""
+
+    offset: int = -1
+    timestamp: int = -1
+    leader_epoch: int = -1
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+def list_offsets(
+    cluster: Cluster, timestamps: Mapping[TopicPartition, int], isolation_level: int
+) -> dict[TopicPartition, OffsetResult]:
+    """Ask the leaders; partitions whose leader moved are asked again until the API timeout."""
+    results: dict[TopicPartition, OffsetResult] = {}
+    pending = dict(timestamps)
+    for attempt in cluster.attempts():
+        for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
+            results |= _ask(cluster, leader, partitions, isolation_level)
+        pending = {tp: timestamps[tp] for tp in pending if cluster.moved(results[tp].error)}
+        if not pending:
+            break
+    return results
+
+
+def _by_leader(
+    cluster: Cluster,
+    timestamps: Mapping[TopicPartition, int],
+    results: dict[TopicPartition, OffsetResult],
+    refresh: bool,
+) -> dict[int, dict[TopicPartition, int]]:
+    """Partitions grouped by leader; those without one get their error in `results`."""
+    names = sorted({tp.topic for tp in timestamps})
+    topics = cluster.metadata(names, refresh=refresh).topics if names else {}
+    groups: dict[int, dict[TopicPartition, int]] = {}
+    for tp, timestamp in timestamps.items():
+        topic = topics[tp.topic]
+        partition = topic.partitions.get(tp.partition)
+        if partition is None:
+            code = topic.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            results[tp] = OffsetResult(error=code, message=f"Partition {tp} does not exist")
+        elif partition.leader < 0:
+            code = partition.error or ErrorCode.LEADER_NOT_AVAILABLE
+            results[tp] = OffsetResult(error=code, message=f"Partition {tp} has no leader")
+        else:
+            groups.setdefault(partition.leader, {})[tp] = timestamp
+    return groups
+
+
+def _ask(
+    cluster: Cluster, leader: int, timestamps: Mapping[TopicPartition, int], isolation_level: int
+) -> dict[TopicPartition, OffsetResult]:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for (name, index), timestamp in timestamps.items():
+        topic = topics.setdefault(name, ListOffsetsTopic(name=name))
+        topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=timestamp))
+    request = ListOffsetsRequest(
+        replica_id=_CONSUMER, isolation_level=isolation_level, topics=list(topics.values())
+    )
+    # Version 0 answers with lists of segment starts, which is another question.
+    low = max(_MIN_VERSION.get(timestamp, 1) for timestamp in timestamps.values())
+    try:
+        response = cluster.request(request, broker_id=leader, min_version=low)
+    except ApiError as error:
+        return {tp: OffsetResult(error=error.code, message=error.message) for tp in timestamps}
+    return {
+        TopicPartition(topic.name, p.partition_index): OffsetResult(
+            p.offset, p.timestamp, p.leader_epoch, ErrorCode(p.error_code)
+        )
+        for topic in response.topics
+        for p in topic.partitions
+    }

@@ -1,0 +1,54 @@
+"""Client properties: files and `key=value` words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import parse_properties
+
+
+def load_properties(path: str) -> dict[str, str]:
+    """Read a Java property file; UTF-8, or Latin-1 where it is not that.
+
+    Raises:
+        ConfigError: names the file and what is wrong with it.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    try:
+        return parse_properties(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def parse_assignments(words: Sequence[str]) -> dict[str, str]:
+    """`key=value` words, each split at its first `=`; no `=` means an empty value.
+
+    As `CommandLineUtils.parseKeyValueArgs` does for `--property` and `--override`.
+    """
+    return {key: value for key, _, value in (word.partition("=") for word in words)}
+
+
+def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
+    """A whole number, or `default` when the property is not there.
+
+    Raises:
+        ConfigError: the value is not a whole number.
+    """
+    text = properties.get(name)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"Invalid value {text} for configuration {name}: Not a number of type INT"
+        ) from None

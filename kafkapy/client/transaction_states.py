@@ -1,0 +1,42 @@
+"""What became of a transaction (DescribeTransactions, KIP-664), asked of its coordinator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+COMPLETE_COMMIT: Final = "CompleteCommit"
+PREPARE_COMMIT: Final = "PrepareCommit"
+
+
+def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
+    """The state as Kafka prints it; None if the coordinator has never heard of the id.
+
+    Asked again while the coordinator moves or loads, until the API timeout.
+
+    Raises:
+        ApiError: UNSUPPORTED_VERSION, at once, from brokers that serve no transactions; what the
+            coordinator refuses, such as TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    """
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    cluster.channel().version_for(request)
+
+    def ask() -> str | None:
+        coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
+        response = cluster.request(request, broker_id=coordinator)
+        (found,) = response.transaction_states
+        code = ErrorCode(found.error_code)
+        if code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            return None
+        if code is not ErrorCode.NONE:
+            raise ApiError(code, f"Transaction {transactional_id}: {code.name}")
+        return str(found.transaction_state)
+
+    state: str | None = cluster.retrying(ask)
+    return state

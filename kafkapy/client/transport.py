@@ -1,0 +1,58 @@
+"""Opening a connection: TCP, and TLS where the properties ask for it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkapy.client.security import Security
+from kafkapy.common.errors import ApiError, ErrorCode
+
+
+class Transport(Protocol):
+    """What a channel needs of a socket."""
+
+    def sendall(self, data: bytes, /) -> None: ...
+
+    def recv_into(self, buffer: memoryview, /) -> int: ...
+
+    def settimeout(self, seconds: float | None, /) -> None: ...
+
+    def close(self) -> None: ...
+
+
+Connector = Callable[[str, int, Security, float], Transport]
+"""Connect to host and port within some seconds."""
+
+
+def connect(host: str, port: int, security: Security, timeout_s: float) -> Transport:
+    """A connected socket, without Nagle's delay.
+
+    Raises:
+        ApiError: NETWORK_EXCEPTION, naming the peer and the reason.
+    """
+    try:
+        plain = socket.create_connection((host, port), timeout_s)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError as error:
+        raise network_error(host, port, error) from error
+    if not security.encrypted:
+        return plain
+    try:
+        return security.wrap(plain, host)
+    except OSError as error:
+        plain.close()
+        raise network_error(host, port, error) from error
+    except BaseException:
+        plain.close()
+        raise
+
+
+def network_error(host: str, port: int, error: OSError) -> ApiError:
+    """One line about a connection that failed."""
+    reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
+    return ApiError(
+        ErrorCode.NETWORK_EXCEPTION,
+        f"Connection to {host}:{port} could not be established: {reason}",
+    )

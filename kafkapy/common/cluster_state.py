@@ -1,0 +1,152 @@
+"""What the controller decides and brokers are told: leadership, endpoints and the three commands.
+
+These are the words of LeaderAndIsr, UpdateMetadata and StopReplica without their wire versions, so
+that the controller, the metadata cache and the replica manager share them and none knows the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+
+NO_LEADER: Final = -1
+LEADER_DURING_DELETE: Final = -2
+EPOCH_DURING_DELETE: Final = -2
+NO_EPOCH: Final = -1
+
+RECOVERED: Final = 0
+RECOVERING: Final = 1
+
+SECURITY_PROTOCOL_IDS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+class Endpoint(NamedTuple):
+    """Where one listener of a broker is reached."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: str = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerInfo:
+    """One live broker: its id, its endpoints by listener name, and its rack."""
+
+    broker_id: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """The endpoint of `listener`, if the broker has that listener."""
+        return next((e for e in self.endpoints if e.listener == listener), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """The state znode of a partition.
+
+    `partition_epoch` is the znode's data version; `leader_epoch` grows with each election.
+    """
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    controller_epoch: int
+    leader_recovery_state: int = RECOVERED
+
+
+@dataclass(slots=True)
+class LeaderAndIsrPartition:
+    """One row of a LeaderAndIsr command."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    state: LeaderAndIsr
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    is_new: bool = False
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(slots=True)
+class LeaderAndIsrCommand:
+    """Be leader or follower of these partitions."""
+
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    partitions: list[LeaderAndIsrPartition]
+    live_leaders: list[BrokerInfo] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class UpdateMetadataPartition:
+    """One row of an UpdateMetadata command; `state.leader == -2` removes the partition."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    state: LeaderAndIsr
+    replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class UpdateMetadataCommand:
+    """The live brokers (the whole set) and what changed about partitions."""
+
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    partitions: list[UpdateMetadataPartition]
+    live_brokers: list[BrokerInfo]
+
+
+@dataclass(slots=True)
+class StopReplicaPartition:
+    """One row of a StopReplica command."""
+
+    topic: str
+    partition: int
+    leader_epoch: int = NO_EPOCH
+    delete: bool = False
+
+
+@dataclass(slots=True)
+class StopReplicaCommand:
+    """Stop serving, and perhaps delete, these replicas."""
+
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    partitions: list[StopReplicaPartition]
+
+
+@dataclass(slots=True)
+class CommandResult:
+    """A broker's answer to LeaderAndIsr or StopReplica: one code for all, one a partition."""
+
+    error: ErrorCode = ErrorCode.NONE
+    partition_errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic znode: id and replica assignment, with the replicas on their way in and out."""
+
+    topic: str
+    topic_id: Uuid = ZERO_UUID
+    assignment: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    adding_replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    removing_replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)

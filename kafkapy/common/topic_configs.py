@@ -1,0 +1,174 @@
+"""The per-topic configuration table of Kafka 3.9 (`TopicConfig`, `LogConfig`).
+
+`synonyms` names the broker keys that give a topic key its default, the same unit first;
+`SYNONYM_FACTOR` turns the value of a coarser one (hours, minutes) into milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.config_def import (
+    ConfigDef,
+    ConfigKey,
+    ConfigType,
+    ConfigValue,
+    Validator,
+    at_least,
+    between,
+    list_of,
+    matching,
+    one_of,
+)
+from kafkapy.common.errors import ConfigError
+
+LONG_MAX: Final = 2**63 - 1
+INT_MAX: Final = 2**31 - 1
+
+SYNONYM_FACTOR: Final = {
+    "log.roll.hours": 3_600_000,
+    "log.roll.jitter.hours": 3_600_000,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}
+
+_B, _S, _I, _L, _D, _LIST = (
+    ConfigType.BOOLEAN,
+    ConfigType.STRING,
+    ConfigType.INT,
+    ConfigType.LONG,
+    ConfigType.DOUBLE,
+    ConfigType.LIST,
+)
+_CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_THROTTLED: Final = matching(
+    r"\*|none|[0-9]+:[0-9]+|",
+    "a list of partitionId:brokerId, or '*' for all, or empty for none",
+)
+
+
+def _key(
+    name: str,
+    kind: ConfigType,
+    default: ConfigValue,
+    check: tuple[Validator, str] | None,
+    *synonyms: str,
+    doc: str,
+) -> ConfigKey:
+    validator, allowed = check if check is not None else (None, "")
+    return ConfigKey(name, kind, default, validator, allowed, synonyms, doc)
+
+
+TOPIC_CONFIGS: Final = ConfigDef(
+    (
+        _key("cleanup.policy", _LIST, ["delete"], list_of("compact", "delete"),
+             "log.cleanup.policy",
+             doc="What happens to old segments: delete, compact, or both."),
+        _key("compression.gzip.level", _I, -1, between(-1, 9), "compression.gzip.level",
+             doc="Level used when the topic's compression.type is gzip."),
+        _key("compression.lz4.level", _I, 9, between(1, 17), "compression.lz4.level",
+             doc="Level used when the topic's compression.type is lz4."),
+        _key("compression.zstd.level", _I, 3, between(-131072, 22), "compression.zstd.level",
+             doc="Level used when the topic's compression.type is zstd."),
+        _key("compression.type", _S, "producer", one_of(*_CODECS), "compression.type",
+             doc="Codec of stored batches; 'producer' keeps the one they came with."),
+        _key("delete.retention.ms", _L, 86_400_000, at_least(0),
+             "log.cleaner.delete.retention.ms",
+             doc="How long tombstones and transaction markers of compacted topics are kept."),
+        _key("file.delete.delay.ms", _L, 60_000, at_least(0), "log.segment.delete.delay.ms",
+             doc="Time between marking a file as deleted and removing it."),
+        _key("flush.messages", _L, LONG_MAX, at_least(1), "log.flush.interval.messages",
+             doc="Number of records after which a log is forced to disk."),
+        _key("flush.ms", _L, LONG_MAX, at_least(0), "log.flush.interval.ms",
+             "log.flush.scheduler.interval.ms",
+             doc="Time after which a log is forced to disk."),
+        _key("follower.replication.throttled.replicas", _LIST, [], _THROTTLED,
+             doc="Replicas whose replication is throttled on the follower side."),
+        _key("index.interval.bytes", _I, 4096, at_least(0), "log.index.interval.bytes",
+             doc="Bytes of log between two entries of the offset index."),
+        _key("leader.replication.throttled.replicas", _LIST, [], _THROTTLED,
+             doc="Replicas whose replication is throttled on the leader side."),
+        _key("local.retention.bytes", _L, -2, at_least(-2),
+             doc="Accepted for compatibility: tiered storage is not served."),
+        _key("local.retention.ms", _L, -2, at_least(-2),
+             doc="Accepted for compatibility: tiered storage is not served."),
+        _key("max.compaction.lag.ms", _L, LONG_MAX, at_least(1),
+             "log.cleaner.max.compaction.lag.ms",
+             doc="Longest time a record stays uncompacted."),
+        _key("max.message.bytes", _I, 1_048_588, at_least(0), "message.max.bytes",
+             doc="Largest record batch that is accepted."),
+        _key("message.downconversion.enable", _B, True, None,
+             "log.message.downconversion.enable",
+             doc="Whether old consumers get batches converted to their format."),
+        _key("message.timestamp.after.max.ms", _L, LONG_MAX, at_least(0),
+             "log.message.timestamp.after.max.ms",
+             doc="How far a record's timestamp may be ahead of the broker's clock."),
+        _key("message.timestamp.before.max.ms", _L, LONG_MAX, at_least(0),
+             "log.message.timestamp.before.max.ms",
+             doc="How far a record's timestamp may be behind the broker's clock."),
+        _key("message.timestamp.difference.max.ms", _L, LONG_MAX, at_least(0),
+             "log.message.timestamp.difference.max.ms",
+             doc="Deprecated: both timestamp limits in one."),
+        _key("message.timestamp.type", _S, "CreateTime", one_of("CreateTime", "LogAppendTime"),
+             "log.message.timestamp.type",
+             doc="Whether a record's time is its producer's or the broker's."),
+        _key("message.format.version", _S, "3.0-IV1", None, "log.message.format.version",
+             doc="Deprecated and ignored: batches are stored in format v2."),
+        _key("min.cleanable.dirty.ratio", _D, 0.5, between(0, 1),
+             "log.cleaner.min.cleanable.ratio",
+             doc="Share of a compacted log that must be dirty before it is cleaned."),
+        _key("min.compaction.lag.ms", _L, 0, at_least(0), "log.cleaner.min.compaction.lag.ms",
+             doc="Shortest time a record stays uncompacted."),
+        _key("min.insync.replicas", _I, 1, at_least(1), "min.insync.replicas",
+             doc="In-sync replicas that must have a record before acks=all succeeds."),
+        _key("preallocate", _B, False, None, "log.preallocate",
+             doc="Whether segment files are created at their full size."),
+        _key("remote.log.copy.disable", _B, False, None,
+             doc="Accepted for compatibility: tiered storage is not served."),
+        _key("remote.log.delete.on.disable", _B, False, None,
+             doc="Accepted for compatibility: tiered storage is not served."),
+        _key("remote.storage.enable", _B, False, None,
+             doc="Accepted for compatibility: tiered storage is not served."),
+        _key("retention.bytes", _L, -1, at_least(-1), "log.retention.bytes",
+             doc="Size of a partition above which its oldest segments are deleted; -1 for none."),
+        _key("retention.ms", _L, 604_800_000, at_least(-1), "log.retention.ms",
+             "log.retention.minutes", "log.retention.hours",
+             doc="Age above which segments are deleted; -1 for none."),
+        _key("segment.bytes", _I, 1_073_741_824, at_least(14), "log.segment.bytes",
+             doc="Size at which a new segment is begun."),
+        _key("segment.index.bytes", _I, 10_485_760, at_least(4), "log.index.size.max.bytes",
+             doc="Size of an index file."),
+        _key("segment.jitter.ms", _L, 0, at_least(0), "log.roll.jitter.ms",
+             "log.roll.jitter.hours",
+             doc="Largest random part taken off segment.ms, so that logs do not roll at once."),
+        _key("segment.ms", _L, 604_800_000, at_least(1), "log.roll.ms", "log.roll.hours",
+             doc="Age at which a new segment is begun."),
+        _key("unclean.leader.election.enable", _B, False, None,
+             "unclean.leader.election.enable",
+             doc="Whether a replica outside the ISR may become leader as a last resort."),
+    )
+)  # fmt: skip
+
+
+def validate_topic_configs(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
+    """Parse topic overrides, each key and their combination, as `LogConfig.validate` does.
+
+    Raises:
+        ConfigError: names the key, the value and what is allowed.
+    """
+    parsed: dict[str, ConfigValue] = {}
+    for name, text in configs.items():
+        if name not in TOPIC_CONFIGS.keys:
+            raise ConfigError(f"Unknown topic config name: {name}")
+        parsed[name] = TOPIC_CONFIGS.parse(name, text)
+    low = parsed.get("min.compaction.lag.ms", 0)
+    high = parsed.get("max.compaction.lag.ms", LONG_MAX)
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({low}) > "
+            f"max.compaction.lag.ms ({high})"
+        )
+    if parsed.get("remote.storage.enable") is True:
+        raise ConfigError("remote.storage.enable: tiered storage is not served by this broker")
+    return parsed

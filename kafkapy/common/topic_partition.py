@@ -1,0 +1,67 @@
+"""Topic names and partitions: Kafka's most used words."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+
+GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
+
+TOPIC_NAME_LENGTH_MAX: Final = 249
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; `str()` gives Kafka's `topic-partition`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def validate_topic_name(name: str) -> None:
+    """Refuse what `org.apache.kafka.common.internals.Topic.validate` refuses, in its words.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION.
+    """
+    if not name:
+        problem = "the empty string is not allowed"
+    elif name in (".", ".."):
+        problem = f"'{name}' is not allowed"
+    elif len(name) > TOPIC_NAME_LENGTH_MAX:
+        problem = f"the length of '{name}' is longer than the max allowed length 249"
+    elif not _LEGAL.fullmatch(name):
+        problem = (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    else:
+        return
+    raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
+
+
+def names_collide(a: str, b: str) -> bool:
+    """Whether two names would give the same metric name (`.` and `_` are one there)."""
+    return a.replace(".", "_") == b.replace(".", "_")
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode()`: 32-bit signed, over UTF-16 code units."""
+    value = 0
+    data = text.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(data), 2):
+        value = (31 * value + (data[i] << 8 | data[i + 1])) & 0xFFFFFFFF
+    return value - 0x100000000 if value >= 0x80000000 else value
+
+
+def partition_for_key(key: str, partitions: int) -> int:
+    """The coordinator partition of a group or transactional id (`Utils.abs(hash) % n`)."""
+    hashed = java_string_hash(key)
+    return (0 if hashed == -(2**31) else abs(hashed)) % partitions

@@ -1,0 +1,145 @@
+"""Brokers that come, go, return and lose log directories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from kafkapy.common.cluster_state import CommandResult
+from kafkapy.common.errors import ErrorCode
+from kafkapy.controller.context import PartitionReplica
+from kafkapy.controller.events import BrokerChange, BrokerModification, LogDirChange
+from kafkapy.controller.partition_states import PartitionState
+from kafkapy.controller.parts import ControllerParts
+from kafkapy.controller.reassignment import resume
+from kafkapy.controller.replica_states import ReplicaState
+from kafkapy.controller.state_change_log import StateChangeLog
+
+_log = logging.getLogger("kafka.controller.KafkaController")
+
+
+async def on_broker_change(parts: ControllerParts) -> None:
+    """Compare `/brokers/ids` with what is known: new, dead, and bounced (another broker epoch)."""
+    context, sender = parts.context, parts.sender
+    found = await parts.store.brokers.get_all(parts.watch(BrokerChange()))
+    known = context.broker_epochs
+    new = {b for b in found if b not in known}
+    dead = {b for b in known if b not in found}
+    bounced = {b for b in found if b in known and found[b].broker_epoch > known[b]}
+    _log.info(
+        "[Controller id=%d] Newly added brokers: %s, deleted brokers: %s, bounced brokers: %s,"
+        " all live brokers: %s",
+        parts.config.broker_id,
+        *(",".join(map(str, sorted(ids))) for ids in (new, dead, bounced, found)),
+    )
+    for broker_id in sorted(dead | bounced):
+        sender.remove_broker(broker_id)
+    for broker_id in sorted(new | bounced):
+        sender.add_broker(*found[broker_id])
+
+    def admit(broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            context.add_broker(*found[broker_id])
+
+    if new:
+        admit(new)
+        await _on_startup(parts, new)
+    for broker_id in dead | bounced:
+        context.remove_broker(broker_id)
+    if bounced:
+        await _on_failure(parts, bounced)
+        admit(bounced)
+        await _on_startup(parts, bounced)
+    if dead:
+        await _on_failure(parts, dead)
+
+
+async def on_broker_modification(parts: ControllerParts, broker_id: int) -> None:
+    """A live broker may have changed what it advertises."""
+    context = parts.context
+    watch = parts.watch(BrokerModification(broker_id))
+    found = await parts.store.brokers.get(broker_id, watch)
+    known = context.live_brokers.get(broker_id)
+    if found is None or known is None or found.broker.endpoints == known.endpoints:
+        return
+    context.add_broker(found.broker, context.broker_epochs[broker_id])
+    parts.send_update_metadata(context.broker_ids)
+
+
+async def on_log_dir_change(parts: ControllerParts) -> None:
+    """Ask the brokers that lost a directory which replicas: the answers name them."""
+    watch = parts.watch(LogDirChange())
+    brokers = await parts.store.requests.take_log_dir_events(parts.context.fence, watch)
+    replicas = parts.context.replicas_on(set(brokers))
+    await parts.replicas.handle(replicas, ReplicaState.ONLINE)
+
+
+async def on_leader_and_isr_response(
+    parts: ControllerParts, broker_id: int, result: CommandResult
+) -> None:
+    """Storage errors mark replicas offline, success clears the mark; other rows mean nothing."""
+    context = parts.context
+    if result.error is not ErrorCode.NONE or broker_id not in context.live_brokers:
+        return
+    rows = {p: e for p, e in result.partition_errors.items() if context.has_partition(p)}
+    failed = {p for p, error in rows.items() if error is ErrorCode.KAFKA_STORAGE_ERROR}
+    fine = {p for p, error in rows.items() if error is ErrorCode.NONE}
+    before = context.offline_dirs.get(broker_id, set())
+    context.offline_dirs[broker_id] = (before | failed) - fine
+    newly_failed = sorted(failed - before)
+    if newly_failed:
+        log = StateChangeLog(parts.config.broker_id, context.epoch)
+        log.marked_offline(broker_id, newly_failed)
+        offline = [PartitionReplica(p, broker_id) for p in newly_failed]
+        await _on_replicas_offline(parts, offline)
+
+
+async def _on_startup(parts: ControllerParts, new: set[int]) -> None:
+    context = parts.context
+    for broker_id in new:
+        context.offline_dirs.pop(broker_id, None)
+    parts.send_update_metadata([b for b in context.broker_ids if b not in new])
+    parts.send_update_metadata(sorted(new), sorted(context.leadership))
+    replicas = [
+        replica
+        for replica in context.replicas_on(new)
+        if context.replica_states.get(replica) is not ReplicaState.DELETION_SUCCESSFUL
+    ]
+    await parts.replicas.handle(replicas, ReplicaState.ONLINE)
+    await parts.partitions.trigger_online()
+    targeted = [
+        partition
+        for partition in context.reassigning_partitions()
+        if new.intersection(context.assignment(partition).target)
+    ]
+    await resume(parts, targeted)
+    await parts.deletion.resume({replica.topic for replica in replicas})
+    for broker_id in sorted(new):
+        await parts.store.brokers.get(broker_id, parts.watch(BrokerModification(broker_id)))
+
+
+async def _on_failure(parts: ControllerParts, dead: set[int]) -> None:
+    context = parts.context
+    for broker_id in dead:
+        context.offline_dirs.pop(broker_id, None)
+        context.shutting_down.discard(broker_id)
+    await _on_replicas_offline(parts, context.replicas_on(dead))
+
+
+async def _on_replicas_offline(
+    parts: ControllerParts, replicas: Iterable[PartitionReplica]
+) -> None:
+    """New leaders first, then the ISRs shrink, then the brokers that got nothing hear who lives."""
+    context = parts.context
+    deleting: list[PartitionReplica] = []
+    others: list[PartitionReplica] = []
+    for replica in replicas:
+        queue = deleting if context.is_queued_for_deletion(replica.topic) else others
+        queue.append(replica)
+    leaderless = context.partitions_with_offline_leader()
+    await parts.partitions.handle(leaderless, PartitionState.OFFLINE)
+    await parts.partitions.trigger_online()
+    await parts.replicas.handle(others, ReplicaState.OFFLINE)
+    await parts.deletion.fail_replicas(deleting)
+    if not leaderless:
+        parts.send_update_metadata(context.broker_ids)

@@ -1,0 +1,16 @@
+"""The few broker configs that the controller obeys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ControllerConfig:
+    """Kafka's names. `unclean_leader_election_enable` may change while the broker runs; who changes
+    it to true also submits `UncleanElectionEnabled`."""
+
+    broker_id: int
+    delete_topic_enable: bool = True
+    unclean_leader_election_enable: bool = False
+    leader_imbalance_per_broker_percentage: int = 10

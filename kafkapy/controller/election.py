@@ -1,0 +1,80 @@
+"""Who becomes leader: Kafka's four strategies (`kafka.controller.Election`), pure.
+
+Each takes the assigned replicas in their order, the current state and who is online, and gives the
+new leader, the new ISR and who must be told, or None when nobody may lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kafkapy.common.cluster_state import RECOVERING, LeaderAndIsr
+
+IsOnline = Callable[[int], bool]
+
+
+class Election(NamedTuple):
+    """The state after an election (its leader epoch grown) and the brokers to tell."""
+
+    state: LeaderAndIsr
+    recipients: tuple[int, ...]
+
+
+def _elected(
+    state: LeaderAndIsr,
+    leader: int,
+    isr: Sequence[int],
+    recipients: Sequence[int],
+) -> Election:
+    new = replace(state, leader=leader, isr=tuple(isr), leader_epoch=state.leader_epoch + 1)
+    return Election(new, tuple(recipients))
+
+
+def elect_offline(
+    assigned: Sequence[int], state: LeaderAndIsr, is_online: IsOnline, unclean: bool
+) -> Election | None:
+    """The first assigned replica that is online and in sync; `unclean` allows one out of sync when
+    no member of the ISR is online: it loses what it does not have, so it starts RECOVERING."""
+    online = [replica for replica in assigned if is_online(replica)]
+    leader = next((replica for replica in online if replica in state.isr), None)
+    if leader is not None:
+        isr = [replica for replica in state.isr if is_online(replica)]
+        return _elected(state, leader, isr, online)
+    if not unclean or not online or any(is_online(replica) for replica in state.isr):
+        return None
+    recovering = replace(state, leader_recovery_state=RECOVERING)
+    return _elected(recovering, online[0], online[:1], online)
+
+
+def elect_reassign(
+    targets: Sequence[int], state: LeaderAndIsr, is_online: IsOnline
+) -> Election | None:
+    """The first target replica that is online and in sync."""
+    online = [replica for replica in targets if is_online(replica)]
+    leader = next((replica for replica in online if replica in state.isr), None)
+    return None if leader is None else _elected(state, leader, state.isr, online)
+
+
+def elect_preferred(
+    assigned: Sequence[int], state: LeaderAndIsr, is_online: IsOnline
+) -> Election | None:
+    """The first assigned replica, if it is online and in sync."""
+    preferred = assigned[0]
+    if not is_online(preferred) or preferred not in state.isr:
+        return None
+    return _elected(state, preferred, state.isr, assigned)
+
+
+def elect_controlled_shutdown(
+    assigned: Sequence[int],
+    state: LeaderAndIsr,
+    is_online_or_stopping: IsOnline,
+    shutting_down: set[int],
+) -> Election | None:
+    """The first assigned replica in sync that is not itself shutting down."""
+    online = [replica for replica in assigned if is_online_or_stopping(replica)]
+    isr = [replica for replica in state.isr if replica not in shutting_down]
+    leader = next((replica for replica in online if replica in isr), None)
+    return None if leader is None else _elected(state, leader, isr, online)

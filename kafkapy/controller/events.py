@@ -1,0 +1,239 @@
+"""What can happen to the controller. One queue, one event at a time.
+
+Events that want an answer carry `reply`, which is called once: by the controller, or by
+`Controller.refuse` for an event that is thrown away. Events without data are equal to each other,
+so a watch set twice for the same event is one watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from kafkapy.common.cluster_state import CommandResult, LeaderAndIsr, StopReplicaCommand
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.controller.context import ReplicaAssignment
+
+
+class ElectionType(Enum):
+    """ElectLeaders' types."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class AlterPartitionItem(NamedTuple):
+    """A leader's wish for one partition; the topic is named or, from v2 on, given by id."""
+
+    topic: str
+    topic_id: Uuid
+    partition: int
+    leader_epoch: int
+    new_isr: tuple[int, ...]
+    leader_recovery_state: int
+    partition_epoch: int
+
+
+@dataclass(slots=True)
+class AlterPartitionResult:
+    """A top-level error, or (item, error, state after the write) for each item."""
+
+    error: ErrorCode = ErrorCode.NONE
+    rows: list[tuple[AlterPartitionItem, ErrorCode, LeaderAndIsr | None]] = field(
+        default_factory=list
+    )
+
+
+@dataclass(slots=True)
+class ControlledShutdownResult:
+    """The partitions that the broker still leads, sorted; it may stop when there are none."""
+
+    error: ErrorCode = ErrorCode.NONE
+    remaining: list[TopicPartition] = field(default_factory=list)
+
+
+class ElectionResult(NamedTuple):
+    """What became of one partition of an ElectLeaders request; `leader` is -1 on error."""
+
+    error: ErrorCode
+    message: str | None = None
+    leader: int = -1
+
+
+class ReassignmentResult(NamedTuple):
+    """Whether a partition's reassignment was begun or cancelled."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """The broker is registered: take part in elections (at start and after a new session)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExpired:
+    """The ZooKeeper session is over: resign. All earlier events are void."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """The broker stops: resign."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerChange:
+    """`/controller` came, went or changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChange:
+    """The children of `/brokers/ids` changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerModification:
+    """A live broker's znode changed: other endpoints."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """The children of `/brokers/topics` changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionModification:
+    """A topic's znode changed: more partitions."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionChange:
+    """The children of `/admin/delete_topics` changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredElectionChange:
+    """`/admin/preferred_replica_election` was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentChange:
+    """`/admin/reassign_partitions` was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirChange:
+    """A broker said that one of its log directories failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """An older leader said that it wrote partition states itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoRebalance:
+    """Time to look for leaders that are not the preferred ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanElectionEnabled:
+    """unclean.leader.election.enable became true for one topic, or (None) for all."""
+
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrResponse:
+    """A broker's answer to LeaderAndIsr."""
+
+    broker_id: int
+    result: CommandResult
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaResponse:
+    """A broker's answer to `command`."""
+
+    broker_id: int
+    command: StopReplicaCommand
+    result: CommandResult
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartition:
+    """A leader wants other ISRs."""
+
+    broker_id: int
+    broker_epoch: int
+    items: Sequence[AlterPartitionItem]
+    reply: Callable[[AlterPartitionResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """A broker wants to stop: move its leaders away. An epoch of -1 is not checked."""
+
+    broker_id: int
+    broker_epoch: int
+    reply: Callable[[ControlledShutdownResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """An admin wants elections; `partitions` None means all."""
+
+    partitions: Sequence[TopicPartition] | None
+    election_type: ElectionType
+    reply: Callable[[Mapping[TopicPartition, ElectionResult] | ErrorCode], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartitionReassignments:
+    """An admin wants partitions on these brokers, or (None) their reassignment cancelled."""
+
+    targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    reply: Callable[[Mapping[TopicPartition, ReassignmentResult] | ErrorCode], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPartitionReassignments:
+    """An admin asks which of `partitions` are on the move; None means of all."""
+
+    partitions: Sequence[TopicPartition] | None
+    reply: Callable[[Mapping[TopicPartition, ReplicaAssignment] | ErrorCode], None]
+
+
+Event = (
+    Startup
+    | SessionExpired
+    | Shutdown
+    | ControllerChange
+    | BrokerChange
+    | BrokerModification
+    | TopicChange
+    | PartitionModification
+    | TopicDeletionChange
+    | PreferredElectionChange
+    | ReassignmentChange
+    | LogDirChange
+    | IsrChange
+    | AutoRebalance
+    | UncleanElectionEnabled
+    | LeaderAndIsrResponse
+    | StopReplicaResponse
+    | AlterPartition
+    | ControlledShutdown
+    | ElectLeaders
+    | AlterPartitionReassignments
+    | ListPartitionReassignments
+)

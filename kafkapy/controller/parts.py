@@ -1,0 +1,61 @@
+"""What the controller's procedures work with, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.config import ControllerConfig
+from kafkapy.controller.context import ControllerContext
+from kafkapy.controller.events import Event
+from kafkapy.controller.partition_state_machine import PartitionStateMachine
+from kafkapy.controller.ports import BrokerSender
+from kafkapy.controller.replica_state_machine import ReplicaStateMachine
+from kafkapy.controller.request_batch import RequestBatch
+from kafkapy.controller.topic_deletion import TopicDeletion
+from kafkapy.zk.store import ZkStore
+from kafkapy.zk.zookeeper import WatchEvent
+
+Submit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EventWatch:
+    """A watch that queues an event; equal ones are one watch."""
+
+    submit: Submit
+    event: Event
+
+    def __call__(self, _: WatchEvent) -> None:
+        self.submit(self.event)
+
+
+class ControllerParts:
+    """Context, ports and state machines of one controller. `submit` puts an event in its queue."""
+
+    def __init__(
+        self, config: ControllerConfig, store: ZkStore, sender: BrokerSender, submit: Submit
+    ) -> None:
+        self.config = config
+        self.store = store
+        self.sender = sender
+        self.submit = submit
+        self.context = ControllerContext()
+        self.partitions = PartitionStateMachine(config, self.context, store, sender)
+        self.replicas = ReplicaStateMachine(config, self.context, store, sender)
+        self.deletion = TopicDeletion(
+            config, self.context, store, sender, self.partitions, self.replicas
+        )
+
+    def watch(self, event: Event) -> EventWatch:
+        """A watch that queues `event`."""
+        return EventWatch(self.submit, event)
+
+    def send_update_metadata(
+        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()
+    ) -> None:
+        """Tell brokers who is live, and what is known of these partitions."""
+        batch = RequestBatch(self.config.broker_id, self.context, self.sender)
+        batch.add_update_metadata(broker_ids, partitions)
+        batch.send()

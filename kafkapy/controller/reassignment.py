@@ -1,0 +1,273 @@
+"""Moving a partition to other brokers, in steps that a new controller can take up between any two
+(KIP-455, `KafkaController.onPartitionReassignment`).
+
+ORS and TRS are the original and the target replicas, RS = TRS ++ ORS all replicas meanwhile; AR =
+RS - ORS arrive, RR = RS - TRS leave. The topic's znode holds RS, AR and RR, which is all it takes
+to go on.
+
+| step  | what                                                                                  |
+|-------|---------------------------------------------------------------------------------------|
+| U1-U3 | RS, AR, RR to the znode and to memory; replicas that only a former target wanted go   |
+| A1    | the leader epoch grows; LeaderAndIsr to RS, for AR as new ones                        |
+| A2    | AR -> NewReplica; then wait until TRS is in the ISR                                   |
+| B1    | AR -> OnlineReplica                                                                   |
+| B2    | RS = TRS, AR and RR empty, in memory                                                  |
+| B3    | a leader in TRS: elected, or the present one with a grown epoch; LeaderAndIsr to TRS  |
+| B4    | RR -> OfflineReplica: out of the ISR, StopReplica                                     |
+| B5    | RR -> ReplicaDeletionStarted, ReplicaDeletionSuccessful, NonExistentReplica           |
+| B6    | TRS to the znode                                                                      |
+| B7    | out of `/admin/reassign_partitions`                                                   |
+| B8    | UpdateMetadata to all; a waiting deletion of the topic goes on                        |
+
+Two things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode is
+written: a controller that dies in between leaves no replica that nobody knows of. And a change of
+target that would drop the last in-sync replica is refused, as KRaft refuses it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafkapy.common.cluster_state import LeaderAndIsr
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.context import ControllerContext, PartitionReplica, ReplicaAssignment
+from kafkapy.controller.partition_state_machine import Strategy
+from kafkapy.controller.partition_states import PartitionState
+from kafkapy.controller.parts import ControllerParts
+from kafkapy.controller.replica_states import ReplicaState
+from kafkapy.controller.request_batch import RequestBatch
+from kafkapy.controller.state_change_log import StateChangeLog
+
+_log = logging.getLogger("kafka.controller.KafkaController")
+
+_UNTIL_GONE = (
+    ReplicaState.OFFLINE,
+    ReplicaState.DELETION_STARTED,
+    # Kafka does not wait for the answers here: a broker that is away keeps its copy.
+    ReplicaState.DELETION_SUCCESSFUL,
+    ReplicaState.NON_EXISTENT,
+)
+
+
+async def reassign(
+    parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
+) -> None:
+    """Begin, redirect, cancel or resume: U, then A or, when TRS is in sync already, B.
+
+    Raises:
+        ApiError: INVALID_REPLICA_ASSIGNMENT: no replica in sync would be left. Nothing changed.
+        ControllerMoved: another broker is the controller; it goes on from here.
+    """
+    await _record(parts, partition, assignment)
+    if await _is_complete(parts, partition, assignment):
+        await _complete(parts, partition, assignment)
+    else:
+        await _begin(parts, partition, assignment)
+
+
+async def resume(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
+    """Take up reassignments where they stand: after a failover, or when a target is back."""
+    for partition in partitions:
+        if _is_on_the_move(parts.context, partition):
+            await reassign(parts, partition, parts.context.assignment(partition))
+
+
+async def complete_finished(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
+    """ISRs changed: do B where TRS is in sync now."""
+    for partition in partitions:
+        if not _is_on_the_move(parts.context, partition):
+            continue
+        assignment = parts.context.assignment(partition)
+        if await _is_complete(parts, partition, assignment):
+            _log.info(
+                "[Controller id=%d] Target replicas %s have all caught up with the leader for"
+                " reassigning partition %s",
+                parts.config.broker_id,
+                assignment.target,
+                partition,
+            )
+            await _complete(parts, partition, assignment)
+
+
+def _is_on_the_move(context: ControllerContext, partition: TopicPartition) -> bool:
+    """Being reassigned, and not being deleted already, which ends everything."""
+    return (
+        context.has_partition(partition)
+        and context.assignment(partition).is_being_reassigned
+        and partition.topic not in context.topics_deletion_started
+    )
+
+
+async def _record(
+    parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
+) -> None:
+    """U1-U3."""
+    context = parts.context
+    current = context.assignment(partition)
+    if current == assignment:
+        return
+    unneeded = [r for r in current.replicas if r not in assignment.replicas]
+    if unneeded:
+        _refuse_to_lose(context, partition, assignment, unneeded)
+    _log.info(
+        "[Controller id=%d] Updating assignment of partition %s from %s to %s",
+        parts.config.broker_id,
+        partition,
+        current,
+        assignment,
+    )
+    context.set_assignment(partition, assignment)
+    try:
+        if unneeded:
+            state = context.leadership.get(partition)
+            if state is not None and state.leader in unneeded:
+                await parts.partitions.handle([partition], PartitionState.ONLINE)
+            await _remove(parts, partition, unneeded)
+        await parts.store.topics.reassign(partition, *assignment, context.fence)
+    except KafkapyError:
+        context.set_assignment(partition, current)
+        raise
+
+
+def _refuse_to_lose(
+    context: ControllerContext,
+    partition: TopicPartition,
+    assignment: ReplicaAssignment,
+    unneeded: list[int],
+) -> None:
+    state = context.leadership.get(partition)
+    if state is None or not set(state.isr).intersection(unneeded):
+        return
+    left = set(state.isr).intersection(assignment.replicas)
+    if not any(context.is_replica_online(replica, partition) for replica in left):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Unable to change the reassignment of {partition}: of its replicas in sync"
+            f" ({','.join(map(str, state.isr))}) none that is live would be left.",
+        )
+
+
+async def _is_complete(
+    parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
+) -> bool:
+    """Whether TRS is in the ISR that ZooKeeper has."""
+    if not assignment.is_being_reassigned:
+        return True
+    state = (await parts.store.topics.states([partition])).get(partition)
+    return state is not None and set(assignment.target) <= set(state.isr)
+
+
+async def _begin(
+    parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
+) -> None:
+    """A1 and A2."""
+    context = parts.context
+    state = context.leadership.get(partition)
+    if state is not None:
+        if not context.is_replica_online(state.leader, partition):
+            # A topic that waits for its deletion gets no leader elsewhere, and would wait forever.
+            await parts.partitions.handle([partition], PartitionState.ONLINE)
+        await _announce(parts, partition)
+    everywhere = context.replicas_of_partitions([partition])
+    new = [replica for replica in everywhere if not _exists(context, replica)]
+    await parts.replicas.handle(new, ReplicaState.NEW)
+    if state is None:
+        # There never was a leader, so there is no data: whoever is live may be the first.
+        await parts.partitions.handle([partition], PartitionState.ONLINE)
+        if await _is_complete(parts, partition, assignment):
+            await _complete(parts, partition, assignment)
+
+
+async def _complete(
+    parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
+) -> None:
+    """B1 to B8."""
+    context = parts.context
+    arrived = [PartitionReplica(partition, replica) for replica in assignment.adding]
+    await parts.replicas.handle(arrived, ReplicaState.ONLINE)
+    target = ReplicaAssignment(assignment.target)
+    context.set_assignment(partition, target)
+    try:
+        if not await _lead_by_target(parts, partition) and assignment.removing:
+            # The target died with its membership of the ISR not yet gone: keep what there is.
+            context.set_assignment(partition, assignment)
+            return
+        await _remove(parts, partition, assignment.removing)
+        await parts.store.topics.reassign(partition, *target, context.fence)
+    except KafkapyError:
+        context.set_assignment(partition, assignment)
+        raise
+    await parts.store.requests.remove_reassignments(
+        lambda row, replicas: row == partition and replicas == target.replicas, context.fence
+    )
+    parts.send_update_metadata(context.broker_ids, [partition])
+    if not context.is_being_reassigned(partition.topic):
+        await parts.deletion.resume([partition.topic])
+
+
+async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> bool:
+    """B3: whether one of TRS leads now."""
+    context = parts.context
+    state = context.leadership.get(partition)
+    if state is None:
+        return False
+    in_target = state.leader in context.assignment(partition).replicas
+    if in_target and context.is_replica_online(state.leader, partition):
+        await _announce(parts, partition)
+        return True
+    outcomes = await parts.partitions.handle([partition], PartitionState.ONLINE, Strategy.REASSIGN)
+    return isinstance(outcomes.get(partition), LeaderAndIsr)
+
+
+async def _remove(
+    parts: ControllerParts, partition: TopicPartition, replicas: Iterable[int]
+) -> None:
+    """B4 and B5, or U3."""
+    found = [PartitionReplica(partition, replica) for replica in replicas]
+    gone = [replica for replica in found if _exists(parts.context, replica)]
+    for state in _UNTIL_GONE:
+        await parts.replicas.handle(gone, state)
+
+
+def _exists(context: ControllerContext, replica: PartitionReplica) -> bool:
+    """Not so for one that arrives, nor for one that went before a step behind it failed."""
+    known = context.replica_states.get(replica)
+    return known is not None and known is not ReplicaState.NON_EXISTENT
+
+
+async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
+    """A1 or B3: all replicas hear of the assignment, which takes a leader epoch of its own."""
+    context = parts.context
+    state = await _grow_leader_epoch(parts, partition)
+    if state is None:
+        return
+    assignment = context.assignment(partition)
+    batch = RequestBatch(parts.config.broker_id, context, parts.sender)
+    batch.add_leader_and_isr(assignment.origin, partition, state)
+    # "New" lets a broker place the replica in any directory though one of its others is offline.
+    batch.add_leader_and_isr(assignment.adding, partition, state, is_new=True)
+    batch.send()
+    log = StateChangeLog(parts.config.broker_id, context.epoch)
+    log.reassigning(partition, state, assignment)
+
+
+async def _grow_leader_epoch(
+    parts: ControllerParts, partition: TopicPartition
+) -> LeaderAndIsr | None:
+    """The state after a conditional write of the next leader epoch; None if there is no state."""
+    context, topics = parts.context, parts.store.topics
+    while True:
+        state = (await topics.states([partition])).get(partition)
+        if state is None:
+            _log.error("Partition %s is being reassigned but has no state", partition)
+            return None
+        grown = replace(state, leader_epoch=state.leader_epoch + 1, controller_epoch=context.epoch)
+        writes = await topics.update_states({partition: grown}, context.fence)
+        if partition in writes.failed:
+            raise writes.failed[partition]
+        if partition in writes.written:
+            context.leadership[partition] = writes.written[partition]
+            return writes.written[partition]

@@ -1,0 +1,41 @@
+"""What the group coordinator is configured with, under Kafka's names and with Kafka's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from kafkapy.common.config_def import ConfigValue
+
+_MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """The broker's `group.*`, `offset.*` and `offsets.*` keys; a dot is an underscore here."""
+
+    offsets_topic_num_partitions: int = 50
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offsets_commit_required_acks: int = -1
+    offsets_commit_timeout_ms: int = 5_000
+    offset_metadata_max_bytes: int = 4_096
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2**31 - 1
+
+    @property
+    def offsets_retention_ms(self) -> int:
+        """How long a commit outlives its group's use of it."""
+        return self.offsets_retention_minutes * _MINUTE_MS
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, ConfigValue]) -> GroupConfig:
+        """Pick this class's keys out of parsed broker configs; a missing key has its default."""
+        chosen: dict[str, int] = {}
+        for field in fields(cls):
+            value = values.get(field.name.replace("_", "."))
+            if isinstance(value, int):
+                chosen[field.name] = value
+        return cls(**chosen)

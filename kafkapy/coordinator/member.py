@@ -1,0 +1,41 @@
+"""One member of a group (`kafka.coordinator.group.MemberMetadata`)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Member:
+    """Who it is, what it can do, what it was given. What it waits for, its group knows."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Sequence[tuple[str, bytes]]
+    """(name, metadata), the member's favourite first."""
+    assignment: bytes = b""
+    is_new: bool = True
+    """Has never had a JoinGroup answered, so it knows no generation to heartbeat with."""
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it survives a rebalance without rejoining (KIP-345)."""
+        return self.group_instance_id is not None
+
+    @property
+    def protocol_names(self) -> set[str]:
+        """What it supports, each once however often it says so."""
+        return {name for name, _ in self.protocols}
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Its metadata for a protocol; empty if it has none."""
+        return next((data for name, data in self.protocols if name == protocol_name), b"")
+
+    def vote(self, candidates: Container[str]) -> str:
+        """Its favourite among `candidates`, of which it supports each."""
+        return next(name for name, _ in self.protocols if name in candidates)

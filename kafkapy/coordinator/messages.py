@@ -1,0 +1,315 @@
+"""What the coordinator is asked and what it answers: no wire types, no wire versions.
+
+A handler turns a version into plain flags (`requires_known_member_id`), as KafkaApis does for
+GroupCoordinator. Names: the verb for a request (`JoinGroup`), `...Result` for its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.builder import RecordData
+
+UNKNOWN_MEMBER_ID: Final = ""
+NO_GENERATION: Final = -1
+NO_OFFSET: Final = -1
+NO_LEADER_EPOCH: Final = -1
+NO_TIMESTAMP: Final = -1
+CLASSIC_GROUP_TYPE: Final = "classic"
+
+Token: TypeAlias = Hashable
+
+
+@dataclass(slots=True)
+class JoinGroup:
+    """Be a member of the group's next generation.
+
+    `requires_known_member_id` is JoinGroup v4+ (KIP-394), `supports_skip_assignment` v9+.
+    A `rebalance_timeout_ms` below 0 (v0 has none) means the session timeout.
+    """
+
+    group_id: str
+    member_id: str
+    protocol_type: str
+    protocols: Sequence[tuple[str, bytes]]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int = -1
+    group_instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    reason: str | None = None
+    requires_known_member_id: bool = True
+    supports_skip_assignment: bool = True
+
+
+class JoinedMember(NamedTuple):
+    """One row of what a leader gets to assign from."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(slots=True)
+class JoinGroupResult:
+    """The new generation as one member sees it; only the leader gets `members`."""
+
+    member_id: str
+    error: ErrorCode = ErrorCode.NONE
+    generation_id: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: list[JoinedMember] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SyncGroup:
+    """Give (the leader) or ask for (everyone) the assignment; type and name are None below v5."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SyncGroupResult:
+    """One member's assignment."""
+
+    error: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """I am alive, in this generation."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(slots=True)
+class HeartbeatResult:
+    """REBALANCE_IN_PROGRESS tells the member to join again."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+class LeavingMember(NamedTuple):
+    """Who leaves: an empty `member_id` names a static member by its instance id."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class LeaveGroup:
+    """These members leave (one below v3)."""
+
+    group_id: str
+    members: Sequence[LeavingMember]
+
+
+@dataclass(slots=True)
+class LeaveGroupResult:
+    """One code for the call, and one for each member in the order asked."""
+
+    error: ErrorCode = ErrorCode.NONE
+    members: list[tuple[LeavingMember, ErrorCode]] = field(default_factory=list)
+
+
+class OffsetToCommit(NamedTuple):
+    """One row of a commit; a timestamp below 0 (all but OffsetCommit v1) means now."""
+
+    offset: int
+    leader_epoch: int = NO_LEADER_EPOCH
+    metadata: str | None = None
+    commit_timestamp_ms: int = NO_TIMESTAMP
+
+
+@dataclass(slots=True)
+class CommitOffsets:
+    """Store these offsets; generation -1 with an empty member id is a consumer without a group."""
+
+    group_id: str
+    offsets: dict[TopicPartition, OffsetToCommit]
+    generation_id: int = NO_GENERATION
+    member_id: str = UNKNOWN_MEMBER_ID
+    group_instance_id: str | None = None
+    retention_time_ms: int = -1
+
+
+@dataclass(slots=True)
+class CommitOffsetsResult:
+    """A code for every partition of the request."""
+
+    errors: dict[TopicPartition, ErrorCode]
+
+
+@dataclass(slots=True)
+class FetchOffsets:
+    """The committed offsets of `partitions`, or of all that the group has (None)."""
+
+    group_id: str
+    partitions: Sequence[TopicPartition] | None = None
+    require_stable: bool = False
+
+
+class FetchedOffset(NamedTuple):
+    """One committed offset; -1 when there is none."""
+
+    offset: int = NO_OFFSET
+    leader_epoch: int = NO_LEADER_EPOCH
+    metadata: str = ""
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(slots=True)
+class FetchOffsetsResult:
+    """With an `error` there are no rows."""
+
+    error: ErrorCode = ErrorCode.NONE
+    offsets: dict[TopicPartition, FetchedOffset] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class DeleteOffsets:
+    """Forget these commits, unless a member is subscribed to the topic (KIP-496)."""
+
+    group_id: str
+    partitions: Sequence[TopicPartition]
+
+
+@dataclass(slots=True)
+class DeleteOffsetsResult:
+    """With an `error` there are no rows."""
+
+    error: ErrorCode = ErrorCode.NONE
+    errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class DescribeGroups:
+    """Describe these groups."""
+
+    group_ids: Sequence[str]
+
+
+class DescribedMember(NamedTuple):
+    """One member; metadata and assignment are shown when the group is Stable."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(slots=True)
+class DescribedGroup:
+    """One group; an unknown one is `Dead` without error."""
+
+    group_id: str
+    error: ErrorCode = ErrorCode.NONE
+    state: str = ""
+    protocol_type: str = ""
+    protocol_data: str = ""
+    members: list[DescribedMember] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeGroupsResult:
+    """In the order asked."""
+
+    groups: list[DescribedGroup]
+
+
+@dataclass(slots=True)
+class ListGroups:
+    """Groups coordinated here; an empty filter lets all through, letters' case does not count."""
+
+    states_filter: Sequence[str] = ()
+    types_filter: Sequence[str] = ()
+
+
+class ListedGroup(NamedTuple):
+    """One row of ListGroups."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str = CLASSIC_GROUP_TYPE
+
+
+@dataclass(slots=True)
+class ListGroupsResult:
+    """COORDINATOR_LOAD_IN_PROGRESS still comes with the groups that are loaded."""
+
+    error: ErrorCode = ErrorCode.NONE
+    groups: list[ListedGroup] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DeleteGroups:
+    """Delete these groups and their offsets."""
+
+    group_ids: Sequence[str]
+
+
+@dataclass(slots=True)
+class DeleteGroupsResult:
+    """A code for every group asked for."""
+
+    errors: dict[str, ErrorCode]
+
+
+Result: TypeAlias = (
+    JoinGroupResult
+    | SyncGroupResult
+    | HeartbeatResult
+    | LeaveGroupResult
+    | CommitOffsetsResult
+    | FetchOffsetsResult
+    | DeleteOffsetsResult
+    | DescribeGroupsResult
+    | ListGroupsResult
+    | DeleteGroupsResult
+)
+
+
+@dataclass(slots=True)
+class Append:
+    """One batch for a partition of `__consumer_offsets`.
+
+    The shell appends it (origin COORDINATOR) and reports with `append_completed`; with
+    `required_acks` 0 nobody waits for that. `leader_epoch`: at which the partition was loaded.
+    """
+
+    append_id: int
+    partition: int
+    leader_epoch: int
+    records: list[RecordData]
+    required_acks: int = -1
+
+
+@dataclass(slots=True)
+class Effects:
+    """What the shell must do now: send the replies and make the appends, in order."""
+
+    replies: list[tuple[Token, Result]] = field(default_factory=list)
+    appends: list[Append] = field(default_factory=list)

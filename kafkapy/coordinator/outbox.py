@@ -1,0 +1,92 @@
+"""The coordinator's way out: replies now, replies later, and appends with what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NewType, TypeAlias
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.messages import Append, Effects, Result, Token
+from kafkapy.record.builder import RecordData
+
+Ticket = NewType("Ticket", int)
+"""Stands for a parked token, so that groups hold no connection."""
+
+Appended: TypeAlias = Callable[[int, ErrorCode, int], None]
+"""Called with (now_ms, error, base offset of the batch or -1)."""
+
+
+class Outbox:
+    """Gathers the effects of one call; keeps the tokens of requests that wait.
+
+    Each token is answered exactly once: at once by `reply`, or by the first `answer` to its ticket.
+    """
+
+    __slots__ = ("_appended", "_effects", "_last_id", "_ticket_by_token", "_token_by_ticket")
+
+    def __init__(self) -> None:
+        self._effects = Effects()
+        self._last_id = 0
+        self._token_by_ticket: dict[Ticket, Token] = {}
+        self._ticket_by_token: dict[Token, Ticket] = {}
+        self._appended: dict[int, Appended] = {}
+
+    def reply(self, token: Token, result: Result) -> None:
+        """Answer a request that does not wait."""
+        self._effects.replies.append((token, result))
+
+    def park(self, token: Token) -> Ticket:
+        """Hold a request until its ticket is answered."""
+        assert token not in self._ticket_by_token, f"token {token!r} waits already"
+        ticket = Ticket(self._next_id())
+        self._token_by_ticket[ticket] = token
+        self._ticket_by_token[token] = ticket
+        return ticket
+
+    def answer(self, ticket: Ticket, result: Result) -> None:
+        """Answer a parked request; a forgotten one's answer goes nowhere."""
+        if ticket in self._token_by_ticket:
+            token = self._token_by_ticket.pop(ticket)
+            del self._ticket_by_token[token]
+            self.reply(token, result)
+
+    def forget(self, token: Token) -> None:
+        """Nobody waits for this token's answer any more."""
+        ticket = self._ticket_by_token.pop(token, None)
+        if ticket is not None:
+            del self._token_by_ticket[ticket]
+
+    def append(
+        self, partition: int, leader_epoch: int, records: list[RecordData], appended: Appended
+    ) -> None:
+        """Ask for an append with acks=all and go on in `appended`."""
+        append_id = self._next_id()
+        self._appended[append_id] = appended
+        self._effects.appends.append(Append(append_id, partition, leader_epoch, records))
+
+    def append_unwaited(self, partition: int, leader_epoch: int, records: list[RecordData]) -> None:
+        """Ask for an append whose fate does not matter (tombstones)."""
+        append = Append(self._next_id(), partition, leader_epoch, records, required_acks=0)
+        self._effects.appends.append(append)
+
+    def append_completed(
+        self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
+    ) -> None:
+        """Go on after an append; one that nobody waits for is ignored."""
+        appended = self._appended.pop(append_id, None)
+        if appended is not None:
+            appended(now_ms, error, base_offset)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are parked."""
+        return len(self._token_by_ticket)
+
+    def take(self) -> Effects:
+        """The effects since the last call."""
+        effects, self._effects = self._effects, Effects()
+        return effects
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id

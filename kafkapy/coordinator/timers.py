@@ -1,0 +1,87 @@
+"""Deadlines by name. Moving one later, which every heartbeat does, costs a dictionary write."""
+
+from __future__ import annotations
+
+import heapq
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class TimerKind(IntEnum):
+    """What a deadline is for."""
+
+    JOIN = 0
+    """The end of PreparingRebalance."""
+    SYNC = 1
+    """The members of a new generation have sent SyncGroup."""
+    SESSION = 2
+    """A member has been heard of."""
+    PENDING = 3
+    """A member that was given its id has joined with it."""
+
+
+class TimerKey(NamedTuple):
+    """One deadline's name; `member_id` is empty for the group's own."""
+
+    kind: TimerKind
+    group_id: str
+    member_id: str = ""
+
+
+class Timers:
+    """A heap that may lag behind: an entry that comes up before its key's deadline is put back.
+
+    Invariant: each key of `_deadlines` has its `_queued` entry in the heap, not after its deadline.
+    """
+
+    __slots__ = ("_deadlines", "_heap", "_queued")
+
+    def __init__(self) -> None:
+        self._deadlines: dict[TimerKey, int] = {}
+        self._queued: dict[TimerKey, int] = {}
+        self._heap: list[tuple[int, TimerKey]] = []
+
+    def set(self, key: TimerKey, deadline_ms: int) -> None:
+        """Make `deadline_ms` the one deadline of `key`."""
+        self._deadlines[key] = deadline_ms
+        queued = self._queued.get(key)
+        if queued is None or deadline_ms < queued:
+            self._push(key, deadline_ms)
+
+    def cancel(self, key: TimerKey) -> None:
+        """Forget `key`, if it is there."""
+        self._deadlines.pop(key, None)
+
+    def deadline_ms(self, key: TimerKey) -> int | None:
+        """The deadline of `key`."""
+        return self._deadlines.get(key)
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest deadline."""
+        heap = self._heap
+        while heap:
+            queued_ms, key = heap[0]
+            deadline_ms = self._deadlines.get(key)
+            if self._queued.get(key) == queued_ms == deadline_ms:
+                return deadline_ms
+            heapq.heappop(heap)
+            if self._queued.get(key) != queued_ms:
+                continue
+            if deadline_ms is None:
+                del self._queued[key]
+            else:
+                self._push(key, deadline_ms)
+        return None
+
+    def pop_due(self, now_ms: int) -> TimerKey | None:
+        """Take the earliest deadline out if it is not after `now_ms`."""
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return None
+        _, key = heapq.heappop(self._heap)
+        del self._queued[key], self._deadlines[key]
+        return key
+
+    def _push(self, key: TimerKey, deadline_ms: int) -> None:
+        self._queued[key] = deadline_ms
+        heapq.heappush(self._heap, (deadline_ms, key))

@@ -1,0 +1,197 @@
+"""Which broker configs can change while brokers run, and how (`kafka.server.DynamicBrokerConfig`).
+
+Keys that no table knows are custom configs of plug-ins: they are stored as given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kafkapy.common.config_def import ConfigDef, ConfigValue
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_configs import TOPIC_CONFIGS
+
+_LISTENER_KEY: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
+
+_SECURITY: Final = frozenset(
+    {
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.cipher.suites",
+        "ssl.enabled.protocols",
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.certificates",
+        "ssl.keymanager.algorithm",
+        "ssl.trustmanager.algorithm",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.secure.random.implementation",
+        "ssl.engine.factory.class",
+    }
+)
+_LISTENER: Final = frozenset(
+    {
+        "listeners",
+        "advertised.listeners",
+        "listener.security.protocol.map",
+        "principal.builder.class",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "sasl.server.callback.handler.class",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.buffer.seconds",
+        "ssl.principal.mapping.rules",
+        "ssl.client.auth",
+        "connections.max.reauth.ms",
+    }
+)
+_CLUSTER_LISTENER: Final = frozenset(
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
+THREAD_COUNTS: Final = frozenset(
+    {
+        "num.io.threads",
+        "num.network.threads",
+        "num.replica.fetchers",
+        "num.recovery.threads.per.data.dir",
+        "background.threads",
+    }
+)
+_LOG: Final = frozenset(
+    key.synonyms[0]
+    for key in TOPIC_CONFIGS.keys.values()
+    if key.synonyms and key.name != "message.format.version"
+)
+_OTHERS: Final = frozenset(
+    {
+        "log.cleaner.threads",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.backoff.ms",
+        "message.max.bytes",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+        "metric.reporters",
+        "producer.id.expiration.ms",
+        "transaction.partition.verification.enable",
+        "remote.log.index.file.cache.total.size.bytes",
+        "remote.log.manager.copy.max.bytes.per.second",
+        "remote.log.manager.fetch.max.bytes.per.second",
+        "remote.fetch.max.wait.ms",
+    }
+)
+# Dynamic only: no table of static configs knows them.
+QUOTAS: Final = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+
+PER_BROKER: Final = _SECURITY | _LISTENER
+ALL_DYNAMIC: Final = (
+    _SECURITY | _LISTENER | _CLUSTER_LISTENER | THREAD_COUNTS | _LOG | _OTHERS | QUOTAS
+)
+
+
+def base_name(name: str) -> str:
+    """The config behind `listener.name.<listener>.<config>`; other names are their own."""
+    match = _LISTENER_KEY.fullmatch(name)
+    return match.group(1) if match else name
+
+
+def validate_dynamic_configs(
+    configs: Mapping[str, str],
+    definitions: ConfigDef,
+    *,
+    per_broker: bool,
+    current: Mapping[str, ConfigValue],
+) -> None:
+    """Refuse what cannot be set while the broker runs; `current` holds the values in force.
+
+    Raises:
+        ConfigError: names the keys, or the key with its value and what is allowed.
+    """
+    _refuse(
+        "Cannot update these configs dynamically",
+        (n for n in configs if n in definitions.keys and n not in ALL_DYNAMIC),
+    )
+    _refuse(
+        "These security configs can be dynamically updated only per-listener using the listener"
+        " prefix",
+        (n for n in configs if n in _SECURITY),
+    )
+    for name, text in configs.items():
+        _check_value(name, text, definitions, current)
+    if not per_broker:
+        _refuse(
+            "Cannot update these configs at default cluster level, broker id must be specified",
+            (n for n in configs if _only_per_broker(n)),
+        )
+
+
+def _only_per_broker(name: str) -> bool:
+    if base_name(name) != name:
+        return base_name(name) not in _CLUSTER_LISTENER
+    return name in PER_BROKER
+
+
+def _refuse(message: str, names: Iterable[str]) -> None:
+    found = sorted(names)
+    if found:
+        raise ConfigError(f"{message}: Set({', '.join(found)})")
+
+
+def _check_value(
+    name: str, text: str, definitions: ConfigDef, current: Mapping[str, ConfigValue]
+) -> None:
+    base = base_name(name)
+    if base in QUOTAS:
+        if not text.strip().isdigit():
+            raise ConfigError(
+                f"Invalid value {text} for configuration {name}: Value must be at least 0"
+            )
+        return
+    if base not in definitions.keys:
+        return
+    value = definitions.parse(base, text)
+    now = current.get(base)
+    if base in THREAD_COUNTS and isinstance(value, int) and isinstance(now, int):
+        _check_thread_count(name, value, now)
+
+
+def _check_thread_count(name: str, value: int, now: int) -> None:
+    """Thread counts move by steps between half and double (`DynamicThreadPool`)."""
+    problem = None
+    if value <= 0:
+        problem = "value should be at least 1"
+    elif value < now // 2:
+        problem = f"value should be at least half the current value {now}"
+    elif value > now * 2:
+        problem = f"value should not be greater than double the current value {now}"
+    if problem:
+        raise ConfigError(
+            f"Dynamic thread count update validation failed for {name}={value}, {problem}"
+        )

@@ -1,0 +1,83 @@
+"""The client's side of one connection, sans-I/O: requests to bytes, received bytes to responses.
+
+A broker answers in the order of the requests, so each response must carry the correlation id of
+the oldest request that still waits for one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.protocol.framing import FrameReader
+from kafkapy.protocol.headers import decode_response, encode_request
+from kafkapy.protocol.messages import response_class
+from kafkapy.protocol.schema import Message
+
+RESPONSE_BYTES_MAX: Final = 2**31 - 1
+_SCRATCH_BYTES: Final = 64 * 1024
+_CORRELATION_ID_MAX: Final = 2**31 - 1
+
+
+class Response(NamedTuple):
+    """A response and the correlation id of its request."""
+
+    correlation_id: int
+    message: Message
+
+
+class ClientConnection:
+    """Correlation ids, framing and decoding of one connection to a broker."""
+
+    __slots__ = ("_client_id", "_next_id", "_reader", "_scratch", "_waiting")
+
+    def __init__(self, client_id: str | None, max_response_bytes: int = RESPONSE_BYTES_MAX) -> None:
+        self._client_id = client_id
+        self._next_id = 0
+        self._scratch = bytearray(_SCRATCH_BYTES)
+        self._reader = FrameReader(max_response_bytes, self._scratch)
+        self._waiting: deque[tuple[int, type[Message], int]] = deque()
+
+    @property
+    def pending(self) -> int:
+        """Requests whose responses have not arrived."""
+        return len(self._waiting)
+
+    def send(
+        self, message: Message, version: int, *, expect_response: bool = True
+    ) -> tuple[int, bytes]:
+        """The correlation id and the frame of a request, to be sent in the order of the calls.
+
+        `expect_response` is False for Produce with acks=0. Raises as `compile.encode`.
+        """
+        correlation_id = self._next_id
+        frame = encode_request(message, version, correlation_id, self._client_id)
+        self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
+        if expect_response:
+            self._waiting.append((correlation_id, response_class(message.API_KEY), version))
+        return correlation_id, frame
+
+    def get_buffer(self) -> memoryview:
+        """Where to put the next received bytes."""
+        return self._reader.get_buffer()
+
+    def bytes_received(self, n: int) -> list[Response]:
+        """Take `n` received bytes; returns the responses that are complete now.
+
+        Their `records` stay valid: they are views into memory that is not used again.
+
+        Raises:
+            ProtocolViolation: not a response, or not the one that is due. Close the connection.
+        """
+        return [self._response(frame) for frame in self._reader.bytes_received(n)]
+
+    def _response(self, frame: memoryview) -> Response:
+        if not self._waiting:
+            raise ProtocolViolation(f"a response of {len(frame)} bytes to no request")
+        expected_id, cls, version = self._waiting.popleft()
+        correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        if correlation_id != expected_id:
+            raise ProtocolViolation(f"correlation id {correlation_id} instead of {expected_id}")
+        lasting = bytes(frame) if frame.obj is self._scratch else frame
+        return Response(*decode_response(cls, version, lasting))

@@ -1,0 +1,289 @@
+"""Writes the decoder of a schema in one version, as Python source.
+
+The function goes down the wire once. Neighbouring fields of fixed size, with the length prefix or
+tag count that follows them, become one precompiled `Struct` (a *run*), unpacked straight into the
+attributes of the message. Nested structs are written in line, arrays as loops. Before anything is
+allocated for a length or a count, it is held against the bytes that remain, and the elements of all
+arrays are counted: the smallest struct takes one byte on the wire and a hundred in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import error as StructError
+from typing import Any, Final
+
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.primitives import (
+    FEW,
+    few_numbers,
+    read_numbers,
+    read_uvarint,
+    rest_of_uvarint,
+    skip_tagged_fields,
+)
+from kafkapy.protocol.schema import RECORDS, STRING, UUID, Field, Kind, Struct
+from kafkapy.protocol.source import Source
+
+ELEMENTS_MAX: Final = 1 << 20
+"""Elements that are no numbers in one message; a cluster of 200,000 partitions needs as many."""
+
+_HELPERS = {
+    "ProtocolViolation": ProtocolViolation,
+    "Uuid": Uuid,
+    "make_bytes": bytes.__new__,
+    "new": object.__new__,
+    "read_numbers": read_numbers,
+    "read_uvarint": read_uvarint,
+    "rest_of_uvarint": rest_of_uvarint,
+    "skip_tagged_fields": skip_tagged_fields,
+    "wrong": (StructError, IndexError, UnicodeDecodeError),
+}
+
+
+def write_decoder(cls: type[Struct], version: int, flexible: bool) -> Callable[..., Any]:
+    """The function `decode(buf: memoryview, position) -> (message, position)` of `cls`."""
+    return _DecoderWriter(cls, version, flexible).write()
+
+
+class _DecoderWriter:
+    """In the source: `buf`, `p` (position), `end`, `left` (elements that may still come); o*
+    structs, n* lengths, e* ends, a* arrays."""
+
+    def __init__(self, cls: type[Struct], version: int, flexible: bool) -> None:
+        self.cls = cls
+        self.version = version
+        self.flexible = flexible
+        # Without records to leave in place, a copy of the frame is cheaper to slice than a view.
+        self.views = _has_records(cls)
+        self.source = Source(dict(_HELPERS))
+        self.run: list[tuple[str, str]] = []
+        self.uuids: list[tuple[str, str]] = []
+
+    def write(self) -> Callable[..., Any]:
+        """Write the whole function."""
+        source = self.source
+        source.open("def decode(buf, p):")
+        source.line(f"end, left = len(buf), {ELEMENTS_MAX}")
+        if not self.views:
+            source.line("buf = buf.tobytes()")
+        source.open("try:")
+        made = self.struct(self.cls)
+        self.flush()
+        source.line(f"return {made}, p")
+        source.close()
+        source.open("except wrong as error:")
+        source.line(f"{self.refusal('{error}')} from error")
+        return source.function("decode", f"<decode {self.cls.__name__} v{self.version}>")
+
+    def struct(self, cls: type[Struct]) -> str:
+        """Write one struct and return the variable that holds it."""
+        source, tagged = self.source, []
+        made = source.name("o")
+        source.line(f"{made} = new({source.value('C', cls)})")
+        for field in cls.FIELDS:
+            target = f"{made}.{field.name}"
+            if self.version not in field.versions:
+                self.unset(field, target)
+            elif field.tag is not None:
+                self.unset(field, target)
+                tagged.append((field, target))
+            else:
+                self.field(field, target)
+        if self.flexible:
+            self.tagged_fields(tagged)
+        return made
+
+    def unset(self, field: Field, target: str) -> None:
+        """Write the default of a field that is not on the wire, or may not be."""
+        if isinstance(field.default, list):
+            self.source.line(f"{target} = []")
+        else:
+            self.source.line(f"{target} = {self.source.value('D', field.default)}")
+
+    def field(self, field: Field, target: str) -> None:
+        """Write one field that is on the wire."""
+        nullable = field.is_nullable(self.version)
+        if field.is_array:
+            self.array(field.item, nullable, target)
+        elif isinstance(field.item, Kind):
+            self.primitive(field.item, nullable, target)
+        elif nullable:
+            self.nullable_struct(field.item, target)
+        else:
+            self.source.line(f"{target} = {self.struct(field.item)}")
+
+    def primitive(self, kind: Kind[Any], nullable: bool, target: str) -> None:
+        """Write a primitive: fixed sizes join the run."""
+        if kind is UUID:
+            raw = self.source.name("u")
+            self.run.append((kind.code, raw))
+            self.uuids.append((target, raw))
+        elif kind.code:
+            self.run.append((kind.code, target))
+        else:
+            self.sized(kind, nullable, target)
+
+    def sized(self, kind: Kind[Any], nullable: bool, target: str) -> None:
+        """Write a string, bytes or records: a length, then so many bytes."""
+        source = self.source
+        size = self.length("h" if kind is STRING else "i")
+        if nullable:
+            source.line(f"if {size} == -1: {target} = None")
+            source.open("else:")
+        stop = source.name("e")
+        source.line(f"{stop} = p + {size}")
+        self.refuse_unless(f"p <= {stop} <= end", f"{{{size}}} bytes of {self.label(target)}")
+        read = f"buf[p:{stop}]"
+        if self.views and kind is not RECORDS:
+            read += ".tobytes()"
+        if kind is STRING:
+            read += ".decode()"
+        source.line(f"{target} = {read}")
+        source.line(f"p = {stop}")
+        if nullable:
+            source.close()
+
+    def length(self, code: str) -> str:
+        """Write the reading of a length or count (-1 is null); ends the run."""
+        size = self.source.name("n")
+        if self.flexible:
+            self.run.append(("B", size))
+            self.flush()
+            self.source.line(f"if {size} > 127: {size}, p = rest_of_uvarint(buf, p, {size})")
+            self.source.line(f"{size} -= 1")
+        else:
+            self.run.append((code, size))
+            self.flush()
+        return size
+
+    def array(self, item: Kind[Any] | type[Struct], nullable: bool, target: str) -> None:
+        """Write an array: its count, then a loop (numbers: one unpack)."""
+        source = self.source
+        count = self.length("i")
+        if nullable:
+            source.line(f"if {count} == -1: {target} = None")
+            source.open("else:")
+        self.refuse_unless(
+            f"0 <= {count} <= (end - p) // {self.size_min(item)}",
+            f"{{{count}}} elements of {self.label(target)}",
+        )
+        if isinstance(item, Kind) and item.code and item is not UUID:
+            few = source.value("F", [each.unpack_from for each in few_numbers(item.code)])
+            many = f"read_numbers({item.code!r}, {count}, buf, p)"
+            source.line(f"{target} = list({few}[{count}](buf, p) if {count} < {FEW} else {many})")
+            source.line(f"p += {count} * {source.layout(item.code).size}")
+        else:
+            self.loop(item, count, target)
+        if nullable:
+            source.close()
+
+    def loop(self, item: Kind[Any] | type[Struct], count: str, target: str) -> None:
+        """Write the reading of `count` elements."""
+        source = self.source
+        elements = source.name("a")
+        source.line(f"left -= {count}")
+        self.refuse_unless("left >= 0", f"more than {ELEMENTS_MAX} array elements")
+        source.line(f"{target} = {elements} = []")
+        source.open(f"for _ in range({count}):")
+        if isinstance(item, Kind):
+            element = source.name("v")
+            self.primitive(item, False, element)
+        else:
+            element = self.struct(item)
+        self.flush()
+        source.line(f"{elements}.append({element})")
+        source.close()
+
+    def nullable_struct(self, item: type[Struct], target: str) -> None:
+        """Write a struct behind its one-byte mark: negative is null (KIP-893)."""
+        source = self.source
+        mark = source.name("n")
+        self.run.append(("b", mark))
+        self.flush()
+        source.line(f"if {mark} < 0: {target} = None")
+        source.open("else:")
+        made = self.struct(item)
+        self.flush()
+        source.line(f"{target} = {made}")
+        source.close()
+
+    def tagged_fields(self, known: list[tuple[Field, str]]) -> None:
+        """Write the section that ends a flexible struct; mostly it is one zero byte."""
+        source = self.source
+        count = source.name("n")
+        self.run.append(("B", count))
+        self.flush()
+        if not known:
+            source.line(f"if {count}: p = skip_tagged_fields(buf, p - 1)")
+            return
+        source.open(f"if {count}:")
+        source.line(f"{count}, p = read_uvarint(buf, p - 1)")
+        tag, size, stop = source.name("t"), source.name("n"), source.name("e")
+        source.open(f"for _ in range({count}):")
+        source.line(f"{tag}, p = read_uvarint(buf, p)")
+        source.line(f"{size}, p = read_uvarint(buf, p)")
+        source.line(f"{stop} = p + {size}")
+        for field, target in known:
+            source.open(f"{'if' if field is known[0][0] else 'elif'} {tag} == {field.tag}:")
+            self.field(field, target)
+            self.flush()
+            source.close()
+        source.line("else: p = " + stop)
+        self.refuse_unless(f"p == {stop} <= end", f"{{{size}}} bytes of tagged field {{{tag}}}")
+        source.close()
+        source.close()
+
+    def flush(self) -> None:
+        """Write the unpacking of the run."""
+        if not self.run:
+            return
+        source, run = self.source, self.run
+        codes = "".join(code for code, _ in run)
+        if codes == "B":
+            source.line(f"{run[0][1]} = buf[p]")
+        else:
+            layout = source.value("U", source.layout(codes).unpack_from)
+            source.line(f"{', '.join(target for _, target in run)}, = {layout}(buf, p)")
+        source.line(f"p += {source.layout(codes).size}")
+        for target, raw in self.uuids:
+            source.line(f"{target} = make_bytes(Uuid, {raw})")
+        run.clear()
+        self.uuids.clear()
+
+    def refuse_unless(self, condition: str, reason: str) -> None:
+        """Write a check; `reason` may name variables in braces."""
+        self.source.line(f"if not {condition}: {self.refusal(reason)}")
+
+    def refusal(self, reason: str) -> str:
+        """The statement that refuses the message."""
+        return f"raise ProtocolViolation(f'{self.cls.__name__} v{self.version}: {reason}')"
+
+    def size_min(self, item: Kind[Any] | type[Struct]) -> int:
+        """The fewest bytes that one element can take."""
+        if isinstance(item, Kind):
+            if item.code:
+                return self.source.layout(item.code).size
+            return 1 if self.flexible else 2 if item is STRING else 4
+        size = 1 if self.flexible else 0
+        for field in item.FIELDS:
+            if self.version not in field.versions or field.tag is not None:
+                continue
+            if field.is_array:
+                size += 1 if self.flexible else 4
+            elif isinstance(field.item, Kind) or not field.is_nullable(self.version):
+                size += self.size_min(field.item)
+            else:
+                size += 1
+        return size
+
+    def label(self, target: str) -> str:
+        """How an error names the field."""
+        return target.partition(".")[2] or "an array"
+
+
+def _has_records(item: Kind[Any] | type[Struct]) -> bool:
+    if isinstance(item, Kind):
+        return item is RECORDS
+    return any(_has_records(field.item) for field in item.FIELDS)

@@ -1,0 +1,121 @@
+"""The wire's smallest pieces: unsigned varints, buffers, and the helpers that generated code calls.
+
+Everything is big-endian. A uvarint carries 7 bits a byte, low bits first, in at most 5 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from struct import Struct
+from typing import Final, TypeAlias
+
+from kafkapy.common.errors import ProtocolViolation
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Records: TypeAlias = Buffer | list[Buffer]
+"""Record batches as they lie on disk: one buffer, or several to be sent one after another."""
+
+COPY_BELOW: Final = 2048
+"""Records smaller than this are copied next to their neighbours; bigger ones go by reference."""
+
+ONE_BYTE_UVARINT: Final = tuple(bytes([n]) for n in range(128))
+
+
+def uvarint(n: int) -> bytes:
+    """Encode `n` (0 <= n < 2**35)."""
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def rest_of_uvarint(buf: Buffer, position: int, first: int) -> tuple[int, int]:
+    """Finish a uvarint whose first byte (above 127) was read; returns (value, next position).
+
+    Raises:
+        ProtocolViolation: it has more than 5 bytes.
+        IndexError: the buffer ends inside it.
+    """
+    value = first & 127
+    for shift in (7, 14, 21, 28):
+        byte = buf[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+    raise ProtocolViolation("a uvarint has more than 5 bytes")
+
+
+def read_uvarint(buf: Buffer, position: int) -> tuple[int, int]:
+    """Decode a uvarint; returns (value, next position). Raises as `rest_of_uvarint`."""
+    first = buf[position]
+    if first < 128:
+        return first, position + 1
+    return rest_of_uvarint(buf, position + 1, first)
+
+
+def skip_tagged_fields(buf: Buffer, position: int) -> int:
+    """Step over a section of tagged fields that this version does not know (KIP-482).
+
+    Returns the position behind it. Raises as `rest_of_uvarint`.
+    """
+    count, position = read_uvarint(buf, position)
+    for _ in range(count):
+        _, position = read_uvarint(buf, position)
+        size, position = read_uvarint(buf, position)
+        position += size
+    if position > len(buf):
+        raise ProtocolViolation("tagged fields end after the frame")
+    return position
+
+
+def tagged_field(tag: int, chunks: list[bytes]) -> bytes:
+    """One tagged field: its tag, its size, its value."""
+    value = b"".join(chunks)
+    return uvarint(tag) + uvarint(len(value)) + value
+
+
+def tagged_fields(fields: list[bytes]) -> bytes:
+    """The section that ends a flexible struct; `fields` are in the order of their tags."""
+    return uvarint(len(fields)) + b"".join(fields)
+
+
+def write_records(
+    records: Records | None, size: int, chunks: list[Buffer], parts: list[Buffer]
+) -> None:
+    """Put `records` behind `chunks`: copied there if small, else both move on to `parts`."""
+    if records is None:
+        return
+    if size >= COPY_BELOW:
+        parts.append(b"".join(chunks))
+        chunks.clear()
+        chunks = parts
+    if isinstance(records, list):
+        chunks += records
+    else:
+        chunks.append(records)
+
+
+FEW: Final = 16
+"""Number arrays shorter than this (replica lists) have precompiled layouts."""
+
+
+@cache
+def few_numbers(code: str) -> tuple[Struct, ...]:
+    """The layouts of 0 to FEW - 1 numbers of one type; a first of two letters is a prefix."""
+    return tuple(Struct(f">{code[:-1]}{count}{code[-1]}") for count in range(FEW))
+
+
+def read_numbers(code: str, count: int, buf: Buffer, position: int) -> tuple[int, ...]:
+    """Decode `count` numbers."""
+    return Struct(f">{count}{code}").unpack_from(buf, position)
+
+
+def write_numbers(code: str, numbers: Sequence[int] | None, flexible: bool) -> bytes:
+    """Encode a number array with its count."""
+    count = -1 if numbers is None else len(numbers)
+    prefix = uvarint(count + 1) if flexible else count.to_bytes(4, "big", signed=True)
+    return prefix + Struct(f">{max(count, 0)}{code}").pack(*numbers or ())

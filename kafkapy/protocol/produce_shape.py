@@ -1,0 +1,154 @@
+"""What the Produce requests of one producer to one topic have in common, so that it is read once.
+
+A producer's requests for one partition at a time differ in correlation id, partition and records
+only. A `ProduceShape` compares the rest as bytes instead of decoding it, and packs the answer of an
+append that was not refused. Both layouts come from the compiled codec, so there is no second one
+here. Any other frame is not of the shape: the codec reads it.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Layout
+from typing import Final, Self
+
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import RequestHeader, encode_request, encode_response
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
+FIRST_FLEXIBLE: Final = 9
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_PREFIX_AT: Final = 8  # behind api key, version and correlation id
+_INDEX_SIZE: Final = 4
+_KEY_VERSION_CORRELATION: Final = Layout(">hhi")
+_INDEX_AND_SIZE: Final = Layout(">ii")
+_INDEX: Final = Layout(">i")
+_NO_TAGS: Final = memoryview(b"\0\0\0")  # of the partition, the topic and the request
+
+# The fields of an answer that vary are found in it by values that no UTF-8 string contains.
+_SIZE_AND_CORRELATION: Final = 8
+_ROW: Final = Layout(">ihqqq")  # index, error code, base offset, log append time, log start offset
+_MARKS: Final = (
+    0x5A17_C3E1,
+    0,
+    0x61D2_77A0_13F5_9C48,
+    0x2B80_E6D4_5C91_37AF,
+    0x7C05_98F2_4B6E_D1A3,
+)
+
+
+class ProduceShape:
+    """Requests with one topic and one partition, alike but for correlation id, index, records."""
+
+    __slots__ = ("_at", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
+                 "timeout_ms", "topic", "version")  # fmt: skip
+
+    def __init__(self, header: RequestHeader, request: ProduceRequest) -> None:
+        """Of `request`, one topic and one partition; use `of`, which looks whether it is so."""
+        self.topic = request.topic_data[0].name
+        self.acks = request.acks
+        self.timeout_ms = request.timeout_ms
+        self.version = version = header.api_version
+        self._is_flexible = version >= FIRST_FLEXIBLE
+        bare = ProduceRequest(
+            transactional_id=request.transactional_id,
+            acks=request.acks,
+            timeout_ms=request.timeout_ms,
+            topic_data=[
+                TopicProduceData(
+                    name=self.topic, partition_data=[PartitionProduceData(index=0, records=b"")]
+                )
+            ],
+        )
+        # Behind the index: an i32 of 0, or a compact length of 1 byte and three empty tag sections.
+        frame = encode_request(bare, version, 0, header.client_id)[4:]
+        self._prefix = frame[_PREFIX_AT : -_INDEX_SIZE - 4]
+        self._at = _PREFIX_AT + len(self._prefix)
+        self._prepare_response(version)
+
+    def _prepare_response(self, version: int) -> None:
+        index, error, base_offset, log_append_time, log_start_offset = _MARKS
+        row = PartitionProduceResponse(
+            index=index,
+            error_code=error,
+            base_offset=base_offset,
+            log_append_time_ms=log_append_time,
+            log_start_offset=log_start_offset,
+        )
+        answer = ProduceResponse(
+            responses=[TopicProduceResponse(name=self.topic, partition_responses=[row])]
+        )
+        whole = b"".join(encode_response(answer, ApiKey.PRODUCE, version, 0))
+        self._head, _, self._tail = whole[_SIZE_AND_CORRELATION:].partition(_ROW.pack(*_MARKS))
+        self._response = Layout(f">ii{len(self._head)}sihqqq{len(self._tail)}s")
+
+    @classmethod
+    def of(cls, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> Self | None:
+        """The shape of a request, if it has one."""
+        topics = request.topic_data
+        if header.api_version < FIRST_VERSION or len(topics) != 1:
+            return None
+        if len(topics[0].partition_data) != 1 or request.acks == 0:
+            return None
+        shape = cls(header, request)
+        # Tagged fields, or an encoding that is not the shortest.
+        return shape if shape.match(frame) is not None else None
+
+    def match(self, frame: memoryview) -> tuple[int, int, memoryview] | None:
+        """(correlation id, partition, records) of a frame of this shape, None for any other."""
+        at = self._at
+        if frame[_PREFIX_AT:at] != self._prefix:
+            return None
+        key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
+        if key != _PRODUCE or version != self.version:
+            return None
+        if self._is_flexible:
+            return self._match_flexible(frame, correlation_id)
+        if len(frame) < at + 8:
+            return None
+        index, size = _INDEX_AND_SIZE.unpack_from(frame, at)
+        at += 8
+        return (correlation_id, index, frame[at:]) if len(frame) - at == size else None
+
+    def _match_flexible(
+        self, frame: memoryview, correlation_id: int
+    ) -> tuple[int, int, memoryview] | None:
+        at, end = self._at + _INDEX_SIZE, len(frame) - 3
+        if end <= at or frame[end:] != _NO_TAGS:
+            return None
+        (index,) = _INDEX.unpack_from(frame, self._at)
+        size = shift = 0
+        while at < end and shift <= 28:
+            byte = frame[at]
+            at += 1
+            size |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                # Compact: the length and 1; 0 is null.
+                return (correlation_id, index, frame[at:end]) if end - at == size - 1 else None
+            shift += 7
+        return None
+
+    def response(
+        self,
+        correlation_id: int,
+        index: int,
+        error_code: int,
+        base_offset: int,
+        log_append_time: int,
+        log_start_offset: int,
+    ) -> bytes:
+        """The whole frame, size prefix first, that says where the records are; or what became of
+        them after they were appended."""
+        layout = self._response
+        return layout.pack(
+            layout.size - 4, correlation_id, self._head, index, error_code, base_offset,
+            log_append_time, log_start_offset, self._tail,
+        )  # fmt: skip

@@ -1,0 +1,89 @@
+"""The server's side of one connection, sans-I/O: bytes in, requests out; responses in, bytes out.
+
+The shell receives into `get_buffer`, takes each frame that `bytes_received` returns by `request`
+(or `take_slot`, if it reads the frame itself), gives the responses to `respond` in any order, and
+sends what `data_to_send` returns. Responses leave in the order of their requests.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.protocol.framing import FrameReader
+from kafkapy.protocol.headers import RequestHeader, decode_request_header
+from kafkapy.protocol.primitives import Buffer
+
+
+class Request(NamedTuple):
+    """One request: its place in the order of responses, its header, and where its body starts."""
+
+    slot: int
+    header: RequestHeader
+    frame: memoryview
+    body: int
+
+
+class ServerConnection:
+    """Frames in any chunking to requests, and responses back in order."""
+
+    __slots__ = ("_due", "_early", "_flushed", "_reader", "_received")
+
+    def __init__(self, max_request_bytes: int, scratch: bytearray | memoryview) -> None:
+        """`scratch` is shared by all connections of an event loop (see `framing`)."""
+        self._reader = FrameReader(max_request_bytes, scratch)
+        self._received = 0  # requests taken: the next slot
+        self._flushed = 0  # requests answered in order: the slot whose response is due next
+        self._early: dict[int, list[Buffer] | None] = {}  # responses that wait for that one
+        self._due: list[Buffer] = []
+
+    @property
+    def pending(self) -> int:
+        """Requests taken whose responses have not been put in order yet."""
+        return self._received - self._flushed
+
+    def get_buffer(self) -> memoryview:
+        """Where to put the next received bytes; ends the life of the frames handed out before."""
+        return self._reader.get_buffer()
+
+    def bytes_received(self, n: int) -> list[memoryview]:
+        """Take `n` received bytes; returns the frames that are complete now, in order.
+
+        Raises:
+            ProtocolViolation: close the connection; the peer does not speak Kafka.
+        """
+        return self._reader.bytes_received(n)
+
+    def request(self, frame: memoryview) -> Request:
+        """Take a frame: read its header and give it the next place in the order of responses.
+
+        Raises:
+            ProtocolViolation: as `bytes_received`.
+        """
+        header, body = decode_request_header(frame)
+        return Request(self.take_slot(), header, frame, body)
+
+    def take_slot(self) -> int:
+        """The next place in the order of responses."""
+        slot = self._received
+        self._received = slot + 1
+        return slot
+
+    def respond(self, slot: int, parts: list[Buffer] | None) -> None:
+        """Give the response of a request, once; None sends nothing (Produce with acks=0)."""
+        assert self._flushed <= slot < self._received, (slot, self._flushed, self._received)
+        assert slot not in self._early, slot
+        if slot != self._flushed:
+            self._early[slot] = parts
+            return
+        while True:
+            if parts is not None:
+                self._due += parts
+            self._flushed += 1
+            if self._flushed not in self._early:
+                return
+            parts = self._early.pop(self._flushed)
+
+    def data_to_send(self) -> list[Buffer]:
+        """The bytes that are due now, in the order of the requests; forgets them."""
+        due, self._due = self._due, []
+        return due

@@ -1,0 +1,64 @@
+"""What a log's config says of the batches appended to it, and how a batch leaves the check."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
+from kafkapy.record.compression import Codec
+
+NO_LIMIT: Final = 2**63 - 1
+
+
+class BatchRules(NamedTuple):
+    """What a log's config says about the batches appended to it. The defaults are Kafka's."""
+
+    max_message_bytes: int = 1_048_588
+    codec: Codec | None = None  # None: compression.type=producer
+    level: int | None = None
+    log_append_time: bool = False  # message.timestamp.type
+    timestamp_before_max_ms: int = NO_LIMIT
+    timestamp_after_max_ms: int = NO_LIMIT
+    compacted: bool = False  # cleanup.policy has compact: every record needs a key
+
+
+class PreparedBatch(NamedTuple):
+    """A batch fit to be appended, but for base offset and leader epoch.
+
+    `records` is the whole batch, header first: the received bytes when nothing had to change.
+    `log_append_time` is -1 when the topic's time is CreateTime.
+    """
+
+    header: BatchHeader
+    records: Buffer
+    log_append_time: int
+
+
+class InvalidRecords(ApiError):
+    """A batch refused for some of its records; `record_errors`: [(index in the batch, message)]."""
+
+    def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]]) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors
+
+
+def check_timestamp(timestamp: int, rules: BatchRules, now_ms: int) -> None:
+    """Raises ApiError INVALID_TIMESTAMP for a time outside the topic's window (KIP-937)."""
+    if timestamp == NO_TIMESTAMP:
+        return
+    age = now_ms - timestamp
+    if age > rules.timestamp_before_max_ms or -age > rules.timestamp_after_max_ms:
+        raise ApiError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"Timestamp {timestamp} is out of range. The timestamp should be within "
+            f"[{now_ms - rules.timestamp_before_max_ms}, {now_ms + rules.timestamp_after_max_ms}]",
+        )
+
+
+def too_large(size: int, rules: BatchRules) -> ApiError:
+    return ApiError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch is {size} bytes, larger than max.message.bytes "
+        f"{rules.max_message_bytes}",
+    )

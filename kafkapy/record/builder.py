@@ -1,0 +1,171 @@
+"""Rows in, one v2 batch out: for tools, coordinators and the paths that rewrite a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from crc32c import crc32c
+
+from kafkapy.record.batch_header import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Buffer,
+)
+from kafkapy.record.compression import Codec, compress
+from kafkapy.record.varint import append_varint
+
+if TYPE_CHECKING:
+    from kafkapy.record.records import Record
+
+
+class RecordData(NamedTuple):
+    """A record before it has an offset. `timestamp` in ms, -1 for none."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int = NO_TIMESTAMP
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+def build_batch(
+    records: Iterable[RecordData],
+    *,
+    base_offset: int = 0,
+    codec: Codec = Codec.NONE,
+    level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    log_append_time: int | None = None,
+) -> bytes:
+    """One v2 batch of at least one record, at consecutive offsets from `base_offset`.
+
+    With `log_append_time` (ms) that is every record's time, whatever the rows say.
+    """
+    count = base_timestamp = max_timestamp = 0
+    body = bytearray()
+    for row in records:
+        timestamp = row.timestamp
+        if count == 0:
+            base_timestamp = max_timestamp = timestamp
+        elif timestamp > max_timestamp:
+            max_timestamp = timestamp
+        append_record(body, count, timestamp - base_timestamp, row.key, row.value, row.headers)
+        count += 1
+    assert count, "a batch has at least one record; only rebuild_batch leaves an empty one"
+    attributes = (TRANSACTIONAL_BIT if is_transactional else 0) | (CONTROL_BIT if is_control else 0)
+    if log_append_time is not None:
+        max_timestamp = log_append_time
+        attributes |= LOG_APPEND_TIME_BIT
+    header = BatchHeader(
+        base_offset, 0, leader_epoch, MAGIC, 0, attributes | codec, count - 1,
+        base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count,
+    )  # fmt: skip
+    return assemble(header, compress(codec, body, level))
+
+
+def rebuild_batch(
+    header: BatchHeader,
+    retained: Sequence[Record],
+    *,
+    level: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """The v2 batch `header` with only `retained` of its records, as the log cleaner leaves it.
+
+    Offsets, sequences and producer fields stay, so the rows may have gaps and may be none at all.
+    `delete_horizon_ms` sets the horizon; None keeps the one the batch has, if any
+    (`MemoryRecords.filterTo`, KIP-534).
+    """
+    if not retained:
+        attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+        empty = header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0)
+        return assemble(empty, b"")
+    attributes, max_timestamp = header.attributes, header.max_timestamp
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = delete_horizon_ms
+    elif header.has_delete_horizon:
+        base_timestamp = header.base_timestamp
+    else:
+        base_timestamp = retained[0].timestamp
+    if not header.is_log_append_time:
+        max_timestamp = max(row.timestamp for row in retained)
+    body = bytearray()
+    for row in retained:
+        offset_delta = row.offset - header.base_offset
+        timestamp_delta = row.timestamp - base_timestamp
+        append_record(body, offset_delta, timestamp_delta, row.key, row.value, row.headers)
+    rebuilt = header._replace(
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        record_count=len(retained),
+    )
+    return assemble(rebuilt, compress(header.codec, body, level))
+
+
+def assemble(header: BatchHeader, payload: Buffer) -> bytes:
+    """`header` and `payload` (compressed as the attributes say), with a true length and CRC."""
+    batch = bytearray(HEADER_SIZE + len(payload))
+    batch[HEADER_SIZE:] = payload
+    seal(batch, header)
+    return bytes(batch)
+
+
+def seal(batch: bytearray, header: BatchHeader) -> BatchHeader:
+    """Write `header` over the head of a whole batch, with the length and the CRC it has now."""
+    header = header._replace(batch_length=len(batch) - LOG_OVERHEAD)
+    HEADER.pack_into(batch, 0, *header)
+    header = header._replace(crc=crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:]))
+    HEADER.pack_into(batch, 0, *header)
+    return header
+
+
+def append_record(
+    out: bytearray,
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]],
+) -> None:
+    """Append one v2 record, its length first."""
+    body = bytearray(1)  # the record's attributes: none is in use
+    append_varint(body, timestamp_delta)
+    append_varint(body, offset_delta)
+    _append_bytes(body, key)
+    _append_bytes(body, value)
+    headers = list(headers)
+    append_varint(body, len(headers))
+    for name, content in headers:
+        _append_bytes(body, name.encode())
+        _append_bytes(body, content)
+    append_varint(out, len(body))
+    out += body
+
+
+def _append_bytes(out: bytearray, data: bytes | None) -> None:
+    if data is None:
+        append_varint(out, -1)
+    else:
+        append_varint(out, len(data))
+        out += data

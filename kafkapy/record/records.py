@@ -1,0 +1,190 @@
+"""One batch in, rows out: the readable record decoder of tools, coordinators and the cleaner.
+
+Not on the produce or fetch path. Every malformed record is ApiError INVALID_RECORD, every failed
+decompression CORRUPT_MESSAGE; nothing else is raised, whatever the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import (
+    HEADER_SIZE,
+    MAGIC,
+    NO_SEQUENCE,
+    BatchHeader,
+    Buffer,
+    TimestampType,
+    add_to_sequence,
+    iter_headers,
+)
+from kafkapy.record.compression import Codec, decompress
+from kafkapy.record.legacy import read_messages
+from kafkapy.record.varint import read_varint
+
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+
+
+class Record(NamedTuple):
+    """A record with its offset. `timestamp` in ms; `sequence` -1 without an idempotent producer."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    sequence: int
+
+
+def iter_records(buf: Buffer, *, include_control: bool = False) -> Iterator[Record]:
+    """The records of all whole batches in `buf`, of any format; markers only when asked for.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE or INVALID_RECORD on reaching a bad batch. No CRC is taken.
+    """
+    for position, header in iter_headers(buf):
+        if include_control or not header.is_control:
+            yield from batch_records(buf, header, position)
+
+
+def batch_records(
+    buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
+) -> Iterator[Record]:
+    """The records of the batch at `position`, whose header is `header`, one at a time.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE (does not decompress within `max_bytes`), INVALID_RECORD (a row
+            is malformed: those before it have been given).
+    """
+    if header.magic != MAGIC:
+        for m in read_messages(buf, header, position, max_bytes):
+            yield Record(m.offset, m.timestamp, m.timestamp_type, m.key, m.value, [], NO_SEQUENCE)
+        return
+    data = records_payload(buf, header, position, max_bytes)
+    timestamp_type = header.timestamp_type
+    at = 0
+    for index in range(header.record_count):
+        try:
+            offset_delta, timestamp_delta, key, value, headers, at = _read_record(data, at)
+            _check_deltas(offset_delta, timestamp_delta, header)
+        except (IndexError, ValueError) as error:
+            raise malformed(header, index, str(error)) from None
+        timestamp = header.base_timestamp + timestamp_delta
+        if timestamp_type is TimestampType.LOG_APPEND_TIME:
+            timestamp = header.max_timestamp
+        sequence = header.base_sequence
+        sequence = add_to_sequence(sequence, offset_delta) if sequence >= 0 else NO_SEQUENCE
+        offset = header.base_offset + offset_delta
+        yield Record(offset, timestamp, timestamp_type, key, value, headers, sequence)
+    if at != len(data):
+        raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
+
+
+def batch_keys(
+    buf: Buffer, header: BatchHeader, position: int = 0
+) -> Iterator[tuple[int, bytes | None]]:
+    """(offset, key) of the records of the batch at `position`: less work than the whole rows, of
+    which only lengths, offsets and keys are checked.
+
+    Raises:
+        ApiError: as `batch_records`.
+    """
+    if header.magic != MAGIC:
+        for record in batch_records(buf, header, position):
+            yield record.offset, record.key
+        return
+    data = records_payload(buf, header, position)
+    size = len(data)
+    base_offset, last_delta = header.base_offset, header.last_offset_delta
+    at = 0
+    for index in range(header.record_count):
+        try:
+            length, at = read_varint(data, at)
+            end = at + length
+            if not at < end <= size:
+                raise ValueError(f"length {length} is out of bounds")
+            # Behind the attributes; most deltas are one byte, which need no call.
+            at += 2
+            if data[at - 1] > 0x7F:
+                _, at = read_varint(data, at - 1)
+            offset_delta, at = read_varint(data, at)
+            if not 0 <= offset_delta <= last_delta:
+                raise ValueError(f"offset delta {offset_delta} is not one of the batch's")
+            key, _ = _read_bytes(data, at, end)
+        except (IndexError, ValueError) as error:
+            raise malformed(header, index, str(error)) from None
+        yield base_offset + offset_delta, key
+        at = end
+    if at != size:
+        raise malformed(header, header.record_count, f"{size - at} bytes follow the records")
+
+
+def records_payload(
+    buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
+) -> bytes:
+    """The records section of the v2 batch at `position`, decompressed.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE when it does not decompress within `max_bytes`.
+    """
+    payload = memoryview(buf)[position + HEADER_SIZE : position + header.size]
+    codec = header.codec
+    return bytes(payload) if codec is Codec.NONE else decompress(codec, payload, max_bytes)
+
+
+def malformed(header: BatchHeader, index: int, why: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_RECORD,
+        f"Record {index} of the batch at offset {header.base_offset} is malformed: {why}",
+    )
+
+
+def _check_deltas(offset_delta: int, timestamp_delta: int, header: BatchHeader) -> None:
+    if not 0 <= offset_delta <= header.last_offset_delta:
+        raise ValueError(f"offset delta {offset_delta} is not one of the batch's")
+    if not _INT64_MIN <= header.base_timestamp + timestamp_delta <= _INT64_MAX:
+        raise ValueError(f"timestamp delta {timestamp_delta} is out of bounds")
+
+
+def _read_record(
+    data: bytes, at: int
+) -> tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]], int]:
+    """(offset delta, timestamp delta, key, value, headers, position after it).
+
+    Raises IndexError or ValueError for bytes that are not a record.
+    """
+    length, at = read_varint(data, at)
+    end = at + length
+    if not at < end <= len(data):
+        raise ValueError(f"length {length} is out of bounds")
+    timestamp_delta, at = read_varint(data, at + 1)  # the attributes byte is not in use
+    offset_delta, at = read_varint(data, at)
+    key, at = _read_bytes(data, at, end)
+    value, at = _read_bytes(data, at, end)
+    count, at = read_varint(data, at)
+    if not 0 <= count <= end - at:
+        raise ValueError(f"header count {count} is out of bounds")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, at = _read_bytes(data, at, end)
+        if name is None:
+            raise ValueError("a header key is null")
+        content, at = _read_bytes(data, at, end)
+        headers.append((name.decode(errors="replace"), content))
+    if at != end:
+        raise ValueError(f"its length says {end - at} more bytes than its fields")
+    return offset_delta, timestamp_delta, key, value, headers, end
+
+
+def _read_bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    length, at = read_varint(data, at)
+    if length == -1:
+        return None, at
+    stop = at + length
+    if length < 0 or stop > end:
+        raise ValueError(f"field length {length} is out of bounds")
+    return data[at:stop], stop

@@ -1,0 +1,155 @@
+"""The slow paths of an append: to walk a batch, recompress it, restamp it or convert it up.
+
+`validation` enters these only when the topic's config, or a client from before 0.11, asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Buffer,
+    iter_headers,
+    read_header,
+)
+from kafkapy.record.batch_rules import (
+    BatchRules,
+    InvalidRecords,
+    PreparedBatch,
+    check_timestamp,
+    too_large,
+)
+from kafkapy.record.builder import RecordData, build_batch, seal
+from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
+from kafkapy.record.legacy import read_messages, validate_message_crc
+from kafkapy.record.records import malformed, records_payload
+from kafkapy.record.varint import read_varint
+
+_NO_KEY: Final = "Compacted topic cannot accept message without key"
+_ERRORS_SHOWN: Final = 3
+
+
+def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int) -> PreparedBatch:
+    """A copy of the batch with the topic's codec and, for LogAppendTime, the time `now_ms`.
+
+    Control batches keep their codec: they are never compressed.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE (does not decompress), MESSAGE_TOO_LARGE (once recompressed).
+    """
+    attributes = header.attributes
+    codec = header.codec if rules.codec is None or header.is_control else rules.codec
+    if codec is header.codec:
+        batch = bytearray(records)
+    else:
+        batch = bytearray(HEADER_SIZE)
+        batch += compress(codec, records_payload(records, header), rules.level)
+        attributes = attributes & ~CODEC_MASK | codec
+        if len(batch) > rules.max_message_bytes:
+            raise too_large(len(batch), rules)
+    if rules.log_append_time:
+        attributes |= LOG_APPEND_TIME_BIT
+        header = header._replace(max_timestamp=now_ms)
+    header = seal(batch, header._replace(attributes=attributes))
+    return PreparedBatch(header, batch, now_ms if rules.log_append_time else NO_TIMESTAMP)
+
+
+def check_keys(records: Buffer, header: BatchHeader) -> None:
+    """Walk the batch: each record needs a key, and its place as its offset delta.
+
+    Raises:
+        ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
+    """
+    data = records_payload(records, header)
+    without_key: list[int] = []
+    index = at = 0
+    try:
+        for index in range(header.record_count):
+            length, at = read_varint(data, at)
+            end = at + length
+            if not at < end <= len(data):
+                raise ValueError(f"length {length} is out of bounds")
+            _, at = read_varint(data, at + 1)
+            offset_delta, at = read_varint(data, at)
+            if offset_delta != index:
+                raise ValueError(f"offset delta {offset_delta} is not consecutive")
+            key_length, at = read_varint(data, at)
+            if key_length < 0:
+                without_key.append(index)
+            at = end
+    except (IndexError, ValueError) as error:
+        raise malformed(header, index, str(error)) from None
+    if at != len(data):
+        raise malformed(header, index, f"{len(data) - at} bytes follow the last record")
+    if without_key:
+        raise _keys_missing(without_key)
+
+
+def _keys_missing(indexes: list[int]) -> InvalidRecords:
+    shown = ", ".join(f"record {index}: {_NO_KEY}" for index in indexes[:_ERRORS_SHOWN])
+    return InvalidRecords(
+        ErrorCode.INVALID_RECORD,
+        f"{len(indexes)} records have been rejected, at most {_ERRORS_SHOWN} shown: {shown}",
+        [(index, _NO_KEY) for index in indexes],
+    )
+
+
+def convert_up(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
+    """The v0/v1 message set of a Produce v0-2 request as one v2 batch with the topic's codec.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD (perhaps
+            InvalidRecords).
+    """
+    codec, end = Codec.NONE, 0
+    for position, header in iter_headers(records):
+        if header.magic == MAGIC:
+            raise ApiError(ErrorCode.INVALID_RECORD, "A message set mixes formats before v2 and v2")
+        if header.size > rules.max_message_bytes:
+            raise too_large(header.size, rules)
+        validate_message_crc(records, header, position)
+        if header.is_log_append_time:
+            raise ApiError(
+                ErrorCode.INVALID_TIMESTAMP,
+                "Producers may not set the timestamp type to LogAppendTime",
+            )
+        codec = header.codec or codec
+        end = position + header.size
+    if end == 0 or end != len(records):
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "A message set is empty or cut off")
+    without_key: list[int] = []
+    batch = build_batch(
+        _rows(records, rules, now_ms, without_key),
+        codec=codec if rules.codec is None else rules.codec,
+        level=rules.level,
+        log_append_time=now_ms if rules.log_append_time else None,
+    )
+    if without_key:
+        raise _keys_missing(without_key)
+    if len(batch) > rules.max_message_bytes:
+        raise too_large(len(batch), rules)
+    log_append_time = now_ms if rules.log_append_time else NO_TIMESTAMP
+    return PreparedBatch(read_header(batch), batch, log_append_time)
+
+
+def _rows(
+    records: Buffer, rules: BatchRules, now_ms: int, without_key: list[int]
+) -> Iterator[RecordData]:
+    index, room = 0, DECOMPRESSED_BYTES_MAX
+    for position, header in iter_headers(records):
+        for message in read_messages(records, header, position, room):
+            if message.key is None and rules.compacted:
+                without_key.append(index)
+            if not rules.log_append_time:
+                check_timestamp(message.timestamp, rules, now_ms)
+            room -= len(message.key or b"") + len(message.value or b"")
+            yield RecordData(message.key, message.value, message.timestamp)
+            index += 1

@@ -1,0 +1,179 @@
+"""What a leader asks of a batch before it appends it (`LogValidator`, `UnifiedLog`).
+
+Hot file: every produced batch passes `prepare_client_batch`. Its fast path reads the header once,
+takes the CRC over the received bytes and compares header fields: 2 us and the CRC, however many
+records there are. What must copy, decompress or walk lives in `rewriting`.
+
+The caller then writes `first_16_bytes(...)` and `prepared.records[16:]`: nothing was copied.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from crc32c import crc32c
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record import rewriting
+from kafkapy.record.batch_header import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Buffer,
+)
+from kafkapy.record.batch_rules import (
+    NO_LIMIT,
+    BatchRules,
+    PreparedBatch,
+    check_timestamp,
+    too_large,
+)
+from kafkapy.record.compression import Codec
+from kafkapy.record.legacy import validate_message_crc
+
+PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
+PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110
+PRODUCE_VERSION_LATEST: Final = 11
+
+
+_unpack = HEADER.unpack_from
+_new = tuple.__new__
+_LAST_CODEC: Final = max(Codec)
+
+
+def prepare_client_batch(
+    records: memoryview,
+    rules: BatchRules,
+    now_ms: int,
+    produce_version: int = PRODUCE_VERSION_LATEST,
+) -> PreparedBatch:
+    """Hold the records of one partition of a Produce request against all rules by batch.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP,
+            UNSUPPORTED_COMPRESSION_TYPE or INVALID_RECORD (perhaps InvalidRecords).
+    """
+    if produce_version < PRODUCE_VERSION_V2_ONLY and _is_legacy(records):
+        return rewriting.convert_up(records, rules, now_ms)
+    header = _single_batch(records)
+    base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, sequence, count = header
+    if base_offset != 0:
+        raise _invalid(f"The base offset of a produced batch is {base_offset}, not 0")
+    if len(records) > rules.max_message_bytes:
+        raise too_large(len(records), rules)
+    if crc32c(records[ATTRIBUTES_OFFSET:]) != header.crc:
+        raise _bad_crc(header, records)
+    if count <= 0 or count != last_delta + 1:
+        raise _invalid(f"Batch of {count} records has the last offset delta {last_delta}")
+    if attributes & CONTROL_BIT:
+        raise _invalid("Clients are not allowed to write control records")
+    if producer_id != NO_PRODUCER_ID and sequence < 0:
+        raise _invalid(f"Producer {producer_id} sent the base sequence {sequence}")
+    if attributes & LOG_APPEND_TIME_BIT:
+        raise ApiError(
+            ErrorCode.INVALID_TIMESTAMP,
+            "Producers may not set the timestamp type to LogAppendTime",
+        )
+    if produce_version < PRODUCE_VERSION_ZSTD and attributes & CODEC_MASK == Codec.ZSTD:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce v{produce_version} may not use zstd",
+        )
+    return _prepare(header, records, rules, now_ms)
+
+
+def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
+    """The same for a batch of this broker's coordinators: control batches, any sequence may pass.
+
+    Raises:
+        ApiError: as `prepare_client_batch`.
+    """
+    header = _single_batch(records)
+    if len(records) > rules.max_message_bytes:
+        raise too_large(len(records), rules)
+    validate_crc(records, 0, header)
+    return _prepare(header, records, rules, now_ms)
+
+
+def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
+    """What the topic's config asks of a sound batch; the last line is the hot path's end."""
+    codec = header.attributes & CODEC_MASK
+    if codec > _LAST_CODEC:
+        raise _invalid(f"Unknown compression codec {codec}")
+    is_bounded = (
+        rules.timestamp_after_max_ms != NO_LIMIT or rules.timestamp_before_max_ms != NO_LIMIT
+    )
+    if is_bounded and not rules.log_append_time:
+        check_timestamp(header.base_timestamp, rules, now_ms)
+        check_timestamp(header.max_timestamp, rules, now_ms)
+    if rules.compacted:
+        rewriting.check_keys(records, header)
+    recompress = rules.codec is not None and rules.codec != codec and not header.is_control
+    if recompress or rules.log_append_time:
+        return rewriting.rewrite(records, header, rules, now_ms)
+    return PreparedBatch(header, records, NO_TIMESTAMP)
+
+
+def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
+    """Hold the batch or legacy message at `position` against the CRC in its header.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE when it differs, or the batch is cut off.
+    """
+    if position + header.size > len(buf):
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"The batch ends {header.size} bytes on: cut off")
+    if header.magic != MAGIC:
+        validate_message_crc(buf, header, position)
+        return
+    batch = memoryview(buf)[position : position + header.size]
+    if crc32c(batch[ATTRIBUTES_OFFSET:]) != header.crc:
+        raise _bad_crc(header, batch)
+
+
+def _single_batch(records: Buffer) -> BatchHeader:
+    """The header of the one whole v2 batch that `records` must be."""
+    try:
+        header: BatchHeader = _new(BatchHeader, _unpack(records))
+    except struct.error:
+        raise _invalid(f"{len(records)} bytes of records hold no batch") from None
+    size = header.batch_length + LOG_OVERHEAD
+    if header.magic != MAGIC:
+        if header.magic in (0, 1):
+            raise _invalid(f"Batches need the magic 2: this one has {header.magic}")
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
+    if size != len(records):
+        # As Kafka's iterator sees it: a batch that is not all there is no batch.
+        if size > len(records):
+            raise _invalid(f"The batch length says {size} bytes, {len(records)} are there")
+        if size >= HEADER_SIZE:
+            raise _invalid("Exactly one record batch per partition is allowed")
+        raise ApiError(
+            ErrorCode.CORRUPT_MESSAGE, f"Record size {size} is less than the minimum {HEADER_SIZE}"
+        )
+    return header
+
+
+def _is_legacy(records: Buffer) -> bool:
+    return len(records) > MAGIC_OFFSET and records[MAGIC_OFFSET] < MAGIC
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_RECORD, message)
+
+
+def _bad_crc(header: BatchHeader, batch: Buffer) -> ApiError:
+    computed = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    return ApiError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})",
+    )

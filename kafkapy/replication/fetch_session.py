@@ -1,0 +1,314 @@
+"""Incremental fetch sessions (KIP-227; `kafka.server.FetchSession`, `FetchManager`).
+
+A request names a session and an epoch; the outcome is a `FetchContext` that gives the plan (which
+partitions to read, in which order) and, when the rows are there, picks the ones that go out.
+
+| session id / epoch | meaning |
+|---|---|
+| 0 / -1 | sessionless full fetch |
+| 0 / 0  | full fetch, make a session |
+| N / -1 | close session N, then sessionless |
+| N / 0  | close session N, make a new one |
+| N / e  | incremental: only what changed is named |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Random
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.storage.transaction_index import AbortedTransaction
+
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+EPOCH_MAX: Final = 2**31 - 1
+EVICTION_IDLE_MS: Final = 120_000
+
+PartitionKey = tuple[str | Uuid, int]
+
+
+class FetchPartition:
+    """What a client wants of one partition, and what it was last told (`CachedPartition`).
+
+    `topic` is None while a topic id is unknown. Offsets in records, `max_bytes` in bytes.
+    """
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "follower_log_start_offset",
+        "last_fetched_epoch",
+        "max_bytes",
+        "partition",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        topic: str | None,
+        topic_id: Uuid,
+        partition: int,
+        fetch_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        follower_log_start_offset: int = -1,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = partition
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.follower_log_start_offset = follower_log_start_offset
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+
+    def update(self, wanted: FetchPartition) -> None:
+        """Take over what a later request of the session says."""
+        self.topic = wanted.topic or self.topic
+        self.fetch_offset = wanted.fetch_offset
+        self.max_bytes = wanted.max_bytes
+        if wanted.current_leader_epoch != self.current_leader_epoch:
+            # What was answered in another epoch may have been thrown away.
+            self.current_leader_epoch = wanted.current_leader_epoch
+            self.sent_high_watermark = -1
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+        if wanted.follower_log_start_offset >= 0:
+            self.follower_log_start_offset = wanted.follower_log_start_offset
+
+
+class FetchResult:
+    """One partition's row of a fetch: either data or an error.
+
+    `records` holds batches, the last one perhaps cut; `size_bytes` is their length. A consumer is
+    sent to `preferred_read_replica` unless that is -1.
+    """
+
+    __slots__ = (
+        "aborted_transactions",
+        "diverging_epoch",
+        "error",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "preferred_read_replica",
+        "records",
+        "size_bytes",
+        "wanted",
+    )
+
+    def __init__(self, wanted: FetchPartition, error: int = 0) -> None:
+        self.wanted = wanted
+        self.error = error
+        self.high_watermark = -1
+        self.last_stable_offset = -1
+        self.log_start_offset = -1
+        self.preferred_read_replica = -1
+        self.records = b""
+        self.size_bytes = 0
+        self.aborted_transactions: list[AbortedTransaction] | None = [] if error else None
+        self.diverging_epoch: tuple[int, int] | None = None
+
+    def must_send(self) -> bool:
+        """Whether an incremental answer includes this row; remembers what was told."""
+        wanted = self.wanted
+        send = bool(
+            self.size_bytes
+            or self.error
+            or self.diverging_epoch
+            or self.preferred_read_replica >= 0
+        )
+        if wanted.sent_high_watermark != self.high_watermark:
+            wanted.sent_high_watermark = self.high_watermark
+            send = True
+        if wanted.sent_log_start_offset != self.log_start_offset:
+            wanted.sent_log_start_offset = self.log_start_offset
+            send = True
+        if self.error or self.diverging_epoch:
+            # The next success must be told even if nothing else changes.
+            wanted.sent_high_watermark = -1
+        return send
+
+
+class FetchSession:
+    """One client's set of partitions, kept between its requests."""
+
+    __slots__ = ("created_ms", "epoch", "last_used_ms", "partitions", "privileged", "session_id",
+                 "uses_topic_ids")  # fmt: skip
+
+    def __init__(
+        self, session_id: int, privileged: bool, uses_topic_ids: bool, now_ms: int
+    ) -> None:
+        self.session_id = session_id
+        self.privileged = privileged
+        self.uses_topic_ids = uses_topic_ids
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = 1
+        self.partitions: dict[PartitionKey, FetchPartition] = {}
+
+    def key(self, wanted: FetchPartition) -> PartitionKey:
+        return partition_key(wanted, self.uses_topic_ids)
+
+    def bump_epoch(self) -> None:
+        self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
+
+    def move_to_end(self, wanted: FetchPartition) -> None:
+        """Partitions that gave data go last, so that the others get their turn."""
+        key = self.key(wanted)
+        if key in self.partitions:
+            self.partitions[key] = self.partitions.pop(key)
+
+
+def partition_key(wanted: FetchPartition, uses_topic_ids: bool) -> PartitionKey:
+    return (wanted.topic_id if uses_topic_ids else wanted.topic or "", wanted.partition)
+
+
+class FetchContext:
+    """The plan of one fetch request, and the choice of rows that answer it."""
+
+    __slots__ = ("_session", "incremental", "plan", "session_id")
+
+    def __init__(
+        self, plan: list[FetchPartition], session: FetchSession | None, incremental: bool
+    ) -> None:
+        self.plan = plan
+        self.session_id = session.session_id if session is not None else NO_SESSION
+        self.incremental = incremental
+        self._session = session
+
+    def choose(self, results: list[FetchResult]) -> list[FetchResult]:
+        """The rows to send, in order; a full fetch sends all."""
+        session = self._session
+        if session is None:
+            return results
+        chosen = []
+        for result in results:
+            if result.must_send() or not self.incremental:
+                chosen.append(result)
+            if result.size_bytes:
+                session.move_to_end(result.wanted)
+        return chosen
+
+
+class FetchSessionCache:
+    """All sessions of a broker, at most `slots` of them."""
+
+    def __init__(self, slots: int, random: Random) -> None:
+        self._slots = slots
+        self._random = random
+        self._sessions: dict[int, FetchSession] = {}
+        self.evictions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions over all sessions."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
+    def open(
+        self,
+        session_id: int,
+        session_epoch: int,
+        wanted: list[FetchPartition],
+        forgotten: Iterable[PartitionKey],
+        *,
+        uses_topic_ids: bool,
+        privileged: bool,
+        now_ms: int,
+    ) -> FetchContext:
+        """Turn a request into a context.
+
+        Raises:
+            ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
+                FETCH_SESSION_TOPIC_ID_ERROR, all top-level.
+        """
+        if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(session_id, None)
+            session = None
+            if session_epoch == INITIAL_EPOCH and wanted:
+                session = self._create(wanted, uses_topic_ids, privileged, now_ms)
+            return FetchContext(wanted, session, incremental=False)
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != session_epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids and (wanted or session.partitions):
+            raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        self._apply(session, wanted, forgotten)
+        if not session.partitions:
+            del self._sessions[session_id]
+            return FetchContext([], None, incremental=True)
+        session.bump_epoch()
+        session.last_used_ms = now_ms
+        return FetchContext(list(session.partitions.values()), session, incremental=True)
+
+    def _apply(
+        self,
+        session: FetchSession,
+        wanted: list[FetchPartition],
+        forgotten: Iterable[PartitionKey],
+    ) -> None:
+        for item in wanted:
+            key = session.key(item)
+            known = session.partitions.get(key)
+            if known is None:
+                session.partitions[key] = item
+            else:
+                known.update(item)
+        for key in forgotten:
+            session.partitions.pop(key, None)
+
+    def _create(
+        self, wanted: list[FetchPartition], uses_topic_ids: bool, privileged: bool, now_ms: int
+    ) -> FetchSession | None:
+        if not self._make_room(len(wanted), privileged, now_ms):
+            return None
+        session_id = self._random.below(EPOCH_MAX) + 1
+        while session_id in self._sessions:
+            session_id = self._random.below(EPOCH_MAX) + 1
+        session = FetchSession(session_id, privileged, uses_topic_ids, now_ms)
+        session.partitions = {session.key(item): item for item in wanted}
+        self._sessions[session_id] = session
+        return session
+
+    def _make_room(self, size: int, privileged: bool, now_ms: int) -> bool:
+        """Evict one session if all slots are taken: an idle one, else a smaller unprivileged
+        one."""
+        if len(self._sessions) < self._slots:
+            return True
+        if not self._sessions:
+            return False
+        oldest = min(self._sessions.values(), key=lambda s: s.last_used_ms)
+        victim = oldest if now_ms - oldest.last_used_ms > EVICTION_IDLE_MS else None
+        if victim is None:
+            candidates = [s for s in self._sessions.values() if privileged or not s.privileged]
+            smaller = [
+                s
+                for s in candidates
+                if (s.privileged, len(s.partitions)) < (privileged, size)
+                and now_ms - s.created_ms > EVICTION_IDLE_MS
+            ]
+            victim = min(smaller, key=lambda s: (s.privileged, len(s.partitions)), default=None)
+        if victim is None:
+            return False
+        del self._sessions[victim.session_id]
+        self.evictions += 1
+        return True
+
+
+def unresolved(wanted: FetchPartition) -> bool:
+    """Whether the row names a topic id that nobody knows yet."""
+    return wanted.topic is None and wanted.topic_id != ZERO_UUID

@@ -1,0 +1,354 @@
+"""What a follower does with its leader's answers (`AbstractFetcherThread`, `ReplicaFetcherThread`).
+
+One fetcher follows one leader for some partitions. It never waits: the shell sends what
+`next_fetch` gives and hands back what came. Divergence is found by epoch, on fetch (KIP-595),
+never guessed from offsets.
+
+| a partition is |meaning                                            | leaves by                   |
+|----------------|---------------------------------------------------|-----------------------------|
+| fetching       |its next offset is asked for                       | an answer                   |
+| delayed        |something failed; asked again after the back-off   | the clock                   |
+| out of range   |the leader is asked for its first and last offset  | `on_leader_offsets`         |
+| failed         |its leader epoch is over                           | `follow` with another epoch |
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.follower_session import FetchRow, FollowerFetch, FollowerSession
+from kafkapy.replication.partition import Partition
+from kafkapy.replication.replication_quota import ReplicationQuota
+from kafkapy.storage.log_append import UnexpectedAppendOffset
+
+_log = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+_SESSION_ERRORS: Final = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
+
+
+_SAY_AGAIN_MS: Final = 60_000
+
+
+class FollowState(Enum):
+    """The table above."""
+
+    FETCHING = "fetching"
+    DELAYED = "delayed"
+    OUT_OF_RANGE = "out of range"
+    FAILED = "failed"
+
+
+class LeaderRow(NamedTuple):
+    """A leader's answer for one partition; `diverging_epoch` is (epoch, end offset)."""
+
+    topic_partition: TopicPartition
+    error: int
+    high_watermark: int
+    log_start_offset: int
+    diverging_epoch: tuple[int, int] | None
+    records: memoryview | bytes
+
+
+class _Following:
+    """One followed partition."""
+
+    __slots__ = ("due_ms", "lag", "leader_epoch", "partition", "said", "said_ms", "state")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.state = FollowState.FETCHING
+        self.due_ms = 0
+        self.lag: int | None = None  # records behind the leader's high watermark
+        self.said: ErrorCode | None = None  # the error that the log tells of
+        self.said_ms = 0
+
+    @property
+    def is_in_sync(self) -> bool:
+        return self.lag is not None and self.lag <= 0
+
+
+class FollowerFetcher:
+    """Follows one leader. `partition_max_bytes` and `backoff_ms` are `replica.fetch.*`; `quota` is
+    the follower's side of the replication quotas; `on_log_dir_failure` is told of a log's disk that
+    failed, which costs the other partitions of an answer nothing.
+    """
+
+    def __init__(
+        self,
+        leader_id: int,
+        partition_max_bytes: int,
+        backoff_ms: int,
+        quota: ReplicationQuota,
+        on_log_dir_failure: Callable[[LogDirFailure], None],
+    ) -> None:
+        self.leader_id = leader_id
+        self._partition_max_bytes = partition_max_bytes
+        self._backoff_ms = backoff_ms
+        self._quota = quota
+        self._on_log_dir_failure = on_log_dir_failure
+        self._held_until_ms: int | None = None
+        self._session = FollowerSession()
+        self._following: dict[TopicPartition, _Following] = {}
+
+    def __len__(self) -> int:
+        return len(self._following)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """What is followed here."""
+        return [following.partition for following in self._following.values()]
+
+    @property
+    def max_lag(self) -> int:
+        """The most records between a log's end and its leader's high watermark."""
+        return max((following.lag or 0 for following in self._following.values()), default=0)
+
+    @property
+    def out_of_range(self) -> list[Partition]:
+        """Partitions for which the shell must ask the leader's offsets."""
+        return [
+            f.partition for f in self._following.values() if f.state is FollowState.OUT_OF_RANGE
+        ]
+
+    def state(self, topic_partition: TopicPartition) -> FollowState | None:
+        """How a partition is doing; None if it is not followed here."""
+        following = self._following.get(topic_partition)
+        return None if following is None else following.state
+
+    def follow(self, partition: Partition) -> None:
+        """Follow from where the log ends. A log without leader epochs starts at what is committed:
+        nothing beyond the high watermark can be told apart (KIP-101)."""
+        log = partition.log
+        if log.latest_epoch < 0 and log.log_end_offset > log.high_watermark:
+            log.truncate_to(max(log.high_watermark, log.log_start_offset))
+        self._following[partition.topic_partition] = _Following(partition)
+
+    def unfollow(self, topic_partition: TopicPartition) -> None:
+        """Follow no more."""
+        self._following.pop(topic_partition, None)
+
+    def next_fetch(self, now_ms: int) -> FollowerFetch | None:
+        """The next request; None when nothing is to be fetched now.
+
+        Throttled partitions that are out of sync are left out while the quota is exceeded.
+        """
+        wanted = {}
+        exceeded = self._quota.is_exceeded(now_ms)
+        self._held_until_ms = None
+        for key, following in self._following.items():
+            if following.state is FollowState.DELAYED and following.due_ms <= now_ms:
+                following.state = FollowState.FETCHING
+            if following.state is not FollowState.FETCHING:
+                continue
+            if exceeded and not following.is_in_sync and self._is_throttled(following.partition):
+                self._held_until_ms = now_ms + self._backoff_ms
+                continue
+            wanted[key] = self._row(key, following)
+        return self._session.build(wanted) if wanted else None
+
+    def next_due_ms(self) -> int | None:
+        """When a delayed or throttled partition is to be asked for again."""
+        due = [f.due_ms for f in self._following.values() if f.state is FollowState.DELAYED]
+        if self._held_until_ms is not None:
+            due.append(self._held_until_ms)
+        return min(due, default=None)
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        throttled = partition.log.config.follower_replication_throttled_replicas
+        return self._quota.covers(throttled, partition.topic_partition.partition)
+
+    def _row(self, key: TopicPartition, following: _Following) -> FetchRow:
+        partition = following.partition
+        log = partition.log
+        return FetchRow(
+            key,
+            partition.topic_id,
+            log.log_end_offset,
+            following.leader_epoch,
+            log.latest_epoch,
+            log.log_start_offset,
+            self._partition_max_bytes,
+        )
+
+    # answers
+
+    def on_unreachable(self, now_ms: int) -> None:
+        """The request got no answer: a new session, after the back-off."""
+        self._session.reset()
+        for following in self._following.values():
+            if following.state is FollowState.FETCHING:
+                self._delay(following, now_ms)
+
+    def on_response(
+        self,
+        fetch: FollowerFetch,
+        error: int,
+        session_id: int,
+        rows: Iterable[LeaderRow],
+        now_ms: int,
+        time_ms: int,
+    ) -> list[Partition]:
+        """Apply a leader's answer; the partitions whose log or high watermark changed.
+
+        `time_ms` is wall-clock, for the log.
+        """
+        if error != ErrorCode.NONE:
+            self._session.reset()
+            if error not in _SESSION_ERRORS:
+                self.on_unreachable(now_ms)
+            return []
+        self._session.answered(fetch, session_id)
+        changed = []
+        for row in rows:
+            following = self._following.get(row.topic_partition)
+            asked = fetch.asked.get(row.topic_partition)
+            if following is None or asked is None or not self._is_current(following, asked):
+                continue
+            try:
+                if self._apply(following, row, now_ms, time_ms):
+                    changed.append(following.partition)
+            except LogDirFailure as failure:
+                self._on_log_dir_failure(failure)
+        return changed
+
+    def _is_current(self, following: _Following, asked: FetchRow) -> bool:
+        """Whether the answer is still about what the partition is now."""
+        return (
+            following.state is FollowState.FETCHING
+            and following.leader_epoch == asked.current_leader_epoch
+            and following.partition.log.log_end_offset == asked.fetch_offset
+        )
+
+    def _apply(self, following: _Following, row: LeaderRow, now_ms: int, time_ms: int) -> bool:
+        partition = following.partition
+        if row.error != ErrorCode.NONE:
+            self._on_error(following, ErrorCode(row.error), now_ms)
+            return False
+        if row.diverging_epoch is not None:
+            self._truncate(partition, *row.diverging_epoch)
+            return True
+        log = partition.log
+        before = log.log_end_offset, log.high_watermark
+        if row.records and not self._append(following, row.records, now_ms, time_ms):
+            return False
+        following.lag = max(0, row.high_watermark - log.log_end_offset)
+        if self._is_throttled(partition):
+            self._quota.record(len(row.records), now_ms)
+        log.update_high_watermark(
+            max(log.high_watermark, min(row.high_watermark, log.log_end_offset))
+        )
+        if row.log_start_offset > log.log_start_offset:
+            self._raise_log_start(partition, row.log_start_offset)
+        return before != (log.log_end_offset, log.high_watermark)
+
+    def _append(
+        self, following: _Following, records: memoryview | bytes, now_ms: int, time_ms: int
+    ) -> bool:
+        log = following.partition.log
+        try:
+            log.append_as_follower(records, time_ms)
+        except ApiError as error:
+            is_empty = log.log_end_offset == log.log_start_offset
+            if isinstance(error, UnexpectedAppendOffset) and is_empty:
+                # The leader's log may begin in the middle of its first batch.
+                log.truncate_fully_and_start_at(error.first_offset)
+                log.append_as_follower(records, time_ms)
+                return True
+            _log.error("Found invalid data from leader %d for %s: %s; fetching it again",
+                       self.leader_id, following.partition.topic_partition, error)  # fmt: skip
+            self._delay(following, now_ms)
+            return False
+        return True
+
+    def _raise_log_start(self, partition: Partition, leader_start: int) -> None:
+        log = partition.log
+        if leader_start > log.log_end_offset:
+            log.truncate_fully_and_start_at(leader_start)
+        elif leader_start <= log.high_watermark:
+            log.maybe_increment_log_start_offset(leader_start, "leader offset increment")
+
+    def _on_error(self, following: _Following, error: ErrorCode, now_ms: int) -> None:
+        key = following.partition.topic_partition
+        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            following.state = FollowState.OUT_OF_RANGE
+        elif error is ErrorCode.FENCED_LEADER_EPOCH:
+            _log.info(
+                "Partition %s has an older epoch (%d) than leader %d: waiting for LeaderAndIsr",
+                key,
+                following.leader_epoch,
+                self.leader_id,
+            )
+            following.state = FollowState.FAILED
+        else:
+            if error is not following.said or now_ms - following.said_ms >= _SAY_AGAIN_MS:
+                following.said, following.said_ms = error, now_ms
+                _log.info(
+                    "Leader %d answered %s for %s; asking again", self.leader_id, error.name, key
+                )
+            self._delay(following, now_ms)
+
+    def _delay(self, following: _Following, now_ms: int) -> None:
+        following.state = FollowState.DELAYED
+        following.due_ms = now_ms + self._backoff_ms
+
+    # truncation
+
+    def _truncate(self, partition: Partition, leader_epoch: int, leader_end: int) -> None:
+        """Cut where this log parts from the leader's (`getOffsetTruncationState`).
+
+        If the leader's epoch is not known here, what is cut may not be enough: the next fetch
+        names an older epoch and is told again (KIP-279).
+        """
+        log = partition.log
+        if leader_end < 0:
+            target = log.high_watermark
+        elif leader_epoch < 0:
+            target = min(leader_end, log.log_end_offset)
+        else:
+            epoch, end = log.end_offset_for_epoch(leader_epoch)
+            target = min(leader_end, log.log_end_offset)
+            if epoch >= 0:
+                target = min(target, end)
+        if target < log.high_watermark:
+            _log.warning("Truncating %s to offset %d below high watermark %d",
+                         partition.topic_partition, target, log.high_watermark)  # fmt: skip
+        log.truncate_to(target)
+
+    def on_leader_offsets(
+        self, topic_partition: TopicPartition, earliest: int, latest: int, now_ms: int
+    ) -> None:
+        """The leader's log range, asked because this log's end was outside of it.
+
+        A log that ends behind the leader's is cut to it; one that ends before the leader's begins
+        starts anew there (`fetchOffsetAndApplyTruncateAndMaybeStart`).
+        """
+        following = self._following.get(topic_partition)
+        if following is None or following.state is not FollowState.OUT_OF_RANGE:
+            return
+        log = following.partition.log
+        if latest < log.log_end_offset:
+            _log.warning("Reset fetch offset for %s from %d to the leader's end %d",
+                         topic_partition, log.log_end_offset, latest)  # fmt: skip
+            log.truncate_to(max(latest, 0))
+        if earliest > log.log_end_offset:
+            log.truncate_fully_and_start_at(earliest)
+        # Not at once: a leader that answers out of range again must not make a busy loop.
+        self._delay(following, now_ms)
+
+    def on_leader_offsets_failed(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        """The leader could not say; ask again later by fetching."""
+        following = self._following.get(topic_partition)
+        if following is not None and following.state is FollowState.OUT_OF_RANGE:
+            self._delay(following, now_ms)

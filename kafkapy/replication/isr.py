@@ -1,0 +1,105 @@
+"""The in-sync replicas of a partition, and the one change of them that may be under way.
+
+A leader never changes its ISR by itself: it proposes (AlterPartition, KIP-497), the controller
+writes the state znode, and the answer commits. Until then the *maximal* ISR counts for acks and the
+high watermark: an addition at once, a removal only when it is committed.
+
+| state     | event                                   | next                   |
+|-----------|-----------------------------------------|------------------------|
+| Committed | a follower caught up, or fell behind    | Pending                |
+| Pending   | answered NONE                           | Committed (the answer) |
+| Pending   | refused, the rest of the state stands   | Committed (as before)  |
+| Pending   | refused, the leader is behind the times | Pending, until told    |
+| any       | told by LeaderAndIsr                    | Committed (what it says) |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kafkapy.common.cluster_state import RECOVERED, LeaderAndIsr
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+
+
+class IsrChange(NamedTuple):
+    """A proposal: this ISR, if both epochs still are what the leader knows.
+
+    A leader of an unclean election (RECOVERING) says RECOVERED with it (KIP-704).
+    """
+
+    topic_partition: TopicPartition
+    topic_id: Uuid
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    leader_recovery_state: int = RECOVERED
+
+
+class Answered(Enum):
+    """What becomes of a proposal."""
+
+    COMMITTED = "committed"
+    DROPPED = "dropped"
+    WAITS_FOR_CONTROLLER = "waits for LeaderAndIsr"
+    AGAIN = "to be sent again"
+
+
+_ROLL_BACK: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
+_BEHIND: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.NEW_LEADER_ELECTED,
+    }
+)
+
+
+class InSyncReplicas:
+    """Committed members and the pending proposal. `committed` is what the controller last said."""
+
+    __slots__ = ("committed", "maximal", "pending")
+
+    def __init__(self) -> None:
+        self.committed: frozenset[int] = frozenset()
+        self.maximal: frozenset[int] = frozenset()
+        self.pending: IsrChange | None = None
+
+    def commit(self, isr: tuple[int, ...]) -> None:
+        """The controller said so."""
+        self.committed = self.maximal = frozenset(isr)
+        self.pending = None
+
+    def propose(self, change: IsrChange) -> None:
+        """A change is on its way; there was none."""
+        assert self.pending is None, (self.pending, change)
+        self.pending = change
+        self.maximal = self.committed.union(change.isr)
+
+    def answered(
+        self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, partition_epoch: int
+    ) -> Answered:
+        """The controller's answer to `change`, when the leader knows `partition_epoch`.
+
+        An answer to a proposal that is not the pending one any more changes nothing.
+        """
+        if self.pending is not change:
+            return Answered.DROPPED
+        if error is ErrorCode.NONE:
+            assert state is not None, change
+            stale = (
+                state.leader_epoch != change.leader_epoch or state.partition_epoch < partition_epoch
+            )
+            if stale:
+                return Answered.WAITS_FOR_CONTROLLER
+            self.commit(state.isr)
+            return Answered.COMMITTED
+        if error in _ROLL_BACK:
+            self.commit(tuple(self.committed))
+            return Answered.DROPPED
+        return Answered.WAITS_FOR_CONTROLLER if error in _BEHIND else Answered.AGAIN

@@ -1,0 +1,120 @@
+"""A refused batch refuses those that its producer pipelined after it.
+
+A producer has up to five batches in flight. When the leader refuses one because too few replicas
+are in sync, or because it does not lead yet, and the reason passes a moment later, Kafka tells the
+next batch in flight that its sequence is out of order. librdkafka then begins a new producer epoch
+and sends again all it has not heard of, also a batch that an earlier
+NOT_ENOUGH_REPLICAS_AFTER_APPEND left in the log: a duplicate. Here the batches that follow get the
+refusal of the first: they are sent again in order. A refusal is over when the refused batch is in
+the log all the same, because its producer found another leader, which is followed here.
+`docs/decisions/0009-pipelined-after-a-refusal.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import NO_PRODUCER_ID, NO_SEQUENCE, Buffer, read_header
+from kafkapy.storage.producer_state import ProducerState
+
+PIPELINED_MAX: Final = 4
+"""Batches that may be in flight behind one (max.in.flight.requests.per.connection is 5)."""
+REMEMBERED_MS: Final = 5_000
+"""What was in flight at a refusal has arrived by then, or its connection has failed."""
+PRODUCERS_MAX: Final = 1_000
+
+_SEQUENCE_MASK: Final = 0x7FFF_FFFF
+_HALF: Final = 1 << 30
+
+
+@dataclass(slots=True)
+class _Refusal:
+    producer_epoch: int
+    first_sequence: int
+    code: ErrorCode
+    message: str
+    until_ms: int
+    left: int
+
+
+class RefusedBatches:
+    """The first batch of each producer that this replica refused and has not been sent again.
+
+    Empty unless something was refused lately, so `if refused:` is what the hot path pays.
+    """
+
+    __slots__ = ("_by_producer",)
+
+    def __init__(self) -> None:
+        self._by_producer: dict[int, _Refusal] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_producer)
+
+    def refuse(self, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
+        """Remember that `records` is refused with `error`, which is returned to be raised."""
+        header = _producer_of(records)
+        if header is None:
+            return error
+        producer_id, epoch, sequence = header
+        known = self._by_producer.get(producer_id)
+        if known is not None and known.producer_epoch == epoch and now_ms <= known.until_ms:
+            if _is_after(sequence, known.first_sequence):
+                known.left -= 1
+                return error
+        elif len(self._by_producer) >= PRODUCERS_MAX:
+            del self._by_producer[next(iter(self._by_producer))]
+        self._by_producer[producer_id] = _Refusal(
+            epoch, sequence, error.code, error.message, now_ms + REMEMBERED_MS, PIPELINED_MAX
+        )
+        return error
+
+    def check(self, records: Buffer, log: ProducerState, now_ms: int) -> None:
+        """Refuse a batch that was in flight behind a refused one, which is not in the `log` yet.
+
+        Raises:
+            ApiError: what the first batch was refused with.
+        """
+        header = _producer_of(records)
+        if header is None:
+            return
+        producer_id, epoch, sequence = header
+        known = self._by_producer.get(producer_id)
+        if known is None:
+            return
+        if (
+            known.producer_epoch == epoch
+            and _is_after(sequence, known.first_sequence)
+            and known.left > 0
+            and now_ms <= known.until_ms
+            and not _has(log, producer_id, known)
+        ):
+            known.left -= 1
+            raise ApiError(known.code, known.message)
+        del self._by_producer[producer_id]
+
+
+def _producer_of(records: Buffer) -> tuple[int, int, int] | None:
+    """(id, epoch, base sequence) of an idempotent producer's batch; None for any other bytes."""
+    try:
+        header = read_header(records)
+    except ApiError as error:
+        if error.code is not ErrorCode.CORRUPT_MESSAGE:
+            raise
+        return None  # Whoever appends it says so.
+    if header.producer_id == NO_PRODUCER_ID:
+        return None
+    return header.producer_id, header.producer_epoch, header.base_sequence
+
+
+def _has(log: ProducerState, producer_id: int, refusal: _Refusal) -> bool:
+    """Whether the refused batch, or a later one, was written meanwhile."""
+    last = log.last_sequence(producer_id, refusal.producer_epoch)
+    return last != NO_SEQUENCE and not _is_after(refusal.first_sequence, last)
+
+
+def _is_after(sequence: int, other: int) -> bool:
+    """Whether `sequence` comes after `other`; 2^31-1 is followed by 0."""
+    return 0 < (sequence - other) & _SEQUENCE_MASK < _HALF

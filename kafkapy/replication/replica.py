@@ -1,0 +1,69 @@
+"""What a leader knows of a follower (`kafka.cluster.Replica`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Longer ago than any lag: a machine's monotonic clock may have begun a second ago.
+NEVER_MS: Final = -(1 << 62)
+
+
+class Replica:
+    """One remote replica as its leader sees it.
+
+    `log_end_offset` is -1 until its first fetch after this leader took over. A replica is caught
+    up at the last time when its fetch offset had reached what the leader's log end offset was then.
+    """
+
+    __slots__ = (
+        "broker_id",
+        "last_caught_up_ms",
+        "last_fetch_leader_end_offset",
+        "last_fetch_ms",
+        "log_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.log_end_offset = -1
+        self.log_start_offset = -1
+        self.last_caught_up_ms = NEVER_MS
+        self.last_fetch_ms = NEVER_MS
+        self.last_fetch_leader_end_offset = 0
+
+    def reset(self, now_ms: int, in_isr: bool) -> None:
+        """This broker began to lead: nothing is known but that ISR members get a full lag time."""
+        self.log_end_offset = -1
+        self.log_start_offset = -1
+        self.last_caught_up_ms = now_ms if in_isr else NEVER_MS
+        self.last_fetch_ms = NEVER_MS
+        self.last_fetch_leader_end_offset = 0
+
+    def keep(self, now_ms: int, in_isr: bool, leader_end_offset: int) -> None:
+        """This broker leads on in a new leader epoch: how far the replica is stays true."""
+        self.last_caught_up_ms = self.last_fetch_ms = now_ms if in_isr else NEVER_MS
+        self.last_fetch_leader_end_offset = leader_end_offset
+
+    def on_fetch(
+        self, fetch_offset: int, log_start_offset: int, now_ms: int, leader_end_offset: int
+    ) -> None:
+        """Note a follower's fetch at `fetch_offset`, which is its log end offset.
+
+        `leader_end_offset` was sampled before the read that answers the fetch.
+        """
+        if fetch_offset >= leader_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        elif fetch_offset >= self.last_fetch_leader_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+        self.log_end_offset = fetch_offset
+        self.log_start_offset = max(self.log_start_offset, log_start_offset)
+        self.last_fetch_leader_end_offset = leader_end_offset
+        self.last_fetch_ms = now_ms
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
+        """Whether the replica may count as in sync at `now_ms`."""
+        return (
+            self.log_end_offset == leader_end_offset
+            or now_ms - self.last_caught_up_ms <= lag_max_ms
+        )

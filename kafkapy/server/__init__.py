@@ -1,0 +1,1 @@
+"""The broker process: the loop, the sockets, the wiring. Start with `broker`."""

@@ -1,0 +1,299 @@
+"""The broker process: the one place where the parts are put together.
+
+`start` lists the steps in order, `stop` the same backwards (internals 0). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+import uvloop
+
+from kafkapy import __version__
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.replication.fetch_session import FetchSessionCache
+from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server.acceptor import Acceptor
+from kafkapy.server.auto_creator import AutoCreator
+from kafkapy.server.cluster_member import ClusterMember
+from kafkapy.server.config_admin import ConfigAdmin
+from kafkapy.server.connection_table import ConnectionTable
+from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.dynamic_config import DynamicConfig
+from kafkapy.server.fetcher import Fetcher
+from kafkapy.server.group_service import GroupService
+from kafkapy.server.handlers import SERVED
+from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.server.log4j_layout import configure_logging
+from kafkapy.server.maintenance import Maintenance
+from kafkapy.server.producer_ids import ProducerIdManager
+from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.services import Services
+from kafkapy.server.system import Machine
+from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
+from kafkapy.storage.filesystem import write_atomically
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.zk.store import ZkStore
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+PID_FILE: Final = "kafkapy.pid"
+
+NOT_RUNNING, STARTING, RECOVERY, RUNNING = 0, 1, 2, 3
+PENDING_CONTROLLED_SHUTDOWN, SHUTTING_DOWN = 6, 7
+
+
+class Broker:
+    """One broker. Fixed: its config and ports. The parts come into being in `start`."""
+
+    def __init__(self, config: KafkaConfig, machine: Machine | None = None) -> None:
+        """`machine` is what it stands on, this one by default."""
+        machine = machine or Machine()
+        self.config = config
+        self.clock = machine.clock
+        self.random = machine.random
+        self.failed = asyncio.Event()
+        self._fs = machine.fs
+        self._connect = machine.connect
+        self._configs = DynamicConfig(config)
+        self._services = Services(config, self.clock, MetadataCache())
+        self._connections = ConnectionTable(config)
+        self._acceptor = Acceptor(config, self._connections, self.clock, machine.bind)
+
+    async def start(self) -> None:
+        """Become a running broker.
+
+        Raises:
+            ConfigError: the configuration, the log directories or the ports do not allow it.
+            LogDirFailure: no log directory is usable.
+        """
+        self._services.metrics.broker_state = STARTING
+        self._open_log_dirs()
+        self._connection = await self._connect(
+            self.config, self._fs, self.clock, self._services.metrics.zookeeper
+        )
+        self._store = ZkStore(self._connection.zookeeper)
+        await self._identify()
+        await self._load_configs()
+        self._load_logs()
+        self._acceptor.bind()
+        self._build()
+        await self._member.join(self._acceptor.endpoints(), self._on_fatal)
+        await self._acceptor.serve(Dispatcher(self._services))
+        await self._member.wait_for_metadata()
+        self._maintenance.start()
+        await self._start_metrics()
+        self._services.metrics.broker_state = RUNNING
+        logger.info(
+            "[KafkaServer id=%d] started (kafkapy %s)", self._services.broker_id, __version__
+        )
+
+    async def stop(self) -> None:
+        """Stop cleanly: nobody is cut off in the middle of an answer, everything is on disk."""
+        services = self._services
+        logger.info("[KafkaServer id=%d] shutting down", services.broker_id)
+        services.metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
+        await self._member.hand_over()
+        services.metrics.broker_state = SHUTTING_DOWN
+        self._acceptor.stop_accepting()
+        await self._maintenance.stop()
+        self._services.replicas.stop()
+        self._services.groups.stop()
+        self._connections.close_all()
+        await self._services.cancel_tasks()
+        if self._metrics_server is not None:
+            await self._metrics_server.stop()
+        await self._member.leave()
+        self._remove_pid_file()
+        self._log_manager.shutdown(self._member.broker_epoch)
+        await self._connection.close()
+        self._log_manager.unlock()
+        self._services.metrics.broker_state = NOT_RUNNING
+        logger.info("[KafkaServer id=%d] shut down completed", self._services.broker_id)
+
+    # the steps of start
+
+    def _open_log_dirs(self) -> None:
+        config = self.config
+        self._log_manager = LogManager(
+            self._fs,
+            config.log_dirs,
+            self._configs.log_defaults(),
+            self.clock,
+            self.random,
+            producer_id_expiration_ms=config.get_int("producer.id.expiration.ms"),
+        )
+        self._log_manager.open()
+        for key in config.unknown_keys:
+            logger.warning("The configuration '%s' is not known and has no effect", key)
+        self._pid_file = f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}"
+        try:
+            write_atomically(self._fs, self._pid_file, b"%d\n" % os.getpid(), durable=False)
+        except OSError as error:
+            logger.warning("Cannot write %s: %s", self._pid_file, error)
+
+    async def _identify(self) -> None:
+        services = self._services
+        await self._store.create_persistent_paths()
+        stored = self._log_manager.stored_identity()
+        proposed = stored.cluster_id or str(Uuid.random(self.random))
+        services.cluster_id = await self._store.get_or_create_cluster_id(proposed)
+        services.broker_id = self.config.broker_id
+        if services.broker_id < 0:
+            services.broker_id = stored.broker_id if stored.broker_id is not None else -1
+        if services.broker_id < 0:
+            services.broker_id = await self._store.brokers.generate_id(
+                self.config.get_int("reserved.broker.max.id")
+            )
+        self._log_manager.claim(services.broker_id, services.cluster_id)
+        logger.info("Cluster ID = %s", services.cluster_id)
+
+    async def _load_configs(self) -> None:
+        configs = self._store.configs
+        self._configs.set_broker_layers(
+            default=await configs.get("brokers", "<default>"),
+            broker=await configs.get("brokers", str(self._services.broker_id)),
+        )
+        self._configs.topic_overrides.update(await configs.get_all("topics"))
+        self._log_manager.update_broker_defaults(self._configs.log_defaults())
+
+    def _load_logs(self) -> None:
+        self._services.metrics.broker_state = RECOVERY
+        self._log_manager.load(self._configs.topic_overrides)
+
+    def _build(self) -> None:
+        config, services, clock = self.config, self._services, self.clock
+        replicas = ReplicaManager(
+            services.broker_id,
+            self._log_manager,
+            services.metadata,
+            clock,
+            config.get_int("replica.lag.time.max.ms"),
+            asyncio.get_running_loop().call_later,
+            ReplicationQuotas(
+                services.broker_id,
+                config.get_int("replication.quota.window.size.seconds") * 1000,
+                config.get_int("replication.quota.window.num"),
+            ),
+        )
+        groups = GroupService(
+            GroupCoordinator(GroupConfig.from_values(config.values), self.random, clock),
+            replicas,
+            clock,
+            config,
+            asyncio.get_running_loop().call_later,
+        )
+        replicas.on_leadership = groups.on_leadership
+        replicas.on_fatal = self._on_fatal
+        self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)
+        services.replicas = replicas
+        services.groups = groups
+        services.fetcher = Fetcher(replicas, clock, config.get_str("replica.selector.class"))
+        services.fetch_sessions = FetchSessionCache(
+            config.get_int("max.incremental.fetch.session.cache.slots"), self.random
+        )
+        services.effective_configs = self._configs
+        services.auto_creator = AutoCreator(services)
+        self._build_admin()
+        services.producer_ids = ProducerIdManager(services.broker_id, self._store)
+        services.served = SERVED
+        self._member = ClusterMember(
+            config,
+            services,
+            self._configs,
+            self._log_manager,
+            self._connection,
+            self._store,
+            clock,
+            self.random,
+        )
+        self._maintenance = Maintenance(config, services, self._fs, self._connections)
+
+    def _build_admin(self) -> None:
+        config, services = self.config, self._services
+        services.topic_admin = TopicAdmin(
+            self._store,
+            services.metadata,
+            self.random,
+            TopicDefaults(
+                config.get_int("num.partitions"),
+                config.get_int("default.replication.factor"),
+                config.get_bool("delete.topic.enable"),
+            ),
+        )
+        services.config_admin = ConfigAdmin(
+            self._store,
+            services.metadata,
+            BROKER_CONFIGS,
+            services.broker_id,
+            self._configs.log_defaults,
+        )
+
+    async def _start_metrics(self) -> None:
+        self._metrics_server = None
+        port = self.config.get_int("kafkapy.metrics.port")
+        if port >= 0:
+            # Imported only where it is asked for: it is a tenth of the start-up time.
+            from kafkapy.server.metrics_server import MetricsCollector, MetricsServer
+
+            collector = MetricsCollector(self._services, self._connections)
+            self._metrics_server = MetricsServer(collector)
+            await self._metrics_server.start(self.config.get_str("kafkapy.metrics.host"), port)
+            logger.info("Metrics on port %d", self._metrics_server.port)
+
+    def _on_fatal(self, fault: BaseException) -> None:
+        logger.critical("Shutting down: the broker cannot go on after: %s", fault)
+        self.failed.set()
+
+    def _remove_pid_file(self) -> None:
+        with contextlib.suppress(OSError):
+            self._fs.remove(self._pid_file)
+
+
+async def _run_until_stopped(config: KafkaConfig) -> int:
+    """Start, wait for a signal or a fatal failure, stop; the exit status."""
+    broker = Broker(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await broker.start()
+    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(broker.failed.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    if broker.failed.is_set():
+        return 1
+    await broker.stop()
+    return 0
+
+
+def _raise_open_files_limit() -> None:
+    """Each segment and connection is a descriptor: have as many as the machine allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(properties: Mapping[str, str]) -> int:
+    """Run a broker in the foreground until SIGTERM or SIGINT; the exit status.
+
+    Raises:
+        ConfigError: the properties are wrong, or the machine does not allow what they say.
+        LogDirFailure: no log directory is usable.
+    """
+    config = KafkaConfig(properties)
+    configure_logging(config.get_str("kafkapy.log.dir"))
+    _raise_open_files_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run_until_stopped(config))

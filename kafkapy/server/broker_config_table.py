@@ -1,0 +1,238 @@
+"""The rows of Kafka 3.9's broker configuration table, and kafkapy's own few (`kafkapy.*`).
+
+The broker twins of the topic configs (`log.segment.bytes` and friends) are not here: they come from
+`common.topic_configs`. Keys that this version reads but does not act on are listed all the same,
+so that a server.properties of Apache Kafka is accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.common.config_def import (
+    ConfigKey,
+    ConfigType,
+    ConfigValue,
+    Validator,
+    at_least,
+    between,
+    one_of,
+)
+
+INT_MAX: Final = 2**31 - 1
+LONG_MAX: Final = 2**63 - 1
+
+_Check = tuple[Validator, str] | None
+
+
+def _row(kind: ConfigType, name: str, default: ConfigValue, check: _Check = None) -> ConfigKey:
+    validator, allowed = check if check is not None else (None, "")
+    return ConfigKey(name, kind, default, validator, allowed)
+
+
+def _b(name: str, default: bool) -> ConfigKey:
+    return _row(ConfigType.BOOLEAN, name, default)
+
+
+def _s(name: str, default: str | None, check: _Check = None) -> ConfigKey:
+    return _row(ConfigType.STRING, name, default, check)
+
+
+def _i(name: str, default: int | None, check: _Check = None) -> ConfigKey:
+    return _row(ConfigType.INT, name, default, check)
+
+
+def _l(name: str, default: int | None, check: _Check = None) -> ConfigKey:
+    return _row(ConfigType.LONG, name, default, check)
+
+
+def _csv(name: str, default: list[str] | None) -> ConfigKey:
+    return _row(ConfigType.LIST, name, default)
+
+
+def _d(name: str, default: float, check: _Check = None) -> ConfigKey:
+    return _row(ConfigType.DOUBLE, name, default, check)
+
+
+def _secret(name: str) -> ConfigKey:
+    return _row(ConfigType.PASSWORD, name, None)
+
+
+_POSITIVE: Final = at_least(1)
+_NOT_NEGATIVE: Final = at_least(0)
+_PROTOCOL_MAP: Final = [f"{p}:{p}" for p in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")]
+
+BROKER_CONFIG_ROWS: Final = (
+    # identity and listeners
+    _i("broker.id", -1),
+    _b("broker.id.generation.enable", True),
+    _i("reserved.broker.max.id", 1000, _NOT_NEGATIVE),
+    _s("broker.rack", None),
+    _csv("listeners", ["PLAINTEXT://:9092"]),
+    _csv("advertised.listeners", None),
+    _csv("listener.security.protocol.map", _PROTOCOL_MAP),
+    _s("inter.broker.listener.name", None),
+    _s(
+        "security.inter.broker.protocol",
+        "PLAINTEXT",
+        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    ),
+    _s("control.plane.listener.name", None),
+    _s("inter.broker.protocol.version", "3.9-IV0"),
+    _s("early.start.listeners", None),
+    # ZooKeeper
+    _s("zookeeper.connect", None),
+    _i("zookeeper.session.timeout.ms", 18000),
+    _i("zookeeper.connection.timeout.ms", None),
+    _i("zookeeper.max.in.flight.requests", 10, _POSITIVE),
+    _b("zookeeper.set.acl", False),
+    _s("zookeeper.clientCnxnSocket", None),
+    _b("zookeeper.ssl.client.enable", False),
+    _s("zookeeper.ssl.keystore.location", None),
+    _secret("zookeeper.ssl.keystore.password"),
+    _s("zookeeper.ssl.keystore.type", None),
+    _s("zookeeper.ssl.truststore.location", None),
+    _secret("zookeeper.ssl.truststore.password"),
+    _s("zookeeper.ssl.truststore.type", None),
+    _s("zookeeper.ssl.protocol", "TLSv1.2"),
+    _csv("zookeeper.ssl.enabled.protocols", None),
+    _csv("zookeeper.ssl.cipher.suites", None),
+    _s("zookeeper.ssl.endpoint.identification.algorithm", "HTTPS"),
+    _b("zookeeper.ssl.crl.enable", False),
+    _b("zookeeper.ssl.ocsp.enable", False),
+    _b("zookeeper.metadata.migration.enable", False),
+    # threads, accepted and without effect: one event loop serves all
+    _i("num.network.threads", 3, _POSITIVE),
+    _i("num.io.threads", 8, _POSITIVE),
+    _i("background.threads", 10, _POSITIVE),
+    _i("queued.max.requests", 500, _POSITIVE),
+    _l("queued.max.request.bytes", -1),
+    # sockets
+    _i("socket.send.buffer.bytes", 102400),
+    _i("socket.receive.buffer.bytes", 102400),
+    _i("socket.request.max.bytes", 104857600, _POSITIVE),
+    _i("socket.listen.backlog.size", 50, _POSITIVE),
+    _i("max.connections", INT_MAX, _NOT_NEGATIVE),
+    _i("max.connections.per.ip", INT_MAX, _NOT_NEGATIVE),
+    _s("max.connections.per.ip.overrides", ""),
+    _i("max.connection.creation.rate", INT_MAX, _NOT_NEGATIVE),
+    _l("connections.max.idle.ms", 600000),
+    _i("connection.failed.authentication.delay.ms", 100, _NOT_NEGATIVE),
+    _l("connections.max.reauth.ms", 0),
+    _i("request.timeout.ms", 30000),
+    # logs
+    _s("log.dir", "/tmp/kafka-logs"),
+    _csv("log.dirs", None),
+    _i("num.partitions", 1, _POSITIVE),
+    _i("default.replication.factor", 1),
+    _b("auto.create.topics.enable", True),
+    _b("delete.topic.enable", True),
+    _i("log.roll.hours", 168, _POSITIVE),
+    _i("log.roll.jitter.hours", 0, _NOT_NEGATIVE),
+    _l("log.flush.scheduler.interval.ms", LONG_MAX),
+    _i("log.retention.minutes", None),
+    _i("log.retention.hours", 168),
+    _l("log.retention.check.interval.ms", 300000, _POSITIVE),
+    _i("log.flush.offset.checkpoint.interval.ms", 60000, _NOT_NEGATIVE),
+    _i("log.flush.start.offset.checkpoint.interval.ms", 60000, _NOT_NEGATIVE),
+    _i("num.recovery.threads.per.data.dir", 1, _POSITIVE),
+    _l("log.dir.failure.timeout.ms", 30000, _POSITIVE),
+    _l("log.initial.task.delay.ms", 30000, _NOT_NEGATIVE),
+    _b("log.cleaner.enable", True),
+    _i("log.cleaner.threads", 1, _NOT_NEGATIVE),
+    _l("log.cleaner.dedupe.buffer.size", 134217728),
+    _i("log.cleaner.io.buffer.size", 524288, _NOT_NEGATIVE),
+    _d("log.cleaner.io.buffer.load.factor", 0.9),
+    _d("log.cleaner.io.max.bytes.per.second", 1.7976931348623157e308),
+    _l("log.cleaner.backoff.ms", 15000, _NOT_NEGATIVE),
+    # replication
+    _l("replica.lag.time.max.ms", 30000),
+    _i("replica.socket.timeout.ms", 30000),
+    _i("replica.socket.receive.buffer.bytes", 65536),
+    _i("replica.fetch.max.bytes", 1048576, _NOT_NEGATIVE),
+    _i("replica.fetch.response.max.bytes", 10485760, _NOT_NEGATIVE),
+    _i("replica.fetch.wait.max.ms", 500),
+    _i("replica.fetch.min.bytes", 1),
+    _i("replica.fetch.backoff.ms", 1000, _NOT_NEGATIVE),
+    _i("num.replica.fetchers", 1),
+    _l("replica.high.watermark.checkpoint.interval.ms", 5000, _POSITIVE),
+    _s("replica.selector.class", None),
+    _i("num.replica.alter.log.dirs.threads", None),
+    _i("fetch.max.bytes", 57671680, at_least(1024)),
+    _i("fetch.purgatory.purge.interval.requests", 1000),
+    _i("producer.purgatory.purge.interval.requests", 1000),
+    _i("delete.records.purgatory.purge.interval.requests", 1),
+    _i("max.incremental.fetch.session.cache.slots", 1000, _NOT_NEGATIVE),
+    # controller
+    _i("controller.socket.timeout.ms", 30000),
+    _b("auto.leader.rebalance.enable", True),
+    _i("leader.imbalance.per.broker.percentage", 10),
+    _l("leader.imbalance.check.interval.seconds", 300, _POSITIVE),
+    _b("controlled.shutdown.enable", True),
+    _i("controlled.shutdown.max.retries", 3),
+    _l("controlled.shutdown.retry.backoff.ms", 5000),
+    # groups and offsets
+    _i("offsets.topic.num.partitions", 50, _POSITIVE),
+    _row(ConfigType.SHORT, "offsets.topic.replication.factor", 3, _POSITIVE),
+    _i("offsets.topic.segment.bytes", 104857600, _POSITIVE),
+    _i("offsets.topic.compression.codec", 0, between(0, 4)),
+    _i("offsets.retention.minutes", 10080, _POSITIVE),
+    _l("offsets.retention.check.interval.ms", 600000, _POSITIVE),
+    _i("offsets.load.buffer.size", 5242880, _POSITIVE),
+    _row(ConfigType.SHORT, "offsets.commit.required.acks", -1, between(-1, 1)),
+    _i("offsets.commit.timeout.ms", 5000, _POSITIVE),
+    _i("offset.metadata.max.bytes", 4096),
+    _i("group.initial.rebalance.delay.ms", 3000),
+    _i("group.min.session.timeout.ms", 6000),
+    _i("group.max.session.timeout.ms", 1800000),
+    _i("group.max.size", INT_MAX, _POSITIVE),
+    _csv("group.coordinator.rebalance.protocols", ["classic"]),
+    # transactions and producers
+    _i("transaction.state.log.num.partitions", 50, _POSITIVE),
+    _row(ConfigType.SHORT, "transaction.state.log.replication.factor", 3, _POSITIVE),
+    _i("transaction.state.log.min.isr", 2, _POSITIVE),
+    _i("transaction.state.log.segment.bytes", 104857600, _POSITIVE),
+    _i("transaction.state.log.load.buffer.size", 5242880, _POSITIVE),
+    _i("transaction.max.timeout.ms", 900000, _POSITIVE),
+    _i("transactional.id.expiration.ms", 604800000, _POSITIVE),
+    _i("transaction.abort.timed.out.transaction.cleanup.interval.ms", 10000, _POSITIVE),
+    _i("transaction.remove.expired.transaction.cleanup.interval.ms", 3600000, _POSITIVE),
+    _b("transaction.partition.verification.enable", True),
+    _i("producer.id.expiration.ms", 86400000, _POSITIVE),
+    _i("producer.id.expiration.check.interval.ms", 600000, _POSITIVE),
+    # quotas, policies, security
+    *(
+        _i(f"{prefix}quota.window.{name}", default, _POSITIVE)
+        for prefix in ("", "controller.", "replication.", "alter.log.dirs.replication.")
+        for name, default in (("num", 11), ("size.seconds", 1))
+    ),
+    _s("client.quota.callback.class", None),
+    _s("principal.builder.class", None),
+    _s("authorizer.class.name", ""),
+    _s("super.users", ""),
+    _b("allow.everyone.if.no.acl.found", False),
+    _s("create.topic.policy.class.name", None),
+    _s("alter.config.policy.class.name", None),
+    _i("max.request.partition.size.limit", 2000, _POSITIVE),
+    _csv("sasl.enabled.mechanisms", ["GSSAPI"]),
+    _s("sasl.mechanism.inter.broker.protocol", "GSSAPI"),
+    _i("sasl.server.max.receive.size", 524288),
+    _secret("sasl.jaas.config"),
+    _s("ssl.client.auth", "none"),
+    _secret("ssl.keystore.password"),
+    _secret("ssl.key.password"),
+    _secret("ssl.truststore.password"),
+    _secret("delegation.token.secret.key"),
+    _secret("password.encoder.secret"),
+    # metrics
+    _i("metrics.num.samples", 2, _POSITIVE),
+    _l("metrics.sample.window.ms", 30000, _POSITIVE),
+    _s("metrics.recording.level", "INFO"),
+    _csv("metric.reporters", []),
+    # kafkapy's own
+    _s("kafkapy.log.dir", None),
+    _secret("kafkapy.zookeeper.sasl.jaas.config"),
+    _secret("kafkapy.zookeeper.auth"),
+    _i("kafkapy.metrics.port", -1, between(-1, 65535)),
+    _s("kafkapy.metrics.host", "127.0.0.1"),
+)

@@ -1,0 +1,249 @@
+"""This broker as a member of its cluster: registered, a candidate for controller, told what to
+lead.
+
+`join` and `leave` list the steps. When the ZooKeeper session expires the broker is a new member: it
+resigns, registers again under a new broker epoch and takes part in the election (internals 0).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.errors import KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.config import ControllerConfig
+from kafkapy.controller.events import SessionExpired, Startup
+from kafkapy.server.alter_partition_manager import AlterPartitionManager
+from kafkapy.server.broker_channels import BrokerChannels
+from kafkapy.server.command_receiver import CommandReceiver
+from kafkapy.server.config_applier import ConfigApplier
+from kafkapy.server.config_changes import ConfigChangeListener
+from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient
+from kafkapy.server.controller_task import ControllerTask
+from kafkapy.server.last_life import outlive
+from kafkapy.server.node_to_controller import NodeToController
+from kafkapy.server.replica_fetchers import ReplicaFetchers
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock, Random
+    from kafkapy.server.dynamic_config import DynamicConfig
+    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.metadata_connection import MetadataConnection
+    from kafkapy.server.services import Services
+    from kafkapy.storage.log_manager import LogManager
+    from kafkapy.zk.store import ZkStore
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+_START_LIMIT_MS: Final = 30_000
+_RETRY_BACKOFF_S: Final = 1.0
+_HAND_OVER_LIMIT_S: Final = 60.0
+
+
+class ClusterMember:
+    """Fixed: the parts of the broker. `broker_epoch` changes with each registration."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        services: Services,
+        configs: DynamicConfig,
+        logs: LogManager,
+        connection: MetadataConnection,
+        store: ZkStore,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self.broker_epoch = -1
+        self._config = config
+        self._services = services
+        self._connection = connection
+        self._store = store
+        self._clock = clock
+        self._endpoints: tuple[Endpoint, ...] = ()
+        self._expired_session_id: int | None = None  # that of the session to replace
+        self._receiver = CommandReceiver(services, services.replicas, configs, store)
+        self._controller_config = ControllerConfig(
+            services.broker_id,
+            config.get_bool("delete.topic.enable"),
+            config.get_bool("unclean.leader.election.enable"),
+            config.get_int("leader.imbalance.per.broker.percentage"),
+        )
+        self.controller = ControllerTask(self._controller_config, store, clock, random)
+        self._channels = BrokerChannels(
+            services.broker_id,
+            config.inter_broker_listener,
+            self._receiver,
+            self.controller.submit,
+            request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+        )
+        self._isr_changes = self._make_isr_changes(clock)
+        self._fetchers = ReplicaFetchers(
+            config, services.replicas, clock, lambda: self.broker_epoch, self._endpoint_of
+        )
+        self._config_changes = ConfigChangeListener(
+            store, clock, ConfigApplier(configs, logs, services).apply
+        )
+        services.commands = self._receiver
+        services.controller = self.controller
+        services.config_changes = self._config_changes
+        services.on_metadata = self._fetchers.metadata_changed
+        services.max_lag = lambda: self._fetchers.max_lag
+        services.replicas.on_follow = self._fetchers.follow
+        services.replicas.on_unfollow = self._fetchers.unfollow
+        services.replicas.on_isr_change = self._isr_changes.submit
+        services.replicas.on_log_dir_failure = lambda: services.spawn(self._tell_log_dir_failed())
+
+    def _make_isr_changes(self, clock: Clock) -> AlterPartitionManager:
+        config, services = self._config, self._services
+        to_controller = NodeToController(
+            services.metadata,
+            config.inter_broker_listener,
+            str(services.broker_id),
+            request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+        )
+        self._receiver.on_controller_change = to_controller.follow
+        return AlterPartitionManager(
+            services.broker_id,
+            lambda: self.broker_epoch,
+            services.metadata,
+            services.replicas,
+            to_controller,
+            self.controller.submit,
+            clock,
+        )
+
+    def _endpoint_of(self, broker_id: int) -> Endpoint | None:
+        broker = self._services.metadata.image.brokers.get(broker_id)
+        return None if broker is None else broker.endpoint(self._config.inter_broker_listener)
+
+    async def join(
+        self, endpoints: tuple[Endpoint, ...], on_fatal: Callable[[BaseException], None]
+    ) -> None:
+        """Register, take part in the election, follow the configs.
+
+        Raises:
+            BrokerIdTaken: another broker has this id or address.
+        """
+        self._endpoints = endpoints
+        self.controller.on_fatal = on_fatal
+        self._connection.on_session_expired(self._session_expired)
+        await self._services.groups.start(self._store)
+        session_timeout_ms = self._config.get_int("zookeeper.session.timeout.ms")
+        await outlive(self._store.brokers, self._services.broker_id, session_timeout_ms)
+        await self._register()
+        self._isr_changes.start()
+        await self.controller.start(self._channels, self._rebalance_interval_s())
+        await self._config_changes.start()
+
+    async def _register(self, previous_session_id: int = 0) -> None:
+        self.broker_epoch = await self._store.brokers.register(
+            BrokerInfo(
+                self._services.broker_id,
+                self._endpoints,
+                self._config.get_str("broker.rack") or None,
+            ),
+            self._clock.time_ms(),
+            previous_session_id,
+        )
+        self._receiver.broker_epoch = self.broker_epoch
+        logger.info(
+            "Registered broker %d with addresses: %s, czxid (broker epoch): %d",
+            self._services.broker_id,
+            ",".join(f"{e.listener}://{e.host}:{e.port}" for e in self._endpoints),
+            self.broker_epoch,
+        )
+
+    def _rebalance_interval_s(self) -> float | None:
+        if not self._config.get_bool("auto.leader.rebalance.enable"):
+            return None
+        return self._config.get_int("leader.imbalance.check.interval.seconds")
+
+    async def _online_topics(self) -> set[str]:
+        """The topics whose first partition has a state that can be read."""
+        store = self._store
+        deleting = set(await store.requests.topic_deletions())
+        names = [name for name in await store.topics.names() if name not in deleting]
+        topics = await store.topics.get_all(names, {})
+        first = [
+            TopicPartition(t.topic, min(t.assignment)) for t in topics.values() if t.assignment
+        ]
+        return {partition.topic for partition in await store.topics.states(first)}
+
+    async def wait_for_metadata(self) -> None:
+        """Wait until all topics are known here; until then no client is told what there is.
+
+        A client that hears of an unknown topic may not ask again for minutes. Topics that no
+        controller will tell of are not waited for: never online, or of broken znodes.
+        """
+        names = await self._online_topics()
+        known = await self._services.when_metadata(
+            lambda image: bool(image.brokers) and all(n in image.topics for n in names),
+            _START_LIMIT_MS,
+        )
+        if not known:
+            logger.warning("Serving although not all topics are known after %d ms", _START_LIMIT_MS)
+        self._services.metadata_known()
+
+    def _session_expired(self) -> None:
+        expired = self._connection.zookeeper.session_id
+        logger.warning("ZooKeeper session 0x%x expired", expired)
+        self.controller.submit(SessionExpired())
+        is_rejoining = self._expired_session_id is not None
+        self._expired_session_id = expired
+        if not is_rejoining:
+            self._services.spawn(self._rejoin())
+
+    async def _rejoin(self) -> None:
+        """Be a member again: a new session, a new broker epoch, another election.
+
+        A session that expires meanwhile is for this loop to replace: two of them would end each
+        other's sessions.
+        """
+        while (expired := self._expired_session_id) is not None:
+            try:
+                await self._connection.reconnect()
+                await self._register(expired)
+                await self._config_changes.apply_all()
+                await self._config_changes.process()
+            except KafkapyError as error:
+                logger.error("Cannot join the cluster again, trying once more: %s", error)
+                await asyncio.sleep(_RETRY_BACKOFF_S)
+                continue
+            if self._expired_session_id == expired:
+                self._expired_session_id = None
+        self.controller.submit(Startup())
+
+    async def _tell_log_dir_failed(self) -> None:
+        """Have the controller ask which replicas are lost, and elect others in their place."""
+        while True:
+            try:
+                await self._store.requests.notify_log_dir_failure(self._services.broker_id)
+                return
+            except KafkapyError as error:
+                logger.error("Cannot tell of a failed log directory, trying again: %s", error)
+                await asyncio.sleep(_RETRY_BACKOFF_S)
+
+    async def hand_over(self) -> None:
+        """Have the controller move this broker's leaders to others, as long as that may take."""
+        if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
+            return
+        client = ControlledShutdownClient(
+            self._services.broker_id, self._config, self._store, self.controller.submit
+        )
+        try:
+            await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)
+        except TimeoutError:
+            logger.warning("Stopping without handing over: nobody answered in time")
+
+    async def leave(self) -> None:
+        """Follow nobody and resign; the registration goes when the session is closed."""
+        self._fetchers.stop()
+        await self._isr_changes.stop()
+        await self._config_changes.stop()
+        await self.controller.stop()
+        await self._channels.close()

@@ -1,0 +1,116 @@
+"""The receiving end of LeaderAndIsr, UpdateMetadata and StopReplica: fenced, then applied in order.
+
+LeaderAndIsr must read configs of topics that are new here before it is applied; whatever comes
+after it waits. Stale is a command for an earlier life of this broker (broker epoch) or of an
+earlier controller (controller epoch, one for all three).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkapy.common.cluster_state import (
+    CommandResult,
+    LeaderAndIsrCommand,
+    StopReplicaCommand,
+    UpdateMetadataCommand,
+)
+from kafkapy.common.errors import ErrorCode, KafkapyError
+from kafkapy.server.state_change_log import CommandLog
+from kafkapy.zk.store import ZkStore
+
+if TYPE_CHECKING:
+    from kafkapy.server.dynamic_config import DynamicConfig
+    from kafkapy.server.replica_manager import ReplicaManager
+    from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+Command = LeaderAndIsrCommand | UpdateMetadataCommand | StopReplicaCommand
+
+
+class CommandReceiver:
+    """Applies the controller's commands to the replica manager and the metadata cache.
+
+    `broker_epoch` is that of this broker's registration, set whenever it registers;
+    `on_controller_change` is called when the metadata names another controller.
+    """
+
+    def __init__(
+        self, broker: Services, replicas: ReplicaManager, configs: DynamicConfig, store: ZkStore
+    ) -> None:
+        self._broker = broker
+        self._replicas = replicas
+        self._configs = configs
+        self._store = store
+        self._in_order = asyncio.Lock()  # fair: who asks first is first
+        self._own_correlation_ids = itertools.count()
+        self.broker_epoch = -1
+        self.on_controller_change: Callable[[], None] = lambda: None
+
+    async def carry_out(self, command: Command, correlation_id: int | None = None) -> CommandResult:
+        """Apply one command after all those given before. Refusals are in the result.
+
+        `correlation_id` is that of the request; a controller on this broker sends none.
+        """
+        if correlation_id is None:
+            correlation_id = next(self._own_correlation_ids)
+        async with self._in_order:
+            if 0 <= command.broker_epoch < self.broker_epoch:
+                logger.info(
+                    "Refusing %s from controller %d: its broker epoch %d is older than the current"
+                    " broker epoch %d",
+                    type(command).__name__,
+                    command.controller_id,
+                    command.broker_epoch,
+                    self.broker_epoch,
+                )
+                return CommandResult(ErrorCode.STALE_BROKER_EPOCH)
+            match command:
+                case LeaderAndIsrCommand():
+                    return await self._leader_and_isr(command, correlation_id)
+                case UpdateMetadataCommand():
+                    return self._update_metadata(command, correlation_id)
+                case StopReplicaCommand():
+                    return self._replicas.stop_replicas(command, correlation_id)
+
+    async def _leader_and_isr(
+        self, command: LeaderAndIsrCommand, correlation_id: int
+    ) -> CommandResult:
+        """Become leader or follower; new logs get the configs that ZooKeeper has now."""
+        configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
+        new = sorted(topics - self._replicas.partitions.keys())
+        try:
+            found = await asyncio.gather(*(self._store.configs.get("topics", t) for t in new))
+        except KafkapyError as error:
+            logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
+            return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+        configs.update(zip(new, found, strict=True))
+        overrides = {topic: configs[topic] for topic in topics if topic in configs}
+        return await self._replicas.become_leader_or_follower(command, overrides, correlation_id)
+
+    def _update_metadata(
+        self, command: UpdateMetadataCommand, correlation_id: int
+    ) -> CommandResult:
+        """Swap in the new image and wake those who wait for it."""
+        log = CommandLog(self._broker.broker_id, command, correlation_id)
+        if self._replicas.is_stale_controller(command.controller_epoch):
+            log.stale_controller(self._replicas.controller_epoch)
+            return CommandResult(ErrorCode.STALE_CONTROLLER_EPOCH)
+        controller_before = self._broker.metadata.image.controller_id
+        image, deleted = self._broker.metadata.apply(command)
+        log.metadata_updated(len(command.partitions) - len(deleted), len(deleted))
+        if deleted:
+            time_ms = self._broker.clock.time_ms()
+            groups = self._broker.groups
+            groups.run(lambda now_ms: groups.coordinator.on_partitions_deleted(deleted, time_ms))
+            for topic in {partition.topic for partition in deleted} - image.topics.keys():
+                self._configs.topic_overrides.pop(topic, None)
+        if image.controller_id != controller_before:
+            self.on_controller_change()
+        self._broker.metadata_changed()
+        return CommandResult()

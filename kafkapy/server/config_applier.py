@@ -1,0 +1,69 @@
+"""Dynamic configs taking effect on this broker: logs first, for they hold most of them; then its
+controller, which may elect leaders that it was not allowed to elect before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.zk.paths import DEFAULT_ENTITY
+
+if TYPE_CHECKING:
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.dynamic_config import DynamicConfig
+    from kafkapy.server.services import Services
+    from kafkapy.storage.log_manager import LogManager
+
+_UNCLEAN: Final = "unclean.leader.election.enable"
+
+logger = logging.getLogger("kafka.server.DynamicConfigManager")
+
+
+class ConfigApplier:
+    """What the config change listener calls."""
+
+    def __init__(self, configs: DynamicConfig, logs: LogManager, broker: Services) -> None:
+        self._configs = configs
+        self._logs = logs
+        self._broker = broker
+
+    def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """Take over the configs of one entity.
+
+        Raises:
+            ConfigError: a value is not allowed; the old ones stay.
+        """
+        if entity_type == "topics":
+            self._logs.update_topic_config(name, configs)
+            self._configs.topic_overrides[name] = configs
+            self._recheck(self._broker.replicas.partitions.get(name, {}).values())
+            if configs.get(_UNCLEAN, "").strip().lower() == "true":
+                self._broker.controller.submit(UncleanElectionEnabled(name))
+        elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._broker.broker_id)):
+            before = self._configs.layers
+            if name == DEFAULT_ENTITY:
+                self._configs.set_broker_layers(default=configs)
+            else:
+                self._configs.set_broker_layers(broker=configs)
+            try:
+                defaults = self._configs.log_defaults()
+                layers = self._configs.layers
+                quotas = self._broker.replicas.quotas
+                quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
+                self._logs.update_broker_defaults(defaults)
+            except ConfigError:
+                self._configs.layers = before
+                raise
+            self._recheck(self._broker.replicas.all_partitions())
+            self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
+        else:
+            return
+        logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)
+
+    def _recheck(self, partitions: Iterable[Partition]) -> None:
+        """`min.insync.replicas` may have moved the high watermark's bound."""
+        for partition in list(partitions):
+            self._broker.replicas.recheck(partition)

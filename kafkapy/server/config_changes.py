@@ -1,0 +1,94 @@
+"""Follows `/config/changes`: every broker applies each entity's new configs, in order.
+
+A notification only names the entity; its configs are read when it is processed, so two quick
+changes may be applied as one. Notifications older than 15 minutes are deleted by whoever sees them
+(`kafka.common.ZkNodeChangeNotificationListener`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.ports import Clock
+from kafkapy.zk.paths import CONFIG_TYPES
+from kafkapy.zk.store import ZkStore
+from kafkapy.zk.znodes import ZnodeError
+from kafkapy.zk.zookeeper import WatchEvent
+
+# (entity type, entity name, its configs); names of users, clients and ips are sanitized.
+Apply = Callable[[str, str, Mapping[str, str]], None]
+
+_log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
+
+
+class ConfigChangeListener:
+    """Calls `apply` for every entity at `start`, then for each change. `apply` may refuse what it
+    is given with ConfigError: that is logged and the old configs stay."""
+
+    def __init__(self, store: ZkStore, clock: Clock, apply: Apply) -> None:
+        self._store = store
+        self._clock = clock
+        self._apply = apply
+        self._last_executed = -1
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Apply everything that is configured, then follow the changes."""
+        await self.apply_all()
+        await self.process()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def apply_all(self) -> None:
+        """Apply the configs of every entity of every type."""
+        for entity_type in CONFIG_TYPES:
+            for name, configs in (await self._store.configs.get_all(entity_type)).items():
+                self._apply_one(entity_type, name, configs)
+
+    async def process(self) -> None:
+        """Apply the changes newer than the last one seen, and wait for the next."""
+        sequences = await self._store.configs.changes(self._on_watch)
+        for sequence in sequences:
+            if sequence <= self._last_executed:
+                continue
+            self._last_executed = sequence
+            try:
+                found = await self._store.configs.change(sequence)
+                if found is None:
+                    continue
+                change = found[0]
+                configs = await self._store.configs.get(*change)
+            except ZnodeError as error:
+                _log.error("Ignoring a config change: %s", error)
+                continue
+            self._apply_one(*change, configs)
+        await self._store.configs.purge_changes(sequences, self._clock.time_ms())
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self.process()
+            except KafkapyError as error:
+                # The session is gone or the store is: after a new session `start` comes again.
+                _log.error("Cannot follow config changes: %s", error)
+
+    def _on_watch(self, _: WatchEvent) -> None:
+        self._changed.set()
+
+    def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        try:
+            self._apply(entity_type, name, configs)
+        except ConfigError as error:
+            _log.error("Cannot apply the configs of %s '%s': %s", entity_type, name, error)

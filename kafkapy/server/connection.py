@@ -1,0 +1,256 @@
+"""One client connection on the event loop: bytes in, requests to the dispatcher, responses out in
+order.
+
+Decides nothing about Kafka: framing and order are `protocol.server_connection`, meaning is the
+dispatcher. What it owns is back-pressure: a client that does not read its responses is not read
+from (`_may_handle`), and the frames already received wait as copies, at most one scratch buffer of
+them.
+
+Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
+requests, and the `ProduceLane` of a producer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.produce_lane import ProduceLane
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection_table import ConnectionTable
+    from kafkapy.server.dispatcher import Dispatcher
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+PARKED_REQUESTS_MAX: Final = 64
+FLUSH_BYTES: Final = 1 << 16
+QUEUED_BYTES_MAX: Final = 1 << 20
+WRITE_HIGH_WATER_BYTES: Final = 1 << 20
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Serves one accepted socket."""
+
+    __slots__ = (
+        "_blocking",
+        "_dispatcher",
+        "_now_ms",
+        "_parked",
+        "_queued_bytes",
+        "_reading",
+        "_table",
+        "_transport",
+        "_waiting",
+        "_wire",
+        "_writable",
+        "client_host",
+        "last_active_ms",
+        "listener",
+        "peer",
+        "produce_lane",
+    )
+
+    def __init__(
+        self,
+        listener: str,
+        dispatcher: Dispatcher,
+        table: ConnectionTable,
+        wire: ServerConnection,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.listener = listener
+        self.peer = "?"
+        self.client_host = "?"
+        self.last_active_ms = now_ms()
+        self.produce_lane: ProduceLane | None = None
+        self._dispatcher = dispatcher
+        self._table = table
+        self._wire = wire
+        self._now_ms = now_ms
+        self._transport: Any = None
+        self._parked: dict[Pending, None] = {}  # in the order of their arrival
+        self._blocking: Pending | None = None
+        self._waiting: deque[memoryview] = deque()
+        self._queued_bytes = 0
+        self._writable = True
+        self._reading = True
+
+    # asyncio's side
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        address = transport.get_extra_info("peername") or ("?", 0)
+        self.client_host = str(address[0])
+        self.peer = f"{address[0]}:{address[1]}"
+        refusal = self._table.admit(self)
+        if refusal is not None:
+            logger.warning("Rejected connection from %s: %s", self.peer, refusal)
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.forget(self)
+        for pending in self._parked:
+            pending.abandon()
+        self._parked.clear()
+        self._waiting.clear()
+        self._transport = None
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._wire.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_active_ms = self._now_ms()
+        try:
+            self._take(self._wire.bytes_received(nbytes))
+        except ProtocolViolation as violation:
+            self._violated(violation)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writable = False
+        self._adjust_reading()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._drain()
+
+    # ours
+
+    def close(self) -> None:
+        """Close after what is buffered has gone out."""
+        if self._transport is not None:
+            self._transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer on this connection."""
+        return not self._parked and not self._waiting
+
+    def _take(self, frames: list[memoryview]) -> None:
+        waiting = self._waiting
+        for frame in frames:
+            if waiting or not self._may_handle():
+                # The frame lies in a buffer that the next read overwrites.
+                waiting.append(memoryview(bytes(frame)))
+            else:
+                self._handle(frame)
+        self._flush()
+        self._adjust_reading()
+
+    def _may_handle(self) -> bool:
+        return (
+            self._blocking is None
+            and self._writable
+            and self._queued_bytes < QUEUED_BYTES_MAX
+            and len(self._parked) < PARKED_REQUESTS_MAX
+        )
+
+    def _handle(self, frame: memoryview) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        lane = self.produce_lane
+        if lane is not None:
+            answer = lane.handle(frame)
+            if answer is not None:
+                slot = self._wire.take_slot()
+                if isinstance(answer, Pending):
+                    self._park(slot, answer, _as_parts)
+                else:
+                    self._answer(slot, [answer])
+                return
+        request = self._wire.request(frame)
+        outcome = self._dispatcher.dispatch(self, request)
+        if isinstance(outcome, list):
+            self._answer(request.slot, outcome)
+        elif outcome is NO_RESPONSE:
+            self._wire.respond(request.slot, None)
+        elif outcome is CLOSE_CONNECTION:
+            self.close()
+        else:
+            self._park(request.slot, outcome, partial(self._dispatcher.encode, request.header))
+
+    def _park(self, slot: int, pending: Pending, encode: Callable[[Any], Any]) -> None:
+        """Answer when there is a response: its parts, or how to end, as `encode` gives them."""
+        self._parked[pending] = None
+        if pending.blocks:
+            self._blocking = pending
+
+        def completed(response: Any) -> None:
+            self._parked.pop(pending, None)
+            if self._blocking is pending:
+                self._blocking = None
+            if self._transport is None:
+                return
+            parts = encode(response)
+            if isinstance(parts, list):
+                self._answer(slot, parts)
+            elif parts is NO_RESPONSE:
+                self._wire.respond(slot, None)
+            else:
+                self.close()
+                return
+            self._drain()
+
+        pending.when_complete(completed)
+
+    def _answer(self, slot: int, parts: list[Any]) -> None:
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+        self._queued_bytes += size
+        self._wire.respond(slot, parts)
+        if size > FLUSH_BYTES:
+            # Only what is written tells whether the client reads (`pause_writing`).
+            self._flush()
+
+    def _flush(self) -> None:
+        parts = self._wire.data_to_send()
+        if parts:
+            self._queued_bytes -= sum(map(len, parts))
+            if self._transport is not None:
+                self._transport.writelines(parts)
+
+    def _drain(self) -> None:
+        """Send what is due, and go on with the frames that waited."""
+        self._flush()
+        waiting = self._waiting
+        try:
+            while waiting and self._may_handle():
+                self._handle(waiting.popleft())
+        except ProtocolViolation as violation:
+            self._violated(violation)
+        self._flush()
+        self._adjust_reading()
+
+    def _adjust_reading(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        wanted = not self._waiting and self._may_handle()
+        if wanted != self._reading:
+            self._reading = wanted
+            if wanted:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    def _violated(self, violation: ProtocolViolation) -> None:
+        logger.warning("Closing connection to %s: %s", self.peer, violation)
+        self._table.violations += 1
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _as_parts(frame: bytes) -> list[bytes]:
+    """A response that is encoded already."""
+    return [frame]

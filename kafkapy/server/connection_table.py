@@ -1,0 +1,84 @@
+"""All open connections: limits, idle closing, counts (`kafka.network.ConnectionQuotas`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkapy.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection import Connection
+    from kafkapy.server.kafka_config import KafkaConfig
+
+
+def parse_overrides(text: str) -> dict[str, int]:
+    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
+
+    Raises:
+        ConfigError: an item has another form.
+    """
+    limits: dict[str, int] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        host, colon, limit = item.rpartition(":")
+        if not colon or not limit.isdecimal():
+            raise ConfigError(
+                f"max.connections.per.ip.overrides={text}: '{item}' is not host:limit"
+            )
+        limits[host] = int(limit)
+    return limits
+
+
+class ConnectionTable:
+    """Admits connections within the limits and closes the idle ones."""
+
+    def __init__(self, config: KafkaConfig) -> None:
+        self._max = config.get_int("max.connections")
+        self._max_per_ip = config.get_int("max.connections.per.ip")
+        self._overrides = parse_overrides(config.get_str("max.connections.per.ip.overrides"))
+        self._idle_max_ms = config.get_int("connections.max.idle.ms")
+        self._open: dict[Connection, None] = {}
+        self._per_host: Counter[str] = Counter()
+        self.accepted = 0
+        self.rejected = 0
+        self.idle_closed = 0
+        self.violations = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, connection: Connection) -> str | None:
+        """Take the connection in, or say which limit it would pass."""
+        host = connection.client_host
+        per_host = self._overrides.get(host, self._max_per_ip)
+        if self._per_host[host] >= per_host:
+            self.rejected += 1
+            return f"{host} already has max.connections.per.ip={per_host} connections"
+        if len(self._open) >= self._max:
+            self.rejected += 1
+            return f"the broker already has max.connections={self._max} connections"
+        self.accepted += 1
+        self._open[connection] = None
+        self._per_host[host] += 1
+        return None
+
+    def forget(self, connection: Connection) -> None:
+        """The connection is closed."""
+        if connection in self._open:
+            del self._open[connection]
+            self._per_host[connection.client_host] -= 1
+            if not self._per_host[connection.client_host]:
+                del self._per_host[connection.client_host]
+
+    def close_idle(self, now_ms: int) -> None:
+        """Close connections on which nothing happened for `connections.max.idle.ms`."""
+        if self._idle_max_ms < 0:
+            return
+        for connection in list(self._open):
+            if connection.is_idle and now_ms - connection.last_active_ms > self._idle_max_ms:
+                self.idle_closed += 1
+                connection.close()
+
+    def close_all(self) -> None:
+        for connection in list(self._open):
+            connection.close()

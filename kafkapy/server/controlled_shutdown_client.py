@@ -1,0 +1,120 @@
+"""The stopping broker's side of ControlledShutdown: ask until it leads nothing that others could
+(`KafkaServer.controlledShutdown`).
+
+The controller is looked up in ZooKeeper: the metadata may be of the past by now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.errors import ErrorCode, KafkapyError
+from kafkapy.controller.events import ControlledShutdown, ControlledShutdownResult, Event
+from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from kafkapy.server.controller_wire import CONTROLLED_SHUTDOWN_VERSION, controlled_shutdown_result
+from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_to_controller import ask_own_controller
+from kafkapy.zk.store import ZkStore
+
+if TYPE_CHECKING:
+    from kafkapy.server.kafka_config import KafkaConfig
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+
+class ControlledShutdownClient:
+    """Fixed: the broker, the store, and the queue of this broker's own controller."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: KafkaConfig,
+        store: ZkStore,
+        submit_event: Callable[[Event], None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._listener = config.inter_broker_listener
+        self._timeout_ms = config.get_int("controller.socket.timeout.ms")
+        self._max_retries = config.get_int("controlled.shutdown.max.retries")
+        self._backoff_s = config.get_int("controlled.shutdown.retry.backoff.ms") / 1000
+        self._store = store
+        self._submit_event = submit_event
+
+    async def run(self, broker_epoch: int) -> bool:
+        """Ask up to `controlled.shutdown.max.retries` times; whether the broker may stop
+        cleanly."""
+        logger.info("[KafkaServer id=%d] Starting controlled shutdown", self._broker_id)
+        for remaining in reversed(range(self._max_retries)):
+            if await self._attempt(broker_epoch):
+                logger.info("[KafkaServer id=%d] Controlled shutdown succeeded", self._broker_id)
+                return True
+            if remaining:
+                await asyncio.sleep(self._backoff_s)
+                logger.warning(
+                    "[KafkaServer id=%d] Retrying controlled shutdown after the previous attempt"
+                    " failed (%d retries remaining)",
+                    self._broker_id,
+                    remaining,
+                )
+        logger.warning(
+            "[KafkaServer id=%d] Proceeding to do an unclean shutdown as all the controlled"
+            " shutdown attempts failed",
+            self._broker_id,
+        )
+        return False
+
+    async def _attempt(self, broker_epoch: int) -> bool:
+        try:
+            result = await self._ask(broker_epoch)
+        except KafkapyError as error:
+            logger.warning(
+                "[KafkaServer id=%d] Error during controlled shutdown: %s", self._broker_id, error
+            )
+            return False
+        if result.error is not ErrorCode.NONE:
+            logger.info(
+                "[KafkaServer id=%d] Error from controller: %s", self._broker_id, result.error.name
+            )
+        elif result.remaining:
+            logger.info(
+                "[KafkaServer id=%d] Remaining partitions to move: [%s]",
+                self._broker_id,
+                ", ".join(map(str, result.remaining)),
+            )
+        return result.error is ErrorCode.NONE and not result.remaining
+
+    async def _ask(self, broker_epoch: int) -> ControlledShutdownResult:
+        controller_id = await self._store.election.controller_id()
+        if controller_id is None:
+            raise NodeUnavailable("there is no controller")
+        if controller_id == self._broker_id:
+            return await self._ask_own(broker_epoch)
+        found = await self._store.brokers.get(controller_id)
+        endpoint = None if found is None else found.broker.endpoint(self._listener)
+        if endpoint is None:
+            raise NodeUnavailable(f"the controller, broker {controller_id}, is not there")
+        client = NodeClient(
+            endpoint.host,
+            endpoint.port,
+            str(self._broker_id),
+            request_timeout_ms=self._timeout_ms,
+        )
+        request = ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=broker_epoch)
+        try:
+            response = await client.request(request, CONTROLLED_SHUTDOWN_VERSION)
+        finally:
+            client.close()
+        return controlled_shutdown_result(response)
+
+    async def _ask_own(self, broker_epoch: int) -> ControlledShutdownResult:
+        asked: Coroutine[Any, Any, ControlledShutdownResult] = ask_own_controller(
+            self._submit_event,
+            lambda reply: ControlledShutdown(self._broker_id, broker_epoch, reply),
+        )
+        try:
+            return await asyncio.wait_for(asked, self._timeout_ms / 1000)
+        except TimeoutError as late:
+            raise NodeUnavailable("this broker's own controller does not answer") from late

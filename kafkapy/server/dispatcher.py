@@ -1,0 +1,96 @@
+"""From a frame to a handler and back to bytes: the one place that knows every served API.
+
+The table is `handlers.SERVED`; ApiVersions, metrics names and the README's table come from it too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.compile import decoder
+from kafkapy.protocol.headers import RequestHeader, encode_response
+from kafkapy.protocol.server_connection import Request
+from kafkapy.server.handlers import SERVED, Served
+from kafkapy.server.produce_lane import ProduceLane
+from kafkapy.server.request import (
+    CLOSE_CONNECTION,
+    NO_RESPONSE,
+    CloseConnection,
+    NoResponse,
+    Pending,
+    RequestContext,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection import Connection
+    from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+_NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
+
+
+class Dispatcher:
+    """Routes requests of all connections."""
+
+    def __init__(self, broker: Services) -> None:
+        self._broker = broker
+        self._table: dict[int, Served] = dict(SERVED)
+        self._metrics = broker.metrics.requests
+
+    def dispatch(self, connection: Connection, request: Request) -> Any:
+        """Handle one request: its encoded response, a `Pending`, or how to end.
+
+        Raises:
+            ProtocolViolation: unknown key, unserved version or undecodable body; the caller closes.
+        """
+        header = request.header
+        served = self._table.get(header.api_key)
+        if served is None:
+            raise ProtocolViolation(f"unknown or unserved api key {header.api_key}")
+        started = time.perf_counter()
+        version = header.api_version
+        context = RequestContext(self._broker, header, connection.client_host, connection.listener)
+        if not served.min_version <= version <= served.max_version:
+            if header.api_key != ApiKey.API_VERSIONS:
+                raise ProtocolViolation(
+                    f"version {version} of {served.name} is not served"
+                    f" ({served.min_version} to {served.max_version} are)"
+                )
+            # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
+            header = header._replace(api_version=0)
+            context.header = header
+            return self.encode(header, served.handle(context, None))
+        message, _ = decoder(served.request_class, version)(request.frame, request.body)
+        outcome = self._call(served, context, message)
+        if header.api_key == ApiKey.PRODUCE:
+            if connection.produce_lane is None:
+                connection.produce_lane = ProduceLane(self._broker)
+            connection.produce_lane.learn(request.frame, header, message)
+        self._metrics.observe(served.name, time.perf_counter() - started)
+        if isinstance(outcome, _NOT_MESSAGES):
+            return outcome
+        return encode_response(outcome, header.api_key, version, header.correlation_id)
+
+    def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
+        try:
+            return served.handle(context, message)
+        except ApiError as error:
+            # A handler that has no row for a refusal of the whole request says it here.
+            return served.refuse(message, error, context.version)
+        except ProtocolViolation:
+            raise
+        except Exception:
+            logger.exception("Error while handling %s from %s", served.name, context.client_host)
+            refusal = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return served.refuse(message, refusal, context.version)
+
+    def encode(self, header: RequestHeader, response: Any) -> Any:
+        """A response that came late, as bytes; the two endings pass through."""
+        if response is NO_RESPONSE or response is CLOSE_CONNECTION:
+            return response
+        return encode_response(response, header.api_key, header.api_version, header.correlation_id)

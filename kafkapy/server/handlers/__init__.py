@@ -1,0 +1,127 @@
+"""Every API that is served: one table, one module an API.
+
+Dispatch, ApiVersions, metrics names and the README's API table come from `SERVED`. Handlers never
+import each other; what two need is in `handler_support`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import request_class, response_class
+from kafkapy.server.handlers import (
+    alter_configs,
+    alter_partition,
+    alter_partition_reassignments,
+    alter_replica_log_dirs,
+    api_versions,
+    controlled_shutdown,
+    create_partitions,
+    create_topics,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_log_dirs,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leader_and_isr,
+    leave_group,
+    list_groups,
+    list_offsets,
+    list_partition_reassignments,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    produce,
+    stop_replica,
+    sync_group,
+    update_metadata,
+)
+from kafkapy.server.request import CLOSE_CONNECTION
+
+_ROWS: Final = (
+    (ApiKey.PRODUCE, produce, 0, 11),
+    (ApiKey.FETCH, fetch, 4, 17),
+    (ApiKey.LIST_OFFSETS, list_offsets, 1, 9),
+    (ApiKey.METADATA, metadata, 0, 12),
+    (ApiKey.LEADER_AND_ISR, leader_and_isr, 0, 7),
+    (ApiKey.STOP_REPLICA, stop_replica, 0, 4),
+    (ApiKey.UPDATE_METADATA, update_metadata, 0, 8),
+    (ApiKey.CONTROLLED_SHUTDOWN, controlled_shutdown, 0, 3),
+    (ApiKey.OFFSET_COMMIT, offset_commit, 0, 9),
+    (ApiKey.OFFSET_FETCH, offset_fetch, 0, 9),
+    (ApiKey.FIND_COORDINATOR, find_coordinator, 0, 6),
+    (ApiKey.JOIN_GROUP, join_group, 0, 9),
+    (ApiKey.HEARTBEAT, heartbeat, 0, 4),
+    (ApiKey.LEAVE_GROUP, leave_group, 0, 5),
+    (ApiKey.SYNC_GROUP, sync_group, 0, 5),
+    (ApiKey.DESCRIBE_GROUPS, describe_groups, 0, 5),
+    (ApiKey.LIST_GROUPS, list_groups, 0, 5),
+    (ApiKey.API_VERSIONS, api_versions, 0, 4),
+    (ApiKey.CREATE_TOPICS, create_topics, 0, 7),
+    (ApiKey.DELETE_TOPICS, delete_topics, 0, 6),
+    (ApiKey.DELETE_RECORDS, delete_records, 0, 2),
+    (ApiKey.INIT_PRODUCER_ID, init_producer_id, 0, 5),
+    (ApiKey.OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch, 0, 4),
+    (ApiKey.DESCRIBE_CONFIGS, describe_configs, 0, 4),
+    (ApiKey.ALTER_CONFIGS, alter_configs, 0, 2),
+    (ApiKey.ALTER_REPLICA_LOG_DIRS, alter_replica_log_dirs, 0, 2),
+    (ApiKey.DESCRIBE_LOG_DIRS, describe_log_dirs, 0, 4),
+    (ApiKey.CREATE_PARTITIONS, create_partitions, 0, 3),
+    (ApiKey.DELETE_GROUPS, delete_groups, 0, 2),
+    (ApiKey.ELECT_LEADERS, elect_leaders, 0, 2),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, incremental_alter_configs, 0, 1),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, alter_partition_reassignments, 0, 0),
+    (ApiKey.LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments, 0, 0),
+    (ApiKey.OFFSET_DELETE, offset_delete, 0, 0),
+    (ApiKey.ALTER_PARTITION, alter_partition, 0, 3),
+    (ApiKey.DESCRIBE_CLUSTER, describe_cluster, 0, 1),
+)
+
+
+class Served(NamedTuple):
+    """One API: its versions, its message class, and what handles or refuses it."""
+
+    name: str
+    min_version: int
+    max_version: int
+    request_class: Any
+    handle: Callable[[Any, Any], Any]
+    refuse: Callable[[Any, ApiError, int], Any]
+
+
+def _served(key: ApiKey, module: ModuleType, low: int, high: int) -> Served:
+    request = request_class(key)
+    name = request.__name__.removesuffix("Request")
+    refuse = getattr(module, "refuse", None) or _top_level_refusal(response_class(key))
+    return Served(name, low, high, request, module.handle, refuse)
+
+
+def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
+    """For APIs whose response has one error code for all; the others close the connection."""
+
+    def refuse(request: Any, error: ApiError, version: int) -> Any:
+        made = response()
+        if not hasattr(made, "error_code"):
+            return CLOSE_CONNECTION
+        made.error_code = error.code
+        return made
+
+    return refuse
+
+
+SERVED: Final[dict[int, Served]] = {int(row[0]): _served(*row) for row in _ROWS}

@@ -1,0 +1,68 @@
+"""CreatePartitions (key 37), versions 0-3.
+
+Behaviour: writes the topic's larger assignment; answers when every new partition has a leader here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from kafkapy.server.handler_support import require_controller, run_async
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: CreatePartitionsRequest) -> Any:
+    """Grow each topic."""
+    require_controller(context)
+    work = _grow_all(context, request)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+async def _grow_all(
+    context: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    broker = context.broker
+    counts = Counter(topic.name for topic in request.topics)
+    results = []
+    for topic in request.topics:
+        row = CreatePartitionsTopicResult(name=topic.name)
+        results.append(row)
+        try:
+            if counts[topic.name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+            await broker.topic_admin.create_partitions(
+                topic.name,
+                topic.count,
+                None
+                if topic.assignments is None
+                else [list(assignment.broker_ids) for assignment in topic.assignments],
+                request.validate_only,
+            )
+            if not request.validate_only and not await broker.topics_ready(
+                [topic.name], request.timeout_ms, topic.count
+            ):
+                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+    return CreatePartitionsResponse(results=results)
+
+
+def refuse(
+    request: CreatePartitionsRequest, error: ApiError, version: int
+) -> CreatePartitionsResponse:
+    """The same error for every topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name=t.name, error_code=error.code, error_message=error.message
+            )
+            for t in request.topics
+        ]
+    )

@@ -1,0 +1,86 @@
+"""DeleteTopics (key 20), versions 0-6.
+
+Behaviour: queues each topic in `/admin/delete_topics`; answers when it has left this broker's
+metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from kafkapy.server.handler_support import require_controller, run_async
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: DeleteTopicsRequest) -> Any:
+    """Delete each topic, then wait until all are gone."""
+    require_controller(context)
+    work = _delete_all(context, request)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+def _named(context: RequestContext, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
+    """A row for each topic asked for, its name and id filled in where known."""
+    if context.version < 6:
+        return [DeletableTopicResult(name=name) for name in request.topic_names]
+    image = context.broker.metadata.image
+    rows = []
+    for topic in request.topics:
+        row = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        rows.append(row)
+        if topic.name is not None and not topic.topic_id.is_zero:
+            row.error_code = ErrorCode.INVALID_REQUEST
+            row.error_message = "Topic name and topic ID can not both be specified."
+        elif topic.name is None:
+            row.name = image.topic_names_by_id.get(topic.topic_id)
+            if row.name is None:
+                row.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+    return rows
+
+
+async def _delete_all(
+    context: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    broker = context.broker
+    rows = _named(context, request)
+    gone: list[DeletableTopicResult] = []
+    for row in rows:
+        if row.error_code or row.name is None:
+            continue
+        known = broker.metadata.image.topics.get(row.name)
+        row.topic_id = known.topic_id if known is not None else Uuid(ZERO_UUID)
+        try:
+            await _delete(context, row.name)
+            gone.append(row)
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+    for row in gone:
+        if not await broker.topics_gone([row.name or ""], request.timeout_ms):
+            row.error_code = ErrorCode.REQUEST_TIMED_OUT
+            row.error_message = "The request timed out."
+    return DeleteTopicsResponse(responses=rows)
+
+
+async def _delete(context: RequestContext, name: str) -> None:
+    if not context.broker.config.get_bool("delete.topic.enable"):
+        disabled = ErrorCode.TOPIC_DELETION_DISABLED
+        raise ApiError(disabled if context.version >= 3 else ErrorCode.INVALID_REQUEST)
+    await context.broker.topic_admin.delete_topic(name)
+
+
+def refuse(request: DeleteTopicsRequest, error: ApiError, version: int) -> DeleteTopicsResponse:
+    """The same error for every topic."""
+    if version >= 6:
+        rows = [DeletableTopicResult(name=t.name, topic_id=t.topic_id) for t in request.topics]
+    else:
+        rows = [DeletableTopicResult(name=name) for name in request.topic_names]
+    for row in rows:
+        row.error_code, row.error_message = error.code, error.message
+    return DeleteTopicsResponse(responses=rows)

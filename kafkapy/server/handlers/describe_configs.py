@@ -1,0 +1,102 @@
+"""DescribeConfigs (key 32), versions 0-4.
+
+Behaviour: effective values with their source and synonyms, for topics, this broker and the
+cluster-wide default. Not done: broker loggers and client metrics.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.metadata.topic_config import ConfigEntry
+from kafkapy.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from kafkapy.server.handler_support import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    unsupported_resource,
+)
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """Describe each resource."""
+    results = []
+    for resource in request.resources:
+        row = DescribeConfigsResult(
+            resource_type=resource.resource_type, resource_name=resource.resource_name
+        )
+        results.append(row)
+        try:
+            row.configs = [
+                _row(entry, request.include_synonyms, request.include_documentation)
+                for entry in _entries(context, resource)
+            ]
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+    return DescribeConfigsResponse(results=results)
+
+
+def _entries(context: RequestContext, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    broker = context.broker
+    name = resource.resource_name
+    keys = resource.configuration_keys
+    if resource.resource_type == TOPIC_RESOURCE:
+        validate_topic_name(name)
+        if name not in broker.metadata.image.topics:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return broker.effective_configs.topic(name, keys=keys)
+    if resource.resource_type == BROKER_RESOURCE:
+        if name == "":
+            return broker.effective_configs.broker_defaults(keys)
+        if name != str(broker.broker_id):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {broker.broker_id} or empty string, but received"
+                f" {name}",
+            )
+        return broker.effective_configs.broker(keys)
+    raise unsupported_resource(resource.resource_type)
+
+
+def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source)
+            for s in entry.synonyms
+        ]
+        if synonyms
+        else [],
+        config_type=entry.config_type or 0,
+        documentation=entry.documentation if documentation else None,
+    )
+
+
+def refuse(
+    request: DescribeConfigsRequest, error: ApiError, version: int
+) -> DescribeConfigsResponse:
+    """The same error for every resource."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=r.resource_type,
+                resource_name=r.resource_name,
+            )
+            for r in request.resources
+        ]
+    )

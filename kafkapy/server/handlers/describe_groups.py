@@ -1,0 +1,68 @@
+"""DescribeGroups (key 15), versions 0-5.
+
+Behaviour: an unknown group is described as Dead, without an error, as Kafka 3.9 does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.coordinator.messages import DescribeGroups, DescribeGroupsResult
+from kafkapy.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from kafkapy.server.authorized_operations import GROUP_OPERATIONS
+from kafkapy.server.request import RequestContext
+
+_NOT_REQUESTED = -(2**31)
+
+
+def handle(context: RequestContext, request: DescribeGroupsRequest) -> Any:
+    """Describe each group asked for."""
+    groups = context.broker.groups
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
+    return groups.call(
+        groups.coordinator.describe_groups,
+        DescribeGroups(request.groups),
+        lambda result: _response(result, operations),
+    )
+
+
+def _response(result: DescribeGroupsResult, operations: int) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(
+        groups=[
+            DescribedGroup(
+                error_code=group.error,
+                group_id=group.group_id,
+                group_state=group.state,
+                protocol_type=group.protocol_type,
+                protocol_data=group.protocol_data,
+                members=[
+                    DescribedGroupMember(
+                        member_id=m.member_id,
+                        group_instance_id=m.group_instance_id,
+                        client_id=m.client_id,
+                        client_host=m.client_host,
+                        member_metadata=m.metadata,
+                        member_assignment=m.assignment,
+                    )
+                    for m in group.members
+                ],
+                authorized_operations=operations
+                if group.error is ErrorCode.NONE
+                else _NOT_REQUESTED,
+            )
+            for group in result.groups
+        ]
+    )
+
+
+def refuse(request: DescribeGroupsRequest, error: ApiError, version: int) -> DescribeGroupsResponse:
+    """The same error for every group."""
+    return DescribeGroupsResponse(
+        groups=[DescribedGroup(error_code=error.code, group_id=g) for g in request.groups]
+    )

@@ -1,0 +1,89 @@
+"""FindCoordinator (key 10), versions 0-6.
+
+Behaviour: the leader of the group's `__consumer_offsets` partition; a missing topic is created and
+COORDINATOR_NOT_AVAILABLE answered until it has leaders.
+Not done: transaction coordinators (key type 1) answer COORDINATOR_NOT_AVAILABLE.
+Version notes: v4 takes many keys and answers each by itself (KIP-699).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, partition_for_key
+from kafkapy.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from kafkapy.server.handler_support import metadata_known, run_async
+from kafkapy.server.request import RequestContext
+
+_GROUP, _TRANSACTION = 0, 1
+_WAIT_MS = 1000
+
+
+def handle(context: RequestContext, request: FindCoordinatorRequest) -> Any:
+    """Find the coordinator of each key."""
+    broker = context.broker
+    is_there = request.key_type != _GROUP or GROUP_METADATA_TOPIC in broker.metadata.image.topics
+    if broker.knows_metadata and is_there:
+        return _response(context, request)
+
+    async def create() -> FindCoordinatorResponse:
+        await metadata_known(context)
+        await context.broker.auto_creator.create([GROUP_METADATA_TOPIC], _WAIT_MS)
+        return _response(context, request)
+
+    return run_async(context, create(), lambda error: refuse(request, error, context.version))
+
+
+def _response(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    keys = request.coordinator_keys if context.version >= 4 else [request.key]
+    rows = [_find(context, request.key_type, key) for key in keys]
+    if context.version >= 4:
+        return FindCoordinatorResponse(coordinators=rows)
+    row = rows[0]
+    return FindCoordinatorResponse(
+        error_code=row.error_code,
+        error_message=row.error_message,
+        node_id=row.node_id,
+        host=row.host,
+        port=row.port,
+    )
+
+
+def _find(context: RequestContext, key_type: int, key: str) -> Coordinator:
+    if key_type not in (_GROUP, _TRANSACTION):
+        return _missing(key, ErrorCode.INVALID_REQUEST)
+    image = context.broker.metadata.image
+    topic = image.topics.get(GROUP_METADATA_TOPIC)
+    if topic is None or key_type == _TRANSACTION:
+        return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    partition = topic.partitions.get(partition_for_key(key, len(topic.partitions)))
+    leader = partition.leader if partition is not None else -1
+    for node, host, port, _ in context.broker.nodes(context.listener):
+        if node == leader:
+            return Coordinator(key=key, node_id=node, host=host, port=port)
+    return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _missing(key: str, error: ErrorCode) -> Coordinator:
+    return Coordinator(
+        key=key, node_id=-1, host="", port=-1, error_code=error, error_message=error.name
+    )
+
+
+def refuse(
+    request: FindCoordinatorRequest, error: ApiError, version: int
+) -> FindCoordinatorResponse:
+    """The error, for each key where the version has rows."""
+    keys = request.coordinator_keys if version >= 4 else []
+    return FindCoordinatorResponse(
+        error_code=error.code,
+        error_message=error.message,
+        node_id=-1,
+        port=-1,
+        coordinators=[_missing(key, error.code) for key in keys],
+    )

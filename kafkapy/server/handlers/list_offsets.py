@@ -1,0 +1,116 @@
+"""ListOffsets (key 2), versions 1-9.
+
+Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
+timestamp, and the first offset at or after a time.
+Not done: v0 (segment base offsets); -4 answers as -2 and -5 as -1, for there is no tiered storage.
+Version notes: v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered
+(-5).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafkapy.replication.partition import CONSUMER, DEBUGGING_CONSUMER, Partition
+from kafkapy.server.request import RequestContext
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+_FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+
+def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Look up an offset for each partition."""
+    asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for wanted in topic.partitions:
+            row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+            rows.append(row)
+            try:
+                if asked[topic.name, wanted.partition_index] > 1:
+                    raise ApiError(ErrorCode.INVALID_REQUEST)
+                _look_up(context, request, topic.name, wanted, row)
+            except ApiError as error:
+                row.error_code = error.code
+            except LogDirFailure as failure:
+                context.broker.replicas.log_dir_failed(failure)
+                row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _look_up(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    wanted: ListOffsetsPartition,
+    row: ListOffsetsPartitionResponse,
+) -> None:
+    timestamp = wanted.timestamp
+    if timestamp < 0 and context.version < _FIRST_VERSION.get(timestamp, 99):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.broker.replicas.get(topic, wanted.partition_index)
+    partition.check_leader(wanted.current_leader_epoch, request.replica_id != DEBUGGING_CONSUMER)
+    log = partition.log
+    bound = partition.upper_bound(request.replica_id, request.isolation_level)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        row.offset = log.log_start_offset
+        row.leader_epoch = log.epoch_for_offset(row.offset)
+        return
+    if timestamp in (LATEST, LATEST_TIERED):
+        _require_known_end(context, request, partition)
+        row.offset, row.leader_epoch = bound, partition.leader_epoch
+        return
+    found = (
+        log.offset_of_max_timestamp()
+        if timestamp == MAX_TIMESTAMP
+        else log.offset_for_timestamp(timestamp, bound)
+    )
+    if found is not None and found[1] < bound:
+        row.timestamp, row.offset, row.leader_epoch = found
+    else:
+        _require_known_end(context, request, partition)
+
+
+def _require_known_end(
+    context: RequestContext, request: ListOffsetsRequest, partition: Partition
+) -> None:
+    """A new leader whose high watermark lags must not show offsets going back (KIP-207).
+
+    Raises:
+        ApiError: OFFSET_NOT_AVAILABLE, or what clients before it knew.
+    """
+    lags = partition.log.high_watermark < partition.leader_epoch_start_offset
+    if request.replica_id == CONSUMER and lags:
+        raise ApiError(
+            ErrorCode.OFFSET_NOT_AVAILABLE
+            if context.version >= 5
+            else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+
+
+def refuse(request: ListOffsetsRequest, error: ApiError, version: int) -> ListOffsetsResponse:
+    """The same error for every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=p.partition_index, error_code=error.code
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

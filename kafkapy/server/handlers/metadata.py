@@ -1,0 +1,159 @@
+"""Metadata (key 3), versions 0-12.
+
+Behaviour: brokers, controller and topics as the last UpdateMetadata told; only endpoints of the
+listener that was asked on. An unknown topic is created when the broker and the request allow it,
+and the answer waits a moment for its leaders, so that a first produce does not start with
+LEADER_NOT_AVAILABLE. Version notes: v0 empty means all topics, later null does; v4 auto creation
+by choice; v8-10 cluster operations; v10 topic ids; v12 look-up by id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
+from kafkapy.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafkapy.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkapy.server.handler_support import metadata_known, run_async
+from kafkapy.server.request import RequestContext
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.image import TopicImage
+
+AUTO_CREATE_WAIT_MS: Final = 1000
+
+
+def handle(context: RequestContext, request: MetadataRequest) -> Any:
+    """Describe the brokers and the topics asked for."""
+    if context.broker.knows_metadata and not _to_create(context, request):
+        return _response(context, request)
+
+    async def create() -> MetadataResponse:
+        await metadata_known(context)
+        missing = _to_create(context, request)
+        if missing:
+            await context.broker.auto_creator.create(missing, AUTO_CREATE_WAIT_MS)
+        return _response(context, request)
+
+    return run_async(context, create(), lambda error: refuse(request, error, context.version))
+
+
+def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
+    return request.topics is None or (context.version == 0 and not request.topics)
+
+
+def _to_create(context: RequestContext, request: MetadataRequest) -> list[str]:
+    """Unknown, legal names that may be created."""
+    broker = context.broker
+    if _wants_all(context, request) or not broker.auto_create_topics:
+        return []
+    if context.version >= 4 and not request.allow_auto_topic_creation:
+        return []
+    topics = broker.metadata.image.topics
+    names = []
+    for wanted in request.topics or ():
+        if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
+            try:
+                validate_topic_name(wanted.name)
+            except ApiError:
+                continue
+            names.append(wanted.name)
+    return names
+
+
+def _response(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    broker = context.broker
+    image = broker.metadata.image
+    reachable = {
+        node: MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
+        for node, host, port, rack in broker.nodes(context.listener)
+    }
+    if _wants_all(context, request):
+        topics = [_topic(context, topic, reachable) for topic in image.topics.values()]
+    else:
+        topics = [_asked(context, wanted, reachable) for wanted in request.topics or ()]
+    response = MetadataResponse(
+        brokers=list(reachable.values()),
+        cluster_id=broker.cluster_id,
+        controller_id=image.controller_id if image.controller_id in reachable else -1,
+        topics=topics,
+    )
+    if request.include_topic_authorized_operations:
+        for row in topics:
+            if row.error_code == ErrorCode.NONE:
+                row.topic_authorized_operations = TOPIC_OPERATIONS
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _asked(context: RequestContext, wanted: Any, reachable: Any) -> MetadataResponseTopic:
+    image = context.broker.metadata.image
+    by_id = not wanted.topic_id.is_zero
+    name = image.topic_names_by_id.get(wanted.topic_id) if by_id else wanted.name
+    topic = image.topics.get(name) if name else None
+    if topic is not None:
+        return _topic(context, topic, reachable)
+    if by_id:
+        return MetadataResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
+        )
+    if wanted.name is None:
+        return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name="")
+    try:
+        validate_topic_name(wanted.name)
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    except ApiError as refusal:
+        error = refusal.code
+    return MetadataResponseTopic(
+        error_code=error, name=wanted.name, is_internal=wanted.name in INTERNAL_TOPICS
+    )
+
+
+def _topic(context: RequestContext, topic: TopicImage, reachable: Any) -> MetadataResponseTopic:
+    rows = []
+    for partition in topic.partitions.values():
+        error = ErrorCode.NONE
+        leader = partition.leader
+        if leader not in reachable:
+            has_listener_error = leader >= 0 and context.version >= 6
+            error = (
+                ErrorCode.LISTENER_NOT_FOUND
+                if has_listener_error and leader in context.broker.metadata.image.brokers
+                else ErrorCode.LEADER_NOT_AVAILABLE
+            )
+            leader = -1
+        rows.append(
+            MetadataResponsePartition(
+                error_code=error,
+                partition_index=partition.partition,
+                leader_id=leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                offline_replicas=list(partition.offline_replicas),
+            )
+        )
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=rows,
+    )
+
+
+def refuse(request: MetadataRequest, error: ApiError, version: int) -> MetadataResponse:
+    """The same error for every topic that was named."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=error.code, name=wanted.name, topic_id=wanted.topic_id)
+            for wanted in request.topics or ()
+        ]
+    )

@@ -1,0 +1,82 @@
+"""OffsetCommit (key 8), versions 0-9.
+
+Behaviour: stored in `__consumer_offsets` with acks=all before the answer; a partition that does
+not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper, is stored
+like the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.messages import CommitOffsets, CommitOffsetsResult, OffsetToCommit
+from kafkapy.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: OffsetCommitRequest) -> Any:
+    """Commit the offsets of the partitions that exist."""
+    groups = context.broker.groups
+    image = context.broker.metadata.image
+    offsets = {
+        TopicPartition(topic.name, p.partition_index): OffsetToCommit(
+            p.committed_offset,
+            p.committed_leader_epoch,
+            p.committed_metadata,
+            p.commit_timestamp if context.version == 1 else -1,
+        )
+        for topic in request.topics
+        for p in topic.partitions
+        if image.partition(topic.name, p.partition_index) is not None
+    }
+    if not offsets and request.topics:
+        return _response(request, CommitOffsetsResult({}))
+    commit = CommitOffsets(
+        group_id=request.group_id,
+        offsets=offsets,
+        generation_id=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        retention_time_ms=request.retention_time_ms,
+    )
+    return groups.call(
+        groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
+    )
+
+
+def _response(request: OffsetCommitRequest, result: CommitOffsetsResult) -> OffsetCommitResponse:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=p.partition_index,
+                        error_code=result.errors.get(
+                            TopicPartition(topic.name, p.partition_index), unknown
+                        ),
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: OffsetCommitRequest, error: ApiError, version: int) -> OffsetCommitResponse:
+    """The same error for every partition."""
+    errors = {
+        TopicPartition(topic.name, p.partition_index): error.code
+        for topic in request.topics
+        for p in topic.partitions
+    }
+    return _response(request, CommitOffsetsResult(errors))

@@ -1,0 +1,38 @@
+"""OffsetDelete (key 47), version 0 (KIP-496)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.messages import DeleteOffsets, DeleteOffsetsResult
+from kafkapy.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: OffsetDeleteRequest) -> Any:
+    """Forget committed offsets of topics that nobody in the group reads."""
+    groups = context.broker.groups
+    partitions = [
+        TopicPartition(topic.name, p.partition_index)
+        for topic in request.topics
+        for p in topic.partitions
+    ]
+    return groups.call(
+        groups.coordinator.delete_offsets, DeleteOffsets(request.group_id, partitions), _response
+    )
+
+
+def _response(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
+    topics: dict[str, OffsetDeleteResponseTopic] = {}
+    for (topic, index), error in result.errors.items():
+        row = topics.setdefault(topic, OffsetDeleteResponseTopic(name=topic, partitions=[]))
+        row.partitions.append(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+        )
+    return OffsetDeleteResponse(error_code=result.error, topics=list(topics.values()))

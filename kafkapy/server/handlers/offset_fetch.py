@@ -1,0 +1,123 @@
+"""OffsetFetch (key 9), versions 0-9.
+
+Behaviour: committed offsets of one group, or of many from v8; -1 where there is none.
+Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group
+(KIP-709).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
+from kafkapy.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kafkapy.server.request import Pending, RequestContext
+
+
+def handle(context: RequestContext, request: OffsetFetchRequest) -> Any:
+    """Look up each group; none of them waits."""
+    if context.version >= 8:
+        return OffsetFetchResponse(
+            groups=[
+                _group_row(group.group_id, _fetch(context, group.group_id, group.topics, request))
+                for group in request.groups
+            ]
+        )
+    topics = request.topics
+    if context.version < 2 and topics is None:
+        topics = []
+    return _flat(topics, _fetch(context, request.group_id, topics, request), context.version)
+
+
+def _fetch(
+    context: RequestContext, group_id: str, topics: Any, request: OffsetFetchRequest
+) -> FetchOffsetsResult:
+    groups = context.broker.groups
+    wanted = FetchOffsets(
+        group_id,
+        None
+        if topics is None
+        else [TopicPartition(t.name, index) for t in topics for index in t.partition_indexes],
+        request.require_stable,
+    )
+    result = groups.call(groups.coordinator.fetch_offsets, wanted, lambda result: result)
+    assert not isinstance(result, Pending), "fetching offsets never waits"
+    assert isinstance(result, FetchOffsetsResult)
+    return result
+
+
+def _by_topic(result: FetchOffsetsResult) -> dict[str, list[tuple[int, FetchedOffset]]]:
+    by_topic: dict[str, list[tuple[int, FetchedOffset]]] = {}
+    for (topic, index), found in result.offsets.items():
+        by_topic.setdefault(topic, []).append((index, found))
+    return by_topic
+
+
+def _group_row(group_id: str, result: FetchOffsetsResult) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(
+        group_id=group_id,
+        error_code=result.error,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=found.error,
+                    )
+                    for index, found in rows
+                ],
+            )
+            for topic, rows in _by_topic(result).items()
+        ],
+    )
+
+
+def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchResponse:
+    if result.error and version < 2:
+        # Below v2 there is no top-level code: every row says it.
+        result.offsets = {
+            TopicPartition(t.name, index): FetchedOffset(error=result.error)
+            for t in topics
+            for index in t.partition_indexes
+        }
+    return OffsetFetchResponse(
+        error_code=result.error,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=found.error,
+                    )
+                    for index, found in rows
+                ],
+            )
+            for topic, rows in _by_topic(result).items()
+        ],
+    )
+
+
+def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
+    """The error, for each group where the version has rows."""
+    failed = FetchOffsetsResult(ErrorCode(error.code))
+    if version >= 8:
+        return OffsetFetchResponse(groups=[_group_row(g.group_id, failed) for g in request.groups])
+    return _flat(request.topics or [], failed, version)

@@ -1,0 +1,162 @@
+"""Produce (key 0), versions 0-11.
+
+Behaviour: each partition's batch goes to its log under the rules of `record.validation`; acks=1
+answers at once, acks=all when the high watermark has passed the batch, acks=0 never (an error
+closes the connection, trap 14). Not done: transactional verification (KIP-890), quotas.
+Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10 the current leader
+(KIP-951).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import INTERNAL_TOPICS
+from kafkapy.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+def handle(context: RequestContext, request: ProduceRequest) -> Any:
+    """Append every partition's records, then answer as `acks` asks."""
+    if request.acks not in (-1, 0, 1):
+        return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
+    acks = request.acks
+    waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
+    responses = []
+    failed = False
+    for topic in request.topic_data:
+        rows = []
+        for data in topic.partition_data:
+            row = PartitionProduceResponse(index=data.index)
+            rows.append(row)
+            try:
+                wait = _append(context, topic.name, data, acks, row)
+            except ApiError as error:
+                failed = True
+                _refuse_row(context, topic.name, row, error)
+            else:
+                if wait is not None:
+                    waits.append((wait, row))
+        responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
+    if acks == 0:
+        return CLOSE_CONNECTION if failed else NO_RESPONSE
+    response = ProduceResponse(responses=responses)
+    if failed and context.version >= 10:
+        response.node_endpoints = _leaders(context, responses)
+    if not waits:
+        return response
+    return _wait(context, request.timeout_ms, response, waits)
+
+
+def _append(
+    context: RequestContext, topic: str, data: Any, acks: int, row: PartitionProduceResponse
+) -> ProduceWait | None:
+    """Append one partition; a `ProduceWait` if its replicas still have to follow."""
+    broker = context.broker
+    if topic in INTERNAL_TOPICS and context.header.client_id != _ADMIN_CLIENT_ID:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"
+        )
+    records = data.records
+    if records is None:
+        raise ApiError(ErrorCode.INVALID_RECORD, "The request has no records for this partition")
+    info, partition = broker.replicas.append(topic, data.index, records, acks, context.version)
+    row.base_offset = info.first_offset
+    row.log_append_time_ms = info.log_append_time
+    row.log_start_offset = info.log_start_offset
+    if not info.duplicate:
+        broker.metrics.appended(topic, info.records, len(records))
+    required = info.last_offset + 1
+    if acks == -1 and partition.log.high_watermark < required:
+        return ProduceWait(partition, required)
+    return None
+
+
+def _wait(
+    context: RequestContext,
+    timeout_ms: int,
+    response: ProduceResponse,
+    waits: list[tuple[ProduceWait, PartitionProduceResponse]],
+) -> Pending:
+    pending = Pending()
+    broker = context.broker
+
+    def answer() -> None:
+        for wait, row in waits:
+            row.error_code = wait.error
+            if wait.error is not ErrorCode.NONE:
+                row.base_offset = -1
+        pending.complete(response)
+
+    operation = DelayedProduce(
+        broker.clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], answer
+    )
+    keys = [wait.partition.topic_partition for wait, _ in waits]
+    broker.replicas.produce_purgatory.try_complete_else_watch(operation, keys)
+    pending.on_abandon = lambda: broker.replicas.produce_purgatory.cancel(operation)
+    return pending
+
+
+def _refuse_row(
+    context: RequestContext, topic: str, row: PartitionProduceResponse, error: ApiError
+) -> None:
+    row.error_code = error.code
+    row.base_offset = -1
+    row.error_message = error.message if error.message != error.code.name else None
+    row.record_errors = [
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        for index, message in getattr(error, "record_errors", ())
+    ]
+    context.broker.metrics.produce_failed(topic)
+    if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        known = context.broker.metadata.image.partition(topic, row.index)
+        if known is not None:
+            row.current_leader = LeaderIdAndEpoch(
+                leader_id=known.leader, leader_epoch=known.leader_epoch
+            )
+
+
+def _leaders(context: RequestContext, responses: list[TopicProduceResponse]) -> list[NodeEndpoint]:
+    leaders = {
+        row.current_leader.leader_id
+        for topic in responses
+        for row in topic.partition_responses
+        if row.current_leader.leader_id >= 0
+    }
+    return [
+        NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+        for node, host, port, rack in context.broker.nodes(context.listener)
+        if node in leaders
+    ]
+
+
+def refuse(request: ProduceRequest, error: ApiError, version: int) -> Any:
+    """The same error for every partition."""
+    if request.acks == 0:
+        return CLOSE_CONNECTION
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    PartitionProduceResponse(
+                        index=data.index, error_code=error.code, base_offset=-1
+                    )
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )

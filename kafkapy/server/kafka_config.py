@@ -1,0 +1,163 @@
+"""The broker's configuration: Kafka 3.9's table, checked as a whole before anything starts.
+
+`BROKER_CONFIGS` is the declarative table (`kafka.server.KafkaConfig`); `KafkaConfig` reads
+properties against it and cross-checks them, naming the key, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigValue
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_configs import TOPIC_CONFIGS
+from kafkapy.replication.replica_selector import SELECTORS
+from kafkapy.server.broker_config_table import BROKER_CONFIG_ROWS
+from kafkapy.server.listeners import Listener, advertised, parse_listeners
+
+
+def _topic_synonyms() -> list[ConfigKey]:
+    """The broker twin of each topic key, with the topic key's default and rule."""
+    keys = []
+    for key in TOPIC_CONFIGS.keys.values():
+        for synonym in key.synonyms[:1]:
+            keys.append(ConfigKey(synonym, key.type, key.default, key.validator, key.allowed))
+    return keys
+
+
+BROKER_CONFIGS: Final = ConfigDef([*_topic_synonyms(), *BROKER_CONFIG_ROWS])
+
+_NOT_SERVED: Final = {
+    "process.roles": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
+    "controller.quorum.voters": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
+}
+
+
+class KafkaConfig:
+    """A broker's complete, checked configuration.
+
+    Fixed: nothing here changes after construction; dynamic broker configs are layered by
+    `metadata.topic_config` and the config listener.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Parse and check.
+
+        Raises:
+            ConfigError: names the key, the value and what is allowed.
+        """
+        self.properties = {k: v.strip() for k, v in properties.items()}
+        self.values: dict[str, ConfigValue] = BROKER_CONFIGS.parse_all(
+            {k: v for k, v in self.properties.items() if k in BROKER_CONFIGS.keys}
+        )
+        self._apply_embedded_defaults()
+        self.unknown_keys = sorted(k for k in self.properties if not _known(k))
+        self.broker_id = self.get_int("broker.id")
+        self.listeners: tuple[Listener, ...] = parse_listeners(
+            self.get_list("listeners"), self.get_list("listener.security.protocol.map"), "listeners"
+        )
+        self.advertised_listeners = advertised(
+            self.listeners,
+            self.values["advertised.listeners"],
+            self.get_list("listener.security.protocol.map"),
+        )
+        self.inter_broker_listener = self._inter_broker_listener()
+        self.log_dirs = self._log_dirs()
+        self._cross_check()
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether metadata is kept in the embedded store: one broker, no ZooKeeper."""
+        return not self.values["zookeeper.connect"]
+
+    def _apply_embedded_defaults(self) -> None:
+        """One broker cannot have three replicas: what Kafka's own server.properties sets to 1."""
+        if self.is_embedded:
+            for key in ("offsets.topic", "transaction.state.log"):
+                if f"{key}.replication.factor" not in self.properties:
+                    self.values[f"{key}.replication.factor"] = 1
+            if "transaction.state.log.min.isr" not in self.properties:
+                self.values["transaction.state.log.min.isr"] = 1
+            if self.values["broker.id"] == -1:
+                self.values["broker.id"] = 0
+
+    def get_int(self, name: str) -> int:
+        """The value of a numeric key that cannot be null."""
+        value = self.values[name]
+        assert isinstance(value, int), (name, value)
+        return value
+
+    def get_bool(self, name: str) -> bool:
+        """The value of a boolean key."""
+        value = self.values[name]
+        assert isinstance(value, bool), (name, value)
+        return value
+
+    def get_str(self, name: str) -> str:
+        """The value of a string key, "" for null."""
+        value = self.values[name]
+        return value if isinstance(value, str) else ""
+
+    def get_list(self, name: str) -> list[str]:
+        """The value of a list key."""
+        value = self.values[name]
+        return value if isinstance(value, list) else []
+
+    def _inter_broker_listener(self) -> str:
+        name = self.get_str("inter.broker.listener.name")
+        names = [listener.name for listener in self.advertised_listeners]
+        if not name:
+            protocol = self.get_str("security.inter.broker.protocol")
+            name = next(
+                (x.name for x in self.advertised_listeners if x.security_protocol == protocol), ""
+            )
+            if not name:
+                raise ConfigError(
+                    f"security.inter.broker.protocol={protocol} has no listener of that protocol in"
+                    f" advertised.listeners ({', '.join(names)})"
+                )
+        if name not in names:
+            raise ConfigError(
+                f"inter.broker.listener.name={name} must be one of the advertised listeners:"
+                f" {', '.join(names)}"
+            )
+        return name
+
+    def _log_dirs(self) -> tuple[str, ...]:
+        given = self.get_list("log.dirs") if self.values["log.dirs"] is not None else []
+        dirs = [d for d in given or self.get_str("log.dir").split(",") if d]
+        if not dirs:
+            raise ConfigError("log.dirs is empty: name at least one directory")
+        if len(set(dirs)) != len(dirs):
+            raise ConfigError(f"log.dirs={','.join(dirs)} names a directory twice")
+        return tuple(d.strip() for d in dirs)
+
+    def _cross_check(self) -> None:
+        for key, reason in _NOT_SERVED.items():
+            if self.properties.get(key):
+                raise ConfigError(f"{key}={self.properties[key]}: {reason}")
+        if self.broker_id > self.get_int("reserved.broker.max.id") and self.get_bool(
+            "broker.id.generation.enable"
+        ):
+            raise ConfigError(
+                f"broker.id={self.broker_id} must be at most"
+                f" reserved.broker.max.id={self.get_int('reserved.broker.max.id')}"
+                " while broker.id.generation.enable is true"
+            )
+        selector = self.get_str("replica.selector.class")
+        if selector and selector not in SELECTORS:
+            raise ConfigError(
+                f"replica.selector.class={selector} must be one of: {', '.join(SELECTORS)}"
+            )
+        wait = self.get_int("replica.fetch.wait.max.ms")
+        for key in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
+            if wait > self.get_int(key):
+                raise ConfigError(
+                    f"replica.fetch.wait.max.ms={wait} must be at most {key}={self.get_int(key)}"
+                )
+
+
+def _known(key: str) -> bool:
+    prefixes = ("listener.name.", "zookeeper.", "ssl.", "sasl.", "remote.log.", "kafkapy.")
+    return key in BROKER_CONFIGS.keys or key.startswith(prefixes)

@@ -1,0 +1,110 @@
+"""Listener text to listeners: `NAME://host:port`, the protocol map, and what is advertised."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from kafkapy.common.cluster_state import SECURITY_PROTOCOL_IDS, Endpoint
+from kafkapy.common.config_def import ConfigValue
+from kafkapy.common.errors import ConfigError
+
+_LISTENER: Final = re.compile(r"([^:/]+)://(\[[0-9a-fA-F:.%]*\]|[^:\[\]]*):([0-9]+)")
+SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+
+
+class Listener(NamedTuple):
+    """One listener as configured; an empty host means every interface."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.name, self.host, self.port, self.security_protocol)
+
+
+def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tuple[Listener, ...]:
+    """Parse the `listeners` or `advertised.listeners` list.
+
+    Raises:
+        ConfigError: a listener has another form, an unknown protocol, or stands twice; or two
+            bound ones have the same port.
+    """
+    protocols = _protocols(protocol_map)
+    found: list[Listener] = []
+    for text in texts:
+        match = _LISTENER.fullmatch(text)
+        if match is None or int(match[3]) > 65535:
+            raise ConfigError(
+                f"{key}={text} is not a listener: expected NAME://host:port, such as"
+                " PLAINTEXT://localhost:9092"
+            )
+        name = match[1].upper()
+        protocol = protocols.get(name)
+        if protocol is None:
+            raise ConfigError(
+                f"{key}={text}: listener.security.protocol.map has no protocol for {name}"
+            )
+        if protocol not in SERVED_PROTOCOLS:
+            raise ConfigError(
+                f"{key}={text}: protocol {protocol} is not served by this version;"
+                f" allowed: {', '.join(SERVED_PROTOCOLS)}"
+            )
+        if any(other.name == name for other in found):
+            raise ConfigError(f"{key}: each listener must have a different name, {name} has two")
+        listener = Listener(name, match[2].strip("[]"), int(match[3]), protocol)
+        if key == "listeners" and any(_same_socket(other, listener) for other in found):
+            raise ConfigError(
+                f"{key}: each listener must have a different port, {listener.port} has two"
+            )
+        found.append(listener)
+    if not found:
+        raise ConfigError(f"{key} is empty: name at least one listener")
+    return tuple(found)
+
+
+def advertised(
+    listeners: tuple[Listener, ...], given: ConfigValue, protocol_map: list[str]
+) -> tuple[Listener, ...]:
+    """The listeners that clients are told of: as given, else the bound ones.
+
+    Raises:
+        ConfigError: a wildcard host is advertised, or a listener that is not bound.
+    """
+    if not given:
+        return listeners
+    assert isinstance(given, list)
+    found = parse_listeners(given, protocol_map, "advertised.listeners")
+    bound = {listener.name for listener in listeners}
+    for listener in found:
+        if listener.host in ("0.0.0.0", "::"):
+            raise ConfigError(
+                f"advertised.listeners cannot use the nonroutable address {listener.host}:"
+                " name a host that clients can reach"
+            )
+        if listener.name not in bound:
+            raise ConfigError(
+                f"advertised.listeners names {listener.name}, which is not among listeners:"
+                f" {', '.join(sorted(bound))}"
+            )
+    return found
+
+
+def _same_socket(a: Listener, b: Listener) -> bool:
+    """Whether both want one port: 0 is any free one, and IPv4 and IPv6 each have their own."""
+    return a.port == b.port != 0 and (":" in a.host) == (":" in b.host)
+
+
+def _protocols(protocol_map: list[str]) -> dict[str, str]:
+    protocols: dict[str, str] = {}
+    for item in protocol_map:
+        name, colon, protocol = item.partition(":")
+        if not colon or protocol.upper() not in SECURITY_PROTOCOL_IDS:
+            raise ConfigError(
+                f"listener.security.protocol.map={item}: expected NAME:PROTOCOL with one of"
+                f" {', '.join(SECURITY_PROTOCOL_IDS)}"
+            )
+        protocols[name.upper()] = protocol.upper()
+    return protocols

@@ -1,0 +1,135 @@
+"""What a running broker does by the clock: retention, flushes, checkpoints, idle connections.
+
+Each step is a few calls on the event loop; fsync and compaction go to a worker thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.errors import ApiError
+from kafkapy.server.log_dir_moves import LogDirMoves
+from kafkapy.server.scheduler import Scheduler
+from kafkapy.storage.filesystem import FileSystem
+from kafkapy.storage.log_cleaner import LogCleaner
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection_table import ConnectionTable
+    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.services import Services
+
+_DELETE_FILES_MS: Final = 1000
+_FLUSH_MS: Final = 1000
+_IDLE_CHECK_MAX_MS: Final = 10_000
+_LOG_DIR_MOVES_MS: Final = 100
+
+
+class Maintenance:
+    """The periodic work of one broker."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        services: Services,
+        fs: FileSystem,
+        connections: ConnectionTable,
+    ) -> None:
+        self._config = config
+        self._services = services
+        self._connections = connections
+        self._logs = services.replicas.log_manager
+        self._clock = services.clock
+        self._moves = LogDirMoves(services.replicas, services.clock)
+        self._cleaner = LogCleaner(fs, self._logs, config.get_int("log.cleaner.dedupe.buffer.size"))
+        self._scheduler = Scheduler(services.replicas.log_dir_failed)
+
+    def start(self) -> None:
+        """Begin; periods are Kafka's configs."""
+        get, every, logs = self._config.get_int, self._scheduler.every, self._logs
+        first_ms = get("log.initial.task.delay.ms")
+        time_ms = self._clock.time_ms
+        every(
+            "kafka-log-retention",
+            get("log.retention.check.interval.ms"),
+            lambda: self._ignore(logs.run_retention(time_ms())),
+            first_ms,
+        )
+        every(
+            "kafka-recovery-point-checkpoint",
+            get("log.flush.offset.checkpoint.interval.ms"),
+            logs.checkpoint_recovery_points,
+            first_ms,
+        )
+        every(
+            "kafka-log-start-offset-checkpoint",
+            get("log.flush.start.offset.checkpoint.interval.ms"),
+            logs.checkpoint_log_start_offsets,
+            first_ms,
+        )
+        every(
+            "highwatermark-checkpoint",
+            get("replica.high.watermark.checkpoint.interval.ms"),
+            logs.write_high_watermarks,
+        )
+        every(
+            "kafka-delete-logs",
+            _DELETE_FILES_MS,
+            lambda: self._ignore(logs.delete_due_files(time_ms())),
+        )
+        every("kafka-log-flusher", _FLUSH_MS, self._flush)
+        every("replica-alter-log-dirs", _LOG_DIR_MOVES_MS, self._move_logs)
+        every(
+            "PeriodicProducerExpirationCheck",
+            get("producer.id.expiration.check.interval.ms"),
+            lambda: self._ignore(logs.expire_producers(time_ms())),
+        )
+        every(
+            "delete-expired-group-metadata",
+            get("offsets.retention.check.interval.ms"),
+            self._expire_offsets,
+        )
+        every(
+            "isr-expiration",
+            get("replica.lag.time.max.ms") // 2,
+            self._services.replicas.shrink_isrs,
+        )
+        idle_ms = get("connections.max.idle.ms")
+        if idle_ms >= 0:
+            every("idle-connections", max(1, min(idle_ms // 4, _IDLE_CHECK_MAX_MS)), self._idle)
+        if self._config.get_bool("log.cleaner.enable"):
+            every("kafka-log-cleaner", max(1, get("log.cleaner.backoff.ms")), self._clean)
+
+    async def stop(self) -> None:
+        await self._scheduler.stop()
+
+    @staticmethod
+    def _ignore(_: object) -> None:
+        """The count is for tests."""
+
+    async def _flush(self) -> None:
+        for task in self._logs.flush_due_logs(self._clock.time_ms()):
+            await asyncio.to_thread(task.fsync)
+            task.complete(self._clock.time_ms())
+
+    async def _move_logs(self) -> None:
+        """Carry logs between directories, piece by piece, until there is no more to copy now."""
+        while self._moves.step():
+            await asyncio.sleep(0)
+
+    def _expire_offsets(self) -> None:
+        groups = self._services.groups
+        groups.run(lambda _: groups.coordinator.expire_offsets(self._clock.time_ms()))
+
+    def _idle(self) -> None:
+        self._connections.close_idle(self._clock.monotonic_ms())
+
+    async def _clean(self) -> None:
+        """Clean logs one after another until none is dirty enough."""
+        while (cleaning := self._cleaner.next_cleaning(self._clock.time_ms())) is not None:
+            try:
+                await asyncio.to_thread(cleaning.run)
+            except (ApiError, OSError) as error:
+                self._cleaner.fail(cleaning, error)
+            else:
+                self._cleaner.commit(cleaning, self._clock.time_ms())

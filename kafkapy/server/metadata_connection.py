@@ -1,0 +1,90 @@
+"""Where this broker's cluster keeps its metadata: the embedded store, or a ZooKeeper ensemble.
+
+Everything above the `ZooKeeper` port is the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.server.embedded_store_file import EmbeddedStoreFile
+from kafkapy.zk.zookeeper import ZooKeeper
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.storage.filesystem import FileSystem
+    from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+
+EMBEDDED_STORE_FILE: Final = "embedded-store"
+
+
+class MetadataConnection(NamedTuple):
+    """The port, how to begin a new session after one expired, and how to end it all.
+
+    `on_session_expired(callback)` names who is told of an expiry.
+    """
+
+    zookeeper: ZooKeeper
+    reconnect: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+    on_session_expired: Callable[[Callable[[], None]], None]
+
+
+async def connect(
+    config: KafkaConfig, fs: FileSystem, clock: Clock, metrics: ZooKeeperMetrics
+) -> MetadataConnection:
+    """Open the embedded store in the first log directory, or connect to `zookeeper.connect`.
+
+    Raises:
+        JournalCorrupt: the embedded store's file is damaged.
+        ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
+        ConfigError: a `zookeeper.*` key is wrong.
+    """
+    if config.is_embedded:
+        return _open_embedded(config, fs, clock)
+    return await _open_remote(config, metrics)
+
+
+def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> MetadataConnection:
+    from kafkapy.zk.journal import Journal
+    from kafkapy.zk.memory import MemoryServer
+
+    path = f"{config.log_dirs[0].rstrip('/')}/{EMBEDDED_STORE_FILE}"
+    file = EmbeddedStoreFile(fs, path)
+    client = MemoryServer(clock, Journal(file)).connect()
+
+    async def close() -> None:
+        await client.close()
+        file.close()
+
+    async def reconnect() -> None:
+        client.reconnect()
+
+    def listen(callback: Callable[[], None]) -> None:
+        client.on_session_expired = callback
+
+    return MetadataConnection(client, reconnect, close, listen)
+
+
+async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> MetadataConnection:
+    # Imported only where there is an ensemble: kazoo is no part of a lone broker's start-up.
+    from kafkapy.zk.client_config import ZooKeeperClientConfig
+    from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+
+    client = KazooZooKeeper(ZooKeeperClientConfig.from_properties(config.properties))
+    client.on_connection_state = lambda state: metrics.changed(state.value)
+    client.on_answer = metrics.latency.add
+    await client.connect()
+    return over_zookeeper(client)
+
+
+def over_zookeeper(client: KazooZooKeeper) -> MetadataConnection:
+    """The connection that `client`, which is connected, makes."""
+
+    def listen(callback: Callable[[], None]) -> None:
+        client.on_session_expired = callback
+
+    return MetadataConnection(client, client.reconnect, client.close, listen)

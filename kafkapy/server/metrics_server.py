@@ -1,0 +1,174 @@
+"""Prometheus metrics over HTTP: `kafkapy.metrics.port`, names as the JMX exporter gives them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+
+from kafkapy.coordinator.group import GroupState
+from kafkapy.server.cluster_metrics import QUANTILES, ClusterMetrics
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection_table import ConnectionTable
+    from kafkapy.server.services import Services
+
+_TOPIC_COUNTERS: Final = (
+    ("messagesin", "messages_in", "Records appended"),
+    ("bytesin", "bytes_in", "Bytes appended"),
+    ("bytesout", "bytes_out", "Bytes read by consumers"),
+    ("totalproducerequests", "produces", "Partition appends"),
+    ("totalfetchrequests", "fetches", "Partition reads"),
+    ("failedproducerequests", "failed_produces", "Refused partition appends"),
+    ("failedfetchrequests", "failed_fetches", "Refused partition reads"),
+)
+_REQUEST_BYTES_MAX: Final = 8192
+_READ_LIMIT_S: Final = 10
+
+
+class MetricsCollector:
+    """Makes metric families out of the broker's state, when scraped."""
+
+    def __init__(self, broker: Services, connections: ConnectionTable) -> None:
+        self._broker = broker
+        self._connections = connections
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._topics()
+        yield from self._requests()
+        yield from self._gauges()
+        yield from self._purgatories()
+        yield from self._logs()
+        yield from ClusterMetrics(self._broker).collect()
+
+    def _topics(self) -> Iterator[Any]:
+        for name, attribute, text in _TOPIC_COUNTERS:
+            family = CounterMetricFamily(
+                f"kafka_server_brokertopicmetrics_{name}", text, labels=["topic"]
+            )
+            counts = {t: getattr(c, attribute) for t, c in self._broker.metrics.topics.items()}
+            # No topic is all topics together, among them those that were never served.
+            for topic, count in {**counts, "": sum(counts.values())}.items():
+                family.add_metric([topic], count)
+            yield family
+
+    def _requests(self) -> Iterator[Any]:
+        counts = CounterMetricFamily(
+            "kafka_network_requestmetrics_requests", "Requests handled", labels=["request"]
+        )
+        times = SummaryMetricFamily(
+            "kafka_network_requestmetrics_localtimems",
+            "Milliseconds in the handler; quantiles are of the latest requests",
+            labels=["request"],
+        )
+        for name, request in self._broker.metrics.requests.by_name.items():
+            counts.add_metric([name], request.count)
+            times.add_metric([name], request.count, request.total_s * 1000)
+            for q in QUANTILES:
+                labels = {"request": name, "quantile": q}
+                times.add_sample(times.name, labels, request.quantile(float(q)) * 1000)
+        yield counts
+        yield times
+
+    def _gauges(self) -> Iterator[Any]:
+        broker = self._broker
+        partitions = list(broker.replicas.all_partitions())
+        manager = broker.replicas.log_manager
+        values = {
+            "kafka_server_replicamanager_partitioncount": len(partitions),
+            "kafka_server_replicamanager_leadercount": sum(p.is_leader for p in partitions),
+            "kafka_server_replicamanager_underreplicatedpartitions": sum(
+                p.is_under_replicated for p in partitions
+            ),
+            "kafka_server_replicamanager_underminisrpartitioncount": sum(
+                p.is_under_min_isr for p in partitions
+            ),
+            "kafka_server_replicamanager_offlinereplicacount": len(broker.replicas.offline),
+            "kafka_server_kafkaserver_brokerstate": broker.metrics.broker_state,
+            "kafka_log_logmanager_offlinelogdirectorycount": len(manager.offline_log_dirs),
+            "kafka_server_fetchsessioncache_numincrementalfetchsessions": len(
+                broker.fetch_sessions
+            ),
+            "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached": (
+                broker.fetch_sessions.partition_count
+            ),
+            "kafka_server_socketservermetrics_connection_count": len(self._connections),
+            "kafka_coordinator_group_groupmetadatamanager_numoffsets": (
+                broker.groups.coordinator.num_offsets()
+            ),
+        }
+        groups = broker.groups.coordinator.groups_by_state()
+        values["kafka_coordinator_group_groupmetadatamanager_numgroups"] = groups.total()
+        for state in GroupState:
+            name = f"kafka_coordinator_group_groupmetadatamanager_numgroups{state.value.lower()}"
+            values[name] = groups[state]
+        for name, value in values.items():
+            yield GaugeMetricFamily(name, name.split("_", 2)[2], value=value)
+
+    def _purgatories(self) -> Iterator[Any]:
+        family = GaugeMetricFamily(
+            "kafka_server_delayedoperationpurgatory_purgatorysize",
+            "Requests that wait",
+            labels=["delayedoperation"],
+        )
+        replicas = self._broker.replicas
+        for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory):
+            family.add_metric([purgatory.name], len(purgatory))
+        yield family
+
+    def _logs(self) -> Iterator[Any]:
+        labels = ["topic", "partition"]
+        families = {
+            "size": GaugeMetricFamily("kafka_log_log_size", "Bytes of a log", labels=labels),
+            "start": GaugeMetricFamily(
+                "kafka_log_log_logstartoffset", "Log start offset", labels=labels
+            ),
+            "end": GaugeMetricFamily("kafka_log_log_logendoffset", "Log end offset", labels=labels),
+        }
+        for partition in self._broker.replicas.all_partitions():
+            topic, index = partition.topic_partition
+            where = [topic, str(index)]
+            families["size"].add_metric(where, partition.log.size_bytes)
+            families["start"].add_metric(where, partition.log.log_start_offset)
+            families["end"].add_metric(where, partition.log.log_end_offset)
+        yield from families.values()
+
+
+class MetricsServer:
+    """Answers GET /metrics on the event loop."""
+
+    def __init__(self, collector: MetricsCollector) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(collector)
+        self._server: asyncio.Server | None = None
+        self.port = -1
+
+    async def start(self, host: str, port: int) -> None:
+        self._server = await asyncio.start_server(self._serve, host, port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _READ_LIMIT_S)
+            path = request[:_REQUEST_BYTES_MAX].split(b" ", 2)[1]
+            found = path.split(b"?")[0] in (b"/metrics", b"/")
+            body = generate_latest(self._registry) if found else b"try /metrics\n"
+            status = b"200 OK" if found else b"404 Not Found"
+            writer.write(
+                b"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
+            )
+            await writer.drain()
+        except (TimeoutError, OSError, EOFError, IndexError, asyncio.LimitOverrunError):
+            # A scraper that goes away or does not speak HTTP harms nobody: its socket closes below.
+            writer.transport.abort()
+        finally:
+            writer.close()

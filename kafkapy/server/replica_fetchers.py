@@ -1,0 +1,320 @@
+"""Following leaders: one task for each (leader, fetcher id), as `num.replica.fetchers` says.
+
+`ReplicaFetcherManager`. What an answer means is `replication.follower_fetcher`'s; this sends and
+receives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.cluster_state import Endpoint
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition, java_string_hash
+from kafkapy.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
+from kafkapy.replication.follower_session import FollowerFetch
+from kafkapy.replication.partition import Partition
+from kafkapy.server.node_client import NodeClient, NodeUnavailable
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherManager")
+
+_FETCH_VERSION: Final = 17
+_FETCH_VERSION_WITH_NAMES: Final = 12
+_LIST_OFFSETS_VERSION: Final = 9
+_LATEST, _EARLIEST = -1, -2
+
+
+def fetcher_id(topic_partition: TopicPartition, fetchers: int) -> int:
+    """Which of the fetchers of a leader a partition belongs to (`AbstractFetcherManager`)."""
+    mixed = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
+    signed = mixed - (1 << 32) if mixed >= 1 << 31 else mixed
+    return (0 if signed == -(1 << 31) else abs(signed)) % fetchers
+
+
+class ReplicaFetchers:
+    """All fetchers of this broker. `broker_epoch()` and `endpoint(id)` are asked when needed."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        replicas: ReplicaManager,
+        clock: Clock,
+        broker_epoch: Callable[[], int],
+        endpoint: Callable[[int], Endpoint | None],
+    ) -> None:
+        self._config = config
+        self._replicas = replicas
+        self._clock = clock
+        self._broker_epoch = broker_epoch
+        self._endpoint = endpoint
+        self._fetchers: dict[tuple[int, int], _FetcherTask] = {}
+        self._home: dict[TopicPartition, tuple[int, int]] = {}
+        self._waiting: dict[TopicPartition, Partition] = {}
+
+    def follow(self, partition: Partition) -> None:
+        """Fetch from the partition's leader from now on; when it is known, if it is not yet."""
+        topic_partition = partition.topic_partition
+        self.unfollow(topic_partition)
+        endpoint = self._endpoint(partition.leader_id)
+        if endpoint is None:
+            logger.info(
+                "%s waits for its leader %d to be known", topic_partition, partition.leader_id
+            )
+            self._waiting[topic_partition] = partition
+            return
+        fetchers = self._config.get_int("num.replica.fetchers")
+        key = (partition.leader_id, fetcher_id(topic_partition, fetchers))
+        task = self._fetchers.get(key)
+        if task is not None and task.endpoint != endpoint:
+            self._restart(task)
+            task = None
+        if task is None:
+            task = _FetcherTask(
+                self._config, self._replicas, self._clock, self._broker_epoch, key, endpoint
+            )
+            self._fetchers[key] = task
+        self._home[topic_partition] = key
+        task.follow(partition)
+
+    def unfollow(self, topic_partition: TopicPartition) -> None:
+        """Fetch it no more; a fetcher without partitions ends."""
+        self._waiting.pop(topic_partition, None)
+        key = self._home.pop(topic_partition, None)
+        if key is None:
+            return
+        task = self._fetchers[key]
+        task.fetcher.unfollow(topic_partition)
+        if not task.fetcher:
+            del self._fetchers[key]
+            task.stop()
+
+    def metadata_changed(self) -> None:
+        """UpdateMetadata may name leaders that LeaderAndIsr has named already."""
+        for partition in list(self._waiting.values()):
+            if self._endpoint(partition.leader_id) is not None:
+                self.follow(partition)
+
+    def _restart(self, task: _FetcherTask) -> None:
+        """The leader came back at another address: everything it leads is followed there."""
+        partitions = task.fetcher.partitions
+        for partition in partitions:
+            self.unfollow(partition.topic_partition)
+        for partition in partitions:
+            self.follow(partition)
+
+    def stop(self) -> None:
+        """End all fetchers."""
+        for task in self._fetchers.values():
+            task.stop()
+        self._fetchers.clear()
+        self._home.clear()
+        self._waiting.clear()
+
+    @property
+    def max_lag(self) -> int:
+        """The most records that a followed partition is known to be behind by."""
+        return max((task.fetcher.max_lag for task in self._fetchers.values()), default=0)
+
+
+class _FetcherTask:
+    """One connection to a leader, and the loop over it."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        replicas: ReplicaManager,
+        clock: Clock,
+        broker_epoch: Callable[[], int],
+        key: tuple[int, int],
+        endpoint: Endpoint,
+    ) -> None:
+        get = config.get_int
+        self.endpoint = endpoint
+        self.fetcher = FollowerFetcher(
+            key[0],
+            get("replica.fetch.max.bytes"),
+            get("replica.fetch.backoff.ms"),
+            replicas.quotas.follower,
+            replicas.log_dir_failed,
+        )
+        self._max_wait_ms = get("replica.fetch.wait.max.ms")
+        self._min_bytes = get("replica.fetch.min.bytes")
+        self._max_bytes = get("replica.fetch.response.max.bytes")
+        self._replicas = replicas
+        self._clock = clock
+        self._broker_epoch = broker_epoch
+        self._wake = asyncio.Event()
+        self._client = NodeClient(
+            endpoint.host,
+            endpoint.port,
+            f"broker-{replicas.broker_id}-fetcher-{key[1]}",
+            request_timeout_ms=get("replica.socket.timeout.ms"),
+        )
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(_log_fault)
+
+    def follow(self, partition: Partition) -> None:
+        self.fetcher.follow(partition)
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._task.cancel()
+        self._client.close()
+
+    async def _run(self) -> None:
+        while True:
+            if self.fetcher.out_of_range:
+                await self._ask_for_offsets()
+            fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
+            if fetch is None:
+                await self._rest()
+                continue
+            try:
+                version = _FETCH_VERSION if fetch.uses_topic_ids else _FETCH_VERSION_WITH_NAMES
+                response = await self._client.request(self._request(fetch, version), version)
+            except NodeUnavailable as error:
+                logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, error)
+                self.fetcher.on_unreachable(self._clock.monotonic_ms())
+                continue
+            self._take(fetch, response, version)
+
+    async def _rest(self) -> None:
+        """Until there is another partition, or a delayed one is due."""
+        self._wake.clear()
+        due_ms = self.fetcher.next_due_ms()
+        delay_s = None
+        if due_ms is not None:
+            delay_s = max(0, due_ms - self._clock.monotonic_ms()) / 1000
+        try:
+            await asyncio.wait_for(self._wake.wait(), delay_s)
+        except TimeoutError:
+            return
+
+    def _request(self, fetch: FollowerFetch, version: int) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for row in fetch.rows:
+            name, index = row.topic_partition
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = FetchTopic(topic=name, topic_id=row.topic_id, partitions=[])
+            topic.partitions.append(
+                FetchPartition(
+                    partition=index,
+                    current_leader_epoch=row.current_leader_epoch,
+                    fetch_offset=row.fetch_offset,
+                    last_fetched_epoch=row.last_fetched_epoch,
+                    log_start_offset=row.log_start_offset,
+                    partition_max_bytes=row.max_bytes,
+                )
+            )
+        return FetchRequest(
+            replica_id=self._replicas.broker_id,
+            replica_state=ReplicaState(
+                replica_id=self._replicas.broker_id, replica_epoch=self._broker_epoch()
+            ),
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=self._max_bytes,
+            session_id=fetch.session_id,
+            session_epoch=fetch.session_epoch,
+            topics=list(topics.values()),
+            forgotten_topics_data=[
+                ForgottenTopic(topic=key.topic, topic_id=topic_id, partitions=[key.partition])
+                for key, topic_id in fetch.forgotten
+            ],
+        )
+
+    def _take(self, fetch: FollowerFetch, response: FetchResponse, version: int) -> None:
+        names = {row.topic_id: key.topic for key, row in fetch.asked.items()}
+        rows = []
+        for topic in response.responses:
+            name = names.get(topic.topic_id) if version > _FETCH_VERSION_WITH_NAMES else topic.topic
+            if name is not None:
+                rows += [_leader_row(TopicPartition(name, p.partition_index), p)
+                         for p in topic.partitions]  # fmt: skip
+        changed = self.fetcher.on_response(
+            fetch,
+            response.error_code,
+            response.session_id,
+            rows,
+            self._clock.monotonic_ms(),
+            self._clock.time_ms(),
+        )
+        for partition in changed:
+            self._replicas.checked(partition)
+
+    async def _ask_for_offsets(self) -> None:
+        for partition in self.fetcher.out_of_range:
+            key = partition.topic_partition
+            try:
+                latest = await self._leader_offset(partition, _LATEST)
+                earliest = await self._leader_offset(partition, _EARLIEST)
+            except NodeUnavailable:
+                latest = earliest = None
+            now_ms = self._clock.monotonic_ms()
+            try:
+                if latest is None or earliest is None:
+                    self.fetcher.on_leader_offsets_failed(key, now_ms)
+                else:
+                    self.fetcher.on_leader_offsets(key, earliest, latest, now_ms)
+            except LogDirFailure as failure:
+                self._replicas.log_dir_failed(failure)
+
+    async def _leader_offset(self, partition: Partition, timestamp: int) -> int | None:
+        topic, index = partition.topic_partition
+        request = ListOffsetsRequest(
+            replica_id=self._replicas.broker_id,
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=index,
+                            current_leader_epoch=partition.leader_epoch,
+                            timestamp=timestamp,
+                        )
+                    ],
+                )
+            ],
+        )
+        response = await self._client.request(request, _LIST_OFFSETS_VERSION)
+        [row] = response.topics[0].partitions
+        return None if row.error_code else int(row.offset)
+
+
+def _leader_row(topic_partition: TopicPartition, row: Any) -> LeaderRow:
+    diverging = row.diverging_epoch
+    return LeaderRow(
+        topic_partition,
+        row.error_code,
+        row.high_watermark,
+        row.log_start_offset,
+        (diverging.epoch, diverging.end_offset) if diverging.end_offset >= 0 else None,
+        row.records if row.records is not None else b"",
+    )
+
+
+def _log_fault(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("A replica fetcher died", exc_info=task.exception())

@@ -1,0 +1,88 @@
+"""What a handler gets and gives: the request's context, and the two outcomes.
+
+A handler is a plain function `handle(context, request)`. It returns the response; or a `Pending`
+which it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0).
+The place of the answer on the connection is fixed when the handler is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.server.services import Services
+
+
+class RequestContext:
+    """Per request: who asks, over which listener, in which version, and the broker's services."""
+
+    __slots__ = ("broker", "client_host", "header", "listener")
+
+    def __init__(
+        self, broker: Services, header: RequestHeader, client_host: str, listener: str
+    ) -> None:
+        self.broker = broker
+        self.header = header
+        self.client_host = client_host
+        self.listener = listener
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+
+class Pending:
+    """A response that will come later.
+
+    `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
+    request; only fetches, whose answers are large, need it here. Once done it keeps nobody alive:
+    the callbacks know the request and it them, which only the garbage collector would undo.
+    """
+
+    __slots__ = ("_on_complete", "blocks", "done", "on_abandon", "response")
+
+    def __init__(self, blocks: bool = False) -> None:
+        self.blocks = blocks
+        self.done = False
+        self.response: Any = None
+        self.on_abandon: Callable[[], None] | None = None
+        self._on_complete: Callable[[Any], None] | None = None
+
+    def complete(self, response: Any) -> None:
+        """Give the response; later calls are ignored, for a timeout may race with the answer."""
+        if self.done:
+            return
+        self.done = True
+        self.response = response
+        callback, self._on_complete, self.on_abandon = self._on_complete, None, None
+        if callback is not None:
+            callback(response)
+
+    def when_complete(self, callback: Callable[[Any], None]) -> None:
+        """Run `callback(response)` when there is one: at once if there already is."""
+        if self.done:
+            callback(self.response)
+        else:
+            self._on_complete = callback
+
+    def abandon(self) -> None:
+        """The connection is gone: nobody waits for the response."""
+        if not self.done:
+            self.done = True
+            callback, self._on_complete, self.on_abandon = self.on_abandon, None, None
+            if callback is not None:
+                callback()
+
+
+class NoResponse:
+    """The type of `NO_RESPONSE`."""
+
+
+class CloseConnection:
+    """The type of `CLOSE_CONNECTION`."""
+
+
+NO_RESPONSE: Final = NoResponse()
+CLOSE_CONNECTION: Final = CloseConnection()

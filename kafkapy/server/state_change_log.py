@@ -1,0 +1,201 @@
+"""A broker's lines in `state-change.log`, in Kafka's words (logger `state.change.logger`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkapy.common.cluster_state import (
+    NO_EPOCH,
+    NO_LEADER,
+    LeaderAndIsrCommand,
+    LeaderAndIsrPartition,
+    StopReplicaCommand,
+    UpdateMetadataCommand,
+)
+from kafkapy.common.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.replication.partition import Partition
+
+_logger = logging.getLogger("state.change.logger")
+
+
+class CommandLog:
+    """What becomes of one command of a controller.
+
+    Fixed: the broker, the command, the correlation id of the request that brought it.
+    """
+
+    __slots__ = ("_command", "_correlation_id", "_epoch", "_prefix", "_what")
+
+    def __init__(
+        self,
+        broker_id: int,
+        command: LeaderAndIsrCommand | StopReplicaCommand | UpdateMetadataCommand,
+        correlation_id: int,
+    ) -> None:
+        self._command = command
+        self._correlation_id = correlation_id
+        self._epoch = command.controller_epoch
+        self._prefix = f"[Broker id={broker_id}]"
+        self._what = type(command).__name__.removesuffix("Command")
+
+    def handling(self) -> None:
+        """LeaderAndIsr or StopReplica has its turn."""
+        _logger.info(
+            "%s Handling %s request correlationId %d from controller %d for %d partitions",
+            self._prefix,
+            self._what,
+            self._correlation_id,
+            self._command.controller_id,
+            len(self._command.partitions),
+        )
+
+    def finished(self, elapsed_ms: int) -> None:
+        """A LeaderAndIsr is done."""
+        _logger.info(
+            "%s Finished %s request in %dms correlationId %d from controller %d for %d partitions",
+            self._prefix,
+            self._what,
+            elapsed_ms,
+            self._correlation_id,
+            self._command.controller_id,
+            len(self._command.partitions),
+        )
+
+    def stale_controller(self, latest_epoch: int) -> None:
+        """A newer controller has spoken: nothing of this command is done."""
+        if isinstance(self._command, UpdateMetadataCommand):
+            text = (
+                "%s Received update metadata request with correlation id %d from an old controller"
+                " %d with epoch %d. Latest known controller epoch is %d"
+            )
+            words = (self._prefix, self._correlation_id, self._command.controller_id)
+            _logger.warning(text, *words, self._epoch, latest_epoch)
+            return
+        _logger.warning(
+            "%s Ignoring %s request from controller %d with correlation id %d since its controller"
+            " epoch %d is old. Latest known controller epoch is %d",
+            self._prefix,
+            self._what,
+            self._command.controller_id,
+            self._correlation_id,
+            self._epoch,
+            latest_epoch,
+        )
+
+    def ignored(self, partition: TopicPartition, reason: str, level: int = logging.WARNING) -> None:
+        """One row is not obeyed; the reason begins with "since" or "as"."""
+        _logger.log(
+            level,
+            "%s Ignoring %s request from controller %d with correlation id %d epoch %d for"
+            " partition %s %s",
+            self._prefix,
+            self._what,
+            self._command.controller_id,
+            self._correlation_id,
+            self._epoch,
+            partition,
+            reason,
+        )
+
+    def leader_starts(
+        self, partition: Partition, told: LeaderAndIsrPartition, before: tuple[int, int]
+    ) -> None:
+        """This broker leads; `before` is the leader and leader epoch that it knew."""
+        _logger.info(
+            "%s Leader %s with topic id Some(%s) starts at leader epoch %d from offset %d with"
+            " partition epoch %d, high watermark %d, ISR %s, adding replicas %s and removing"
+            " replicas %s %s. Previous leader %s and previous leader epoch was %d.",
+            self._prefix,
+            partition.topic_partition,
+            told.topic_id,
+            told.state.leader_epoch,
+            partition.leader_epoch_start_offset,
+            told.state.partition_epoch,
+            partition.log.high_watermark,
+            _listed(told.state.isr),
+            _listed(told.adding_replicas),
+            _listed(told.removing_replicas),
+            "(under-min-isr)" if partition.is_under_min_isr else "",
+            *_option_and_epoch(before),
+        )
+
+    def follower_starts(
+        self, partition: Partition, told: LeaderAndIsrPartition, before: tuple[int, int]
+    ) -> None:
+        """This broker follows, or waits for a leader to follow."""
+        if told.state.leader == NO_LEADER:
+            _logger.error(
+                "%s Received LeaderAndIsrRequest with correlation id %d from controller %d epoch %d"
+                " for partition %s (last update controller epoch %d) but cannot become follower"
+                " since the new leader %d is unavailable.",
+                self._prefix,
+                self._correlation_id,
+                self._command.controller_id,
+                self._epoch,
+                partition.topic_partition,
+                told.state.controller_epoch,
+                told.state.leader,
+            )
+            return
+        _logger.info(
+            "%s Follower %s starts at leader epoch %d from offset %d with partition epoch %d and"
+            " high watermark %d. Current leader is %d. Previous leader %s and previous leader epoch"
+            " was %d.",
+            self._prefix,
+            partition.topic_partition,
+            told.state.leader_epoch,
+            partition.log.log_end_offset,
+            told.state.partition_epoch,
+            partition.log.high_watermark,
+            told.state.leader,
+            *_option_and_epoch(before),
+        )
+
+    def stopped_fetchers(self, leaders: int, followers: int) -> None:
+        """Fetchers of partitions that got another leader were stopped."""
+        if leaders:
+            _logger.info(
+                "%s Stopped fetchers as part of LeaderAndIsr request correlationId %d from"
+                " controller %d epoch %d as part of the become-leader transition for %d partitions",
+                self._prefix,
+                self._correlation_id,
+                self._command.controller_id,
+                self._epoch,
+                leaders,
+            )
+        if followers:
+            _logger.info(
+                "%s Stopped fetchers as part of become-follower request from controller %d epoch %d"
+                " with correlation id %d for %d partitions",
+                self._prefix,
+                self._command.controller_id,
+                self._epoch,
+                self._correlation_id,
+                followers,
+            )
+
+    def metadata_updated(self, added: int, deleted: int) -> None:
+        """An UpdateMetadata is done."""
+        _logger.info(
+            "%s Add %d partitions and deleted %d partitions from metadata cache in response to"
+            " UpdateMetadata request sent by controller %d epoch %d with correlation id %d",
+            self._prefix,
+            added,
+            deleted,
+            self._command.controller_id,
+            self._epoch,
+            self._correlation_id,
+        )
+
+
+def _listed(replicas: Iterable[int]) -> str:
+    return f"[{','.join(map(str, replicas))}]"
+
+
+def _option_and_epoch(before: tuple[int, int]) -> tuple[str, int]:
+    leader, epoch = before
+    return "None" if epoch == NO_EPOCH else f"Some({leader})", epoch

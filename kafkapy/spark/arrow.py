@@ -1,0 +1,118 @@
+"""Columns as Arrow record batches, in exactly the types that Spark's planner expects.
+
+Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so all is fixed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.columns import BinaryColumn, Columns, HeaderColumns
+from kafkapy.spark.pushdown import ANY, Interval
+
+BATCH_ROWS_MAX: Final = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch
+BATCH_BYTES_MAX: Final = 64 << 20  # spark.sql.execution.arrow.maxBytesPerBatch
+
+_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_HEADERS: Final = pa.list_(pa.field("element", _HEADER))
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_FIELDS: Final = (
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp", _TIMESTAMP),
+    pa.field("timestampType", pa.int32()),
+)
+
+
+def arrow_schema(include_headers: bool) -> Any:
+    """The schema of Spark's own Kafka source as a `pyarrow.Schema`."""
+    return pa.schema((*_FIELDS, pa.field("headers", _HEADERS)) if include_headers else _FIELDS)
+
+
+def record_batches(
+    columns: Columns, topic_partition: TopicPartition, timestamp_us: Interval = ANY
+) -> Iterator[Any]:
+    """The columns as record batches of at most BATCH_ROWS_MAX rows and about BATCH_BYTES_MAX bytes.
+
+    Rows with other timestamps are left out; else the arrays share the memory of `columns`. A record
+    without headers has null, not an empty list.
+    """
+    topic, partition = topic_partition
+    rows = len(columns.offsets)
+    arrays = [
+        _binary(pa.binary(), columns.keys),
+        _binary(pa.binary(), columns.values),
+        pa.repeat(pa.scalar(topic, pa.string()), rows),
+        pa.repeat(pa.scalar(partition, pa.int32()), rows),
+        _numbers(pa.int64(), columns.offsets),
+        _numbers(_TIMESTAMP, columns.timestamps * 1000),
+        _numbers(pa.int32(), columns.timestamp_types),
+    ]
+    if columns.headers is not None:
+        arrays.append(_headers(columns.headers))
+    whole = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns.headers is not None))
+    for begin, end in _cuts(columns):
+        piece = whole.slice(begin, end - begin)
+        if timestamp_us != ANY:
+            microseconds = columns.timestamps[begin:end] * 1000
+            wanted = (timestamp_us.low <= microseconds) & (microseconds <= timestamp_us.high)
+            piece = piece.filter(pa.array(wanted))
+        if piece.num_rows:
+            yield piece
+
+
+def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:
+    """Spans of rows within the limits; a span has one row at least."""
+    used = columns.keys.offsets.astype(np.int64) + columns.values.offsets
+    rows = len(columns.offsets)
+    begin = 0
+    while begin < rows:
+        end = min(rows, begin + BATCH_ROWS_MAX)
+        fitting = int(np.searchsorted(used, used[begin] + BATCH_BYTES_MAX, "right")) - 1
+        end = max(begin + 1, min(end, fitting))
+        yield begin, end
+        begin = end
+
+
+def _numbers(kind: Any, values: NDArray[Any]) -> Any:
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _binary(kind: Any, column: BinaryColumn) -> Any:
+    buffers = [column.validity, column.offsets, column.data]
+    rows = len(column.offsets) - 1
+    return pa.Array.from_buffers(kind, rows, [pa.py_buffer(buffer) for buffer in buffers])
+
+
+def _text(column: BinaryColumn) -> Any:
+    """Strings; bytes that are not UTF-8 become U+FFFD, as Java's clients read them."""
+    texts = _binary(pa.string(), column)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = _binary(pa.binary(), column).to_pylist()
+        texts = pa.array([value.decode(errors="replace") for value in raw], pa.string())
+    return texts
+
+
+def _headers(headers: HeaderColumns) -> Any:
+    keys = _text(headers.keys)
+    pairs = pa.Array.from_buffers(
+        _HEADER, len(keys), [None], children=[keys, _binary(pa.binary(), headers.values)]
+    )
+    validity = np.packbits(np.diff(headers.offsets) > 0, bitorder="little")
+    return pa.Array.from_buffers(
+        _HEADERS,
+        len(headers.offsets) - 1,
+        [pa.py_buffer(validity), pa.py_buffer(headers.offsets)],
+        children=[pairs],
+    )

@@ -1,0 +1,230 @@
+"""Offsets of a Spark query: their JSON, what a trigger may read, and how a range becomes tasks.
+
+Pure. `Offsets` maps a partition to the *next* offset to read, as Spark's own Kafka source does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+
+Offsets = dict[TopicPartition, int]
+T = TypeVar("T")
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+
+START_KEY: Final = "@from"
+"""Where an end offset keeps its batch's start. No topic can have this name.
+
+Spark asks for the initial offset again when it restarts before batch 0 is committed; with `latest`
+the records between would be lost if the answer were believed.
+"""
+
+
+class DataLossError(KafkapyError):
+    """Offsets that should be read are no longer there, and `failOnDataLoss` is true."""
+
+
+class OffsetRange(NamedTuple):
+    """What one task reads: start <= offset < end."""
+
+    topic_partition: TopicPartition
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Offsets in the range; records may be fewer."""
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} offsets {self.start} to {self.end}"
+
+
+def to_json_object(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
+    """`{"topic": {"0": 23}}`, sorted: Spark compares offsets as text."""
+    topics: dict[str, Any] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return topics
+
+
+def from_json_object(topics: Mapping[str, Any]) -> Offsets:
+    """The inverse of `to_json_object`; the start of an end offset is left out."""
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, partitions in topics.items()
+        if topic != START_KEY
+        for partition, offset in partitions.items()
+    }
+
+
+def end_offset(start: Offsets, end: Offsets) -> dict[str, Any]:
+    """The JSON object of a micro-batch's end, which remembers its start."""
+    return {**to_json_object(end), START_KEY: to_json_object(start)}
+
+
+def start_of(start: Mapping[str, Any], end: Mapping[str, Any]) -> Offsets:
+    """Where the micro-batch that ends at `end` starts, whatever `start` Spark has now."""
+    return from_json_object(end.get(START_KEY, start))
+
+
+def parse_offsets(text: str) -> Offsets:
+    """Read the user's JSON of offsets per partition; -1 is latest, -2 earliest.
+
+    Raises:
+        ConfigError: with an example of what is expected.
+    """
+    example = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+    return _parse(text, example, from_json_object, _int_values)
+
+
+def parse_timestamps(text: str) -> Offsets:
+    """Read the user's JSON of timestamps (ms) per partition. Raises as `parse_offsets`."""
+    example = '{"topicA": {"0": 123456789, "1": 123456789}, "topicB": {"0": 123456789}}'
+    return _parse(text, example, from_json_object, _int_values)
+
+
+def parse_partitions(text: str) -> list[TopicPartition]:
+    """Read the user's JSON of partitions per topic. Raises as `parse_offsets`."""
+
+    def read(topics: Mapping[str, Any]) -> list[TopicPartition]:
+        return [TopicPartition(topic, index) for topic in topics for index in topics[topic]]
+
+    return _parse(text, '{"topicA":[0,1],"topicB":[0,1]}', read, _int_lists)
+
+
+def _parse(
+    text: str,
+    example: str,
+    read: Callable[[Mapping[str, Any]], T],
+    fits: Callable[[Any], bool],
+) -> T:
+    try:
+        value = json.loads(text)
+        if isinstance(value, dict) and all(map(fits, value.values())):
+            return read(value)
+    except ValueError:
+        pass  # not JSON, or a partition that is no number: the same complaint
+    raise ConfigError(f"Expected e.g. {example}, got {text}")
+
+
+def _int_values(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(number) is int for number in value.values())
+
+
+def _int_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(type(number) is int for number in value)
+
+
+def plan_ranges(
+    start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
+) -> tuple[list[OffsetRange], list[str]]:
+    """The ranges to read from `start` to `end`, and a sentence for each loss of data.
+
+    `earliest` and `latest` have the partitions that exist now. A partition that `start` does not
+    know is new and read from its beginning, as Spark's Kafka source does.
+    """
+    ranges: list[OffsetRange] = []
+    losses: list[str] = []
+    for tp in sorted(start.keys() - end.keys()):
+        losses.append(f"{tp} is gone; offsets from {start[tp]} on were not read")
+    for tp, until in sorted(end.items()):
+        begin = start.get(tp)
+        if tp not in earliest:
+            losses.append(f"{tp} is gone; offsets {begin or 0} to {until} were not read")
+            continue
+        log_start, log_end = earliest[tp], latest[tp]
+        if begin is None:
+            if log_start > 0:
+                losses.append(f"The new partition {tp} starts at offset {log_start} instead of 0")
+            begin = log_start
+        there = OffsetRange(tp, max(begin, log_start), min(until, log_end))
+        if until < begin:
+            losses.append(f"{tp} ends at offset {until} now, before offset {begin}")
+        elif begin < until and (there.start, there.end) != (begin, until):
+            losses.append(
+                f"{tp} has offsets {log_start} to {log_end} now; {begin} to {until} were to be read"
+            )
+        ranges.append(there)
+    return [r for r in ranges if r.size > 0], losses
+
+
+def report_losses(
+    losses: Iterable[str], fail_on_data_loss: bool, warn: Callable[[str], object]
+) -> None:
+    """Fail for a loss of data, or warn of each, as `failOnDataLoss` says.
+
+    Raises:
+        DataLossError: names every partition and offset.
+    """
+    lost = list(losses)
+    if lost and fail_on_data_loss:
+        raise DataLossError(
+            "; ".join(lost) + ". Kafka has deleted this data, or its topic, before it was read. "
+            'To go on without it, set the source option "failOnDataLoss" to "false".'
+        )
+    for sentence in lost:
+        warn(sentence + ". The query goes on, because failOnDataLoss is false.")
+
+
+def rate_limit(limit: int, start: Offsets, latest: Offsets, earliest: Offsets) -> Offsets:
+    """The end of a trigger of about `limit` offsets, spread in proportion to the partitions' lags.
+
+    `earliest` is where partitions begin that `start` does not know. A partition with any lag gets
+    one offset at least, so that a small one does not starve (`KafkaMicroBatchStream`).
+    """
+    begins = {tp: start.get(tp, earliest.get(tp, 0)) for tp in latest}
+    total = sum(max(latest[tp] - begins[tp], 0) for tp in latest)
+    end: Offsets = {}
+    for tp, until in latest.items():
+        lag = until - begins[tp]
+        if lag > 0:
+            until = min(until, begins[tp] + max(limit * lag // total, 1))
+        end[tp] = until
+    return end
+
+
+def split_ranges(
+    ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> list[OffsetRange]:
+    """Cut ranges into about `min_partitions` tasks of at most `max_records` offsets.
+
+    Large ranges are cut in proportion to their size; ranges too small for that stay whole and do
+    not count in it (`KafkaOffsetRangeCalculator`).
+    """
+    cut = list(ranges)
+    if max_records is not None:
+        cut = [part for r in cut for part in _cut(r, math.ceil(r.size / max_records))]
+    if min_partitions is None or len(cut) >= min_partitions:
+        return cut
+    total = sum(r.size for r in cut)
+    large = [r for r in cut if _share(r.size, total, min_partitions) > 1]
+    large_total = sum(r.size for r in large)
+    wanted = max(min_partitions - (len(cut) - len(large)), 1)
+    whole = set(cut) - set(large)
+    return [
+        part
+        for r in cut
+        for part in _cut(r, 1 if r in whole else _share(r.size, large_total, wanted))
+    ]
+
+
+def _share(size: int, total: int, parts: int) -> int:
+    return max(math.floor(size / total * parts + 0.5), 1)
+
+
+def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
+    """`parts` ranges of nearly equal size, empty ones left out."""
+    edges = [whole.start]
+    for left in range(parts, 0, -1):
+        edges.append(edges[-1] + (whole.end - edges[-1]) // left)
+    tp = whole.topic_partition
+    return [OffsetRange(tp, a, b) for a, b in pairwise(edges) if a < b]

@@ -1,0 +1,140 @@
+"""Every option of `format("kafkapy")`: name, default, where it counts, meaning. Pure data.
+
+`options` and `sink_options` know no other names; the tables in docs/SPARK.md are made of this.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Option(NamedTuple):
+    """One option as users write it; case does not matter.
+
+    `valid_in` is "batch", "stream" or "both"; `default` is for people: what happens without it.
+    """
+
+    name: str
+    valid_in: str
+    default: str
+    meaning: str
+
+
+SOURCE_OPTIONS: Final = (
+    Option("assign", "both", "-", 'partitions as JSON: `{"a":[0,1]}`'),
+    Option("subscribe", "both", "-", "topics, comma-separated"),
+    Option(
+        "subscribePattern",
+        "both",
+        "-",
+        "a regular expression for whole names of topics; a stream takes in new ones as they appear",
+    ),
+    Option(
+        "startingOffsets",
+        "both",
+        "earliest; stream: latest",
+        'where a new query starts: `earliest`, `latest` (streams only), or `{"a":{"0":23,"1":-2}}`'
+        " with -2 earliest, -1 latest; all partitions must be named",
+    ),
+    Option("startingTimestamp", "both", "-", "start at the first record as new as this, in ms"),
+    Option(
+        "startingOffsetsByTimestamp",
+        "both",
+        "-",
+        'the same per partition: `{"a":{"0":1700000000000}}`',
+    ),
+    Option(
+        "startingOffsetsByTimestampStrategy",
+        "both",
+        "error",
+        "when no record is as new: `error`, or `latest` to start at the end",
+    ),
+    Option("endingOffsets", "batch", "latest", "`latest` or JSON, without -2"),
+    Option("endingTimestamp", "batch", "-", "end before the first record as new as this, in ms"),
+    Option("endingOffsetsByTimestamp", "batch", "-", "the same per partition"),
+    Option(
+        "failOnDataLoss",
+        "both",
+        "true",
+        "fail when offsets to read are gone; `false`: a warning with partition and offsets, and on",
+    ),
+    Option("includeHeaders", "both", "false", "adds the column `headers`"),
+    Option("maxOffsetsPerTrigger", "stream", "none", "about so many offsets a micro-batch"),
+    Option("minOffsetsPerTrigger", "stream", "none", "wait for so many, at most `maxTriggerDelay`"),
+    Option("maxTriggerDelay", "stream", "15m", "`500ms`, `30s`, `15m`, `1h`"),
+    Option("minPartitions", "both", "none", "cut large ranges into about so many tasks"),
+    Option("maxRecordsPerPartition", "both", "none", "at most so many offsets a task"),
+    Option(
+        "commitGroupId",
+        "stream",
+        "none",
+        "commit finished offsets for this group, so that the query's lag shows in "
+        "`kafkapy consumer-groups` and dashboards; a restart goes by the checkpoint alone",
+    ),
+    Option("groupIdPrefix", "both", "-", "accepted; reading needs no group"),
+    Option("kafkaConsumer.pollTimeoutMs", "both", "120000", "how long a task waits for a leader"),
+    Option("fetchOffset.numRetries", "both", "3", "how often the driver asks again for offsets"),
+    Option("fetchOffset.retryIntervalMs", "both", "10", "how long it waits in between"),
+)
+
+SINK_OPTIONS: Final = (
+    Option("topic", "both", "column `topic`", "where the rows go; wins over the column"),
+    Option(
+        "exactlyOnce",
+        "both",
+        "false",
+        "a transaction for each task of each micro-batch, never written again once committed; "
+        "readers need `read_committed`, brokers must serve transactions",
+    ),
+    Option("transactionalIdPrefix", "both", "kafkapy", "how its transactional ids begin"),
+)
+
+CLIENT_OPTIONS: Final = (
+    Option("kafka.bootstrap.servers", "both", "required", "brokers to connect to first"),
+    Option(
+        "kafka.security.protocol",
+        "both",
+        "PLAINTEXT",
+        "with `kafka.sasl.*` and `kafka.ssl.*` as Java's clients have them; stores are PEM",
+    ),
+    Option(
+        "kafka.isolation.level",
+        "both",
+        "read_uncommitted",
+        "`read_committed` leaves out aborted and open transactions",
+    ),
+    Option(
+        "kafka.max.partition.fetch.bytes",
+        "both",
+        "16 MiB",
+        "what a task asks for at a time; bounds its memory",
+    ),
+    Option("kafka.*", "both", "-", "any other client property"),
+)
+"""The `kafka.*` options worth a line; others pass through."""
+
+SEGMENT_OPTIONS: Final = (
+    Option("path", "batch", "required", "log directories, comma-separated, or one partition's"),
+    Option("subscribe", "batch", "all", "topics, comma-separated"),
+    Option("subscribePattern", "batch", "all", "a regular expression for whole names of topics"),
+    Option("includeHeaders", "batch", "false", "adds the column `headers`"),
+    Option(
+        "allReplicas",
+        "batch",
+        "false",
+        "read every replica; `false`: of each partition the one that reaches furthest",
+    ),
+    Option(
+        "skipAborted",
+        "batch",
+        "false",
+        "leave out transactions that the `.txnindex` files know as aborted",
+    ),
+    Option(
+        "failOnDataLoss",
+        "batch",
+        "true",
+        "fail at a corrupt batch; `false`: a warning with the file, and on with the next segment",
+    ),
+)
+"""Of `format("kafkapy-segments")`."""

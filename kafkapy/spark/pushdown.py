@@ -1,0 +1,155 @@
+"""What a query's WHERE says of topic, partition, offset and timestamp, as bounds of a read. Pure.
+
+Spark hands filters over only when `spark.sql.python.filterPushdown.enabled` is on. We never turn it
+on: Spark 4.3 keeps the plan of a frame's last filtered query and gives it to the frame's next query
+without filters, which then misses rows. Whatever is not enforced to the letter stays with Spark, so
+bounds may be wider than the query, never narrower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from kafkapy.common.topic_partition import TopicPartition
+
+_INT64_MAX: Final = 2**63 - 1
+_NEVER_NULL: Final = ("topic", "partition", "offset", "timestamp", "timestampType")
+
+
+class Interval(NamedTuple):
+    """low <= number <= high."""
+
+    low: int = 0
+    high: int = _INT64_MAX
+
+    def __and__(self, other: Interval) -> Interval:
+        return Interval(max(self.low, other.low), min(self.high, other.high))
+
+    def holds(self, number: int) -> bool:
+        """Whether `number` lies in it."""
+        return self.low <= number <= self.high
+
+
+ANY: Final = Interval()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Records outside of these are not asked for. None for topics or partitions means all.
+
+    `timestamp_us` is in microseconds, as Spark compares; Kafka's records have whole milliseconds.
+    """
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    partition: Interval = ANY
+    offset: Interval = ANY
+    timestamp_us: Interval = ANY
+
+    def admits(self, topic_partition: TopicPartition) -> bool:
+        """Whether a partition can hold a record that the query wants."""
+        topic, partition = topic_partition
+        return (
+            (self.topics is None or topic in self.topics)
+            and (self.partitions is None or partition in self.partitions)
+            and self.partition.holds(partition)
+        )
+
+    @property
+    def first_timestamp_ms(self) -> int | None:
+        """The lowest timestamp of a wanted record, in ms; None if any will do."""
+        low = self.timestamp_us.low
+        return -(-low // 1000) if low > 0 else None
+
+
+def push_filters(filters: Iterable[Filter]) -> tuple[Bounds, list[Filter]]:
+    """The bounds that the filters, all of which hold, make together, and those left to Spark."""
+    bounds = Bounds()
+    left: list[Filter] = []
+    for condition in filters:
+        narrowed, exact = _narrow(bounds, condition)
+        bounds = narrowed
+        if not exact:
+            left.append(condition)
+    return bounds, left
+
+
+def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
+    """The bounds with one more condition, and whether they enforce it fully."""
+    (column, *inner) = getattr(condition, "attribute", ("",))
+    if inner:
+        return bounds, False
+    if isinstance(condition, IsNotNull):
+        return bounds, column in _NEVER_NULL
+    value = getattr(condition, "value", None)
+    if column == "topic" and isinstance(condition, EqualTo | In):
+        return _among_topics(bounds, _values(condition)), True
+    if column == "timestamp" and isinstance(value, datetime):
+        interval = _interval(condition, _microseconds(value))
+        if interval is None:
+            return bounds, False
+        return replace(bounds, timestamp_us=bounds.timestamp_us & interval), True
+    if column not in ("partition", "offset"):
+        return bounds, False
+    if isinstance(condition, In):
+        return _among_numbers(bounds, column, _values(condition))
+    interval = _interval(condition, value) if type(value) is int else None
+    if interval is None:
+        return bounds, False
+    if column == "partition":
+        return replace(bounds, partition=bounds.partition & interval), True
+    return replace(bounds, offset=bounds.offset & interval), True
+
+
+def _among_topics(bounds: Bounds, names: frozenset[Any]) -> Bounds:
+    return replace(bounds, topics=names if bounds.topics is None else names & bounds.topics)
+
+
+def _among_numbers(bounds: Bounds, column: str, numbers: frozenset[Any]) -> tuple[Bounds, bool]:
+    """A list of numbers: partitions one by one, offsets from the lowest to the highest."""
+    if column == "partition":
+        both = numbers if bounds.partitions is None else numbers & bounds.partitions
+        return replace(bounds, partitions=both), True
+    known = [number for number in numbers if number is not None]
+    span = Interval(min(known), max(known)) if known else Interval(1, 0)
+    return replace(bounds, offset=bounds.offset & span), False
+
+
+def _values(condition: Any) -> frozenset[Any]:
+    return frozenset(condition.value if isinstance(condition, In) else (condition.value,))
+
+
+def _interval(condition: Filter, value: int) -> Interval | None:
+    """The numbers for which a comparison with `value` holds; None if it is no such comparison."""
+    if isinstance(condition, EqualTo):
+        return Interval(value, value)
+    if isinstance(condition, GreaterThan):
+        return Interval(low=value + 1)
+    if isinstance(condition, GreaterThanOrEqual):
+        return Interval(low=value)
+    if isinstance(condition, LessThan):
+        return Interval(high=value - 1)
+    if isinstance(condition, LessThanOrEqual):
+        return Interval(high=value)
+    return None
+
+
+def _microseconds(moment: datetime) -> int:
+    """Since 1970, exactly; a moment without a zone is the local one, as PySpark's are."""
+    aware = moment.astimezone()
+    since = aware - datetime.fromtimestamp(0, aware.tzinfo)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

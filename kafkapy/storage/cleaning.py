@@ -1,0 +1,302 @@
+"""One compaction of one log: planned in the loop, run anywhere, committed in the loop.
+
+`run` touches only the closed segments that the plan names, through files of its own, and writes
+`.cleaned` files. Nothing the log knows changes until `UnifiedLog.replace_segments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from kafkapy.record.batch_header import BatchHeader, Buffer, iter_headers
+from kafkapy.record.records import batch_keys
+from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
+from kafkapy.storage.file_records import FilePool, scan_batches
+from kafkapy.storage.filesystem import FileSystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_names import CLEANED_SUFFIX
+from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
+from kafkapy.storage.offset_map import SLOT_BYTES, OffsetMap
+from kafkapy.storage.transaction_index import AbortedTransaction
+from kafkapy.storage.unified_log import UnifiedLog
+
+
+class SourceSegment(NamedTuple):
+    """A closed segment as the plan saw it."""
+
+    base_offset: int
+    path: str
+    size: int
+    offset_index_bytes: int
+    time_index_bytes: int
+    modified_ms: int
+    next_base_offset: int
+
+
+class CleanedSegment(NamedTuple):
+    """A finished `.cleaned` segment and the sources it replaces."""
+
+    base_offset: int
+    files: SegmentFiles
+    sources: tuple[SourceSegment, ...]
+
+
+@dataclass(slots=True)
+class CleaningStats:
+    """What a cleaning did, for the log line."""
+
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_indexed: int = 0
+
+
+@dataclass(slots=True)
+class CleaningPlan:
+    """Everything that a cleaning needs to know of a log.
+
+    Segments from the log's first that end by `first_uncleanable_offset` are sources; their keys
+    from `first_dirty_offset` on decide what stays.
+    """
+
+    directory: str
+    config: LogConfig
+    sources: list[SourceSegment]
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    aborted: list[AbortedTransaction]
+    last_records: dict[int, LastRecord]
+    now_ms: int
+    truncations: int
+
+
+def plan_cleaning(
+    log: UnifiedLog, first_dirty_offset: int, first_uncleanable_offset: int, now_ms: int
+) -> CleaningPlan:
+    """Take what a cleaning of `log` needs; the log may go on meanwhile.
+
+    Raises:
+        LogDirFailure, or ApiError CORRUPT_MESSAGE from a transaction index.
+    """
+    segments = list(log.segments)
+    sources = [
+        SourceSegment(
+            segment.base_offset,
+            segment.records.path,
+            segment.size,
+            segment.offset_index.byte_size,
+            segment.time_index.byte_size,
+            segment.modified_ms(),
+            following.base_offset,
+        )
+        for segment, following in pairwise(segments)
+        if following.base_offset <= first_uncleanable_offset
+    ]
+    first = sources[0].base_offset if sources else first_dirty_offset
+    return CleaningPlan(
+        log.directory,
+        replace(log.config, preallocate=False),
+        sources,
+        first_dirty_offset,
+        first_uncleanable_offset,
+        log.aborted_transactions(first, first_uncleanable_offset),
+        {
+            entry.producer_id: LastRecord(entry.last_data_offset, entry.producer_epoch)
+            for entry in log.producers.state
+        },
+        now_ms,
+        log.local.truncations,
+    )
+
+
+@dataclass(slots=True)
+class Cleaning:
+    """A cleaning under way. Its result: `cleaned`, and `end_offset`, the next first dirty one."""
+
+    log: UnifiedLog
+    plan: CleaningPlan
+    fs: FileSystem
+    buffer_bytes: int
+    cleaned: list[CleanedSegment] = field(default_factory=list)
+    stats: CleaningStats = field(default_factory=CleaningStats)
+    end_offset: int = -1
+
+    def run(self) -> None:
+        """Clean to the end; may run in a worker thread.
+
+        Raises:
+            OSError: the disk fails.
+            ApiError: CORRUPT_MESSAGE, INVALID_RECORD: a source cannot be read; nothing is replaced.
+        """
+        for _ in self.steps():
+            pass
+
+    def steps(self) -> Iterator[None]:
+        """The same in small steps, for a caller without a thread to spare."""
+        plan = self.plan
+        offsets = self._new_map()
+        yield from self._index(offsets)
+        self.end_offset = offsets.latest_offset + 1
+        transactions = CleanedTransactions(plan.aborted)
+        retention = BatchRetention(
+            offsets,
+            transactions,
+            plan.last_records,
+            plan.config.delete_retention_ms,
+            plan.now_ms,
+        )
+        for group in self._groups():
+            yield from self._clean(group, retention, transactions)
+
+    def _new_map(self) -> OffsetMap:
+        """A map within the budget, and no larger than the dirty offsets can fill."""
+        plan = self.plan
+        dirty = plan.first_uncleanable_offset - plan.first_dirty_offset
+        offsets = OffsetMap(min(self.buffer_bytes, max(2 * dirty, 16) * SLOT_BYTES))
+        offsets.latest_offset = plan.first_dirty_offset - 1
+        return offsets
+
+    def _legacy_horizon_ms(self) -> int:
+        plan = self.plan
+        clean = [s.modified_ms for s in plan.sources if s.base_offset < plan.first_dirty_offset]
+        return clean[-1] - plan.config.delete_retention_ms if clean else 0
+
+    def _index(self, offsets: OffsetMap) -> Iterator[None]:
+        """Note the last offset of each dirty key, until the map is full."""
+        plan = self.plan
+        transactions = CleanedTransactions(plan.aborted)
+        for source in plan.sources:
+            if source.next_base_offset <= plan.first_dirty_offset:
+                continue
+            for header, batch in self._batches(source):
+                if not self._index_batch(offsets, transactions, header, batch):
+                    return
+                yield
+            # Offsets may end before the next segment begins: they are all known now.
+            offsets.latest_offset = max(offsets.latest_offset, source.next_base_offset - 1)
+
+    def _index_batch(
+        self,
+        offsets: OffsetMap,
+        transactions: CleanedTransactions,
+        header: BatchHeader,
+        batch: memoryview,
+    ) -> bool:
+        """False when the map had no room for a key."""
+        start = self.plan.first_dirty_offset
+        if header.is_control:
+            transactions.on_marker(header, batch)
+        elif not transactions.on_data(header) and header.last_offset >= start:
+            # What is wrong with the rest of a row, `BatchRetention` meets before anything changes.
+            for offset, key in batch_keys(batch, header):
+                if key is None or offset < start:
+                    continue
+                if offsets.is_full:
+                    return False
+                offsets.put(key, offset)
+                self.stats.records_indexed += 1
+        if header.last_offset >= start:
+            offsets.latest_offset = header.last_offset
+        return True
+
+    def _batches(self, source: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
+        file = self.fs.open(source.path)
+        try:
+            for _, header, batch in scan_batches(file, 0, source.size):
+                yield header, batch
+        finally:
+            file.close()
+
+    def _groups(self) -> Iterator[tuple[SourceSegment, ...]]:
+        """Neighbours that fit one segment together: bytes, index entries and offset range."""
+        config = self.plan.config
+        group: list[SourceSegment] = []
+        for source in self.plan.sources:
+            if source.base_offset >= self.end_offset:
+                break
+            together = [*group, source]
+            fits = (
+                sum(s.size for s in together) <= config.segment_bytes
+                and sum(s.offset_index_bytes for s in together) <= config.segment_index_bytes
+                and sum(s.time_index_bytes for s in together) <= config.segment_index_bytes
+                and source.next_base_offset - 1 - together[0].base_offset <= RELATIVE_OFFSET_MAX
+            )
+            if group and not fits:
+                yield tuple(group)
+                group = []
+            group.append(source)
+        if group:
+            yield tuple(group)
+
+    def _clean(
+        self,
+        sources: tuple[SourceSegment, ...],
+        retention: BatchRetention,
+        transactions: CleanedTransactions,
+    ) -> Iterator[None]:
+        plan = self.plan
+        pool = FilePool(self.fs)
+        base_offset = sources[0].base_offset
+        # Left by a cleaning that was given up; `create` empties the other three.
+        txn_path = f"{plan.directory}/{base_offset:020d}.txnindex{CLEANED_SUFFIX}"
+        self.fs.remove(txn_path)
+        target = LogSegment.create(
+            pool, plan.directory, base_offset, plan.config, plan.now_ms,
+            state_suffix=CLEANED_SUFFIX,
+        )  # fmt: skip
+        for source in sources:
+            retention.keep_legacy_deletes = source.modified_ms > self._legacy_horizon_ms()
+            for header, batch in self._batches(source):
+                self.stats.bytes_read += header.size
+                kept = retention.retain(header, batch)
+                if kept is not None:
+                    self._append(target, kept)
+                yield
+        for entry in transactions.kept_aborts:
+            target.transaction_index.append(entry)
+        transactions.kept_aborts.clear()
+        target.become_inactive()
+        self._force(target)
+        self.fs.set_modified(target.records.path, sources[-1].modified_ms)
+        self.cleaned.append(
+            CleanedSegment(
+                base_offset,
+                SegmentFiles.of([self._size_of(path) for path in target.file_paths()]),
+                sources,
+            )
+        )
+
+    def _append(self, target: LogSegment, kept: Buffer) -> None:
+        """Append what `retain` gave: one batch, or several that an old one became."""
+        view = memoryview(kept)
+        for position, header in iter_headers(view):
+            target.append(
+                [view[position : position + header.size]], header.size, -1, header.last_offset,
+                header.max_timestamp, header.last_offset, self.plan.config.index_interval_bytes,
+            )  # fmt: skip
+            self.stats.bytes_written += header.size
+
+    def _force(self, target: LogSegment) -> None:
+        target.records.flush()
+        target.records.close_handle()
+        for path in target.file_paths()[1:]:
+            if self.fs.stat(path) is not None:
+                file = self.fs.open(path)
+                try:
+                    file.fsync()
+                finally:
+                    file.close()
+
+    def _size_of(self, path: str) -> int | None:
+        found = self.fs.stat(path)
+        return None if found is None else found.size
+
+    def discard(self) -> None:
+        """Remove the `.cleaned` files: the log has changed under the cleaning, or it failed."""
+        if self.fs.stat(self.plan.directory) is None:
+            return
+        for entry in self.fs.list(self.plan.directory):
+            if entry.name.endswith(CLEANED_SUFFIX):
+                self.fs.remove(f"{self.plan.directory}/{entry.name}")

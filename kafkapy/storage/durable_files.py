@@ -1,0 +1,82 @@
+"""Small files and new names made durable: each at once, or many together with one wait.
+
+A disk that is asked to force one file after another commits its journal for each; asked when all
+are written, it commits a few times. Kafka waits for each (`CheckpointFile.write`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, write_atomically
+
+_OPEN_FILES: Final = 256
+"""How many are open at a time while they are written together."""
+
+
+class DurableFiles:
+    """`write` and `fsync_dir` return when it is durable, save inside `together`."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._is_open = False
+        self._files: dict[str, bytes] = {}
+        self._directories: dict[str, None] = {}
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a small file: a crash leaves the old or the new one (`write_atomically`)."""
+        if self._is_open:
+            self._files[path] = data
+        else:
+            write_atomically(self._fs, path, data)
+
+    def fsync_dir(self, path: str) -> None:
+        """Make the names in a directory durable."""
+        if self._is_open:
+            self._directories[path] = None
+        else:
+            self._fs.fsync_dir(path)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Hold back what is written inside; the caller must `commit` it, directory by directory."""
+        self._is_open = True
+        try:
+            yield
+        finally:
+            self._is_open = False
+
+    def commit(self, directory: str) -> None:
+        """Make durable what was held back in and below a directory. Raises OSError."""
+        below = f"{directory}/"
+        files = {path: data for path, data in self._files.items() if path.startswith(below)}
+        directories = [path for path in self._directories if f"{path}/".startswith(below)]
+        self._files = {path: data for path, data in self._files.items() if path not in files}
+        self._directories = {path: None for path in self._directories if path not in directories}
+        paths = list(files)
+        for start in range(0, len(paths), _OPEN_FILES):
+            self._replace({path: files[path] for path in paths[start : start + _OPEN_FILES]})
+        parents = (path.rpartition("/")[0] for path in paths)
+        self._fs.fsync_dirs(list(dict.fromkeys((*parents, *directories))))
+
+    def drop(self) -> None:
+        """Forget what was held back and not committed: its directory is out of service."""
+        self._files.clear()
+        self._directories.clear()
+
+    def _replace(self, files: dict[str, bytes]) -> None:
+        written: list[File] = []
+        try:
+            for path, data in files.items():
+                self._fs.remove(path + TEMPORARY_SUFFIX)
+                file = self._fs.open(path + TEMPORARY_SUFFIX, create=True)
+                written.append(file)
+                file.pwritev([data], 0)
+            self._fs.fsync_all(written)
+        finally:
+            for file in written:
+                file.close()
+        for path in files:
+            self._fs.rename(path + TEMPORARY_SUFFIX, path)

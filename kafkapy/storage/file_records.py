@@ -1,0 +1,224 @@
+"""One `.log` file: appended at the end, read by position, searched by offset (`FileRecords`).
+
+Hot file. At most `FilePool.limit` of these are open at a time; the others open on their next use.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    Buffer,
+    read_header,
+    whole_batch_size,
+)
+from kafkapy.storage.durable_files import DurableFiles
+from kafkapy.storage.filesystem import File, FileSystem
+
+OPEN_FILES_MAX: Final = 4096
+_SEARCH_BYTES: Final = 4096
+_SCAN_BYTES: Final = 1 << 20
+_LENGTH_MIN: Final = 14
+_MAGICS: Final = (2, 1, 0)
+
+# base offset, length, magic and last offset delta of a v2 batch: what a search by offset needs.
+_SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
+
+
+class FilePool:
+    """Bounds the number of open files, by the second-chance rule in order of opening.
+
+    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once.
+    """
+
+    def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
+        self.fs = fs
+        self.durable = DurableFiles(fs)
+        # Connections and everything else need descriptors too: half of them is enough for logs.
+        self.limit = limit or min(OPEN_FILES_MAX, fs.open_files_limit() // 2)
+        self._opened: dict[FileRecords, None] = {}
+
+    def open(self, records: FileRecords, create: bool = False) -> File:
+        """Open the file of `records`, closing one not used since its last chance when full."""
+        while len(self._opened) >= self.limit:
+            oldest = next(iter(self._opened))
+            del self._opened[oldest]
+            if oldest.recently_used:
+                oldest.recently_used = False
+                self._opened[oldest] = None
+            else:
+                oldest.close_handle()
+        file = self.fs.open(records.path, create)
+        self._opened[records] = None
+        return file
+
+    def forget(self, records: FileRecords) -> None:
+        """The file of `records` is closed."""
+        self._opened.pop(records, None)
+
+
+class FileRecords:
+    """The bytes of one segment. `size` counts the valid ones; a preallocated file is longer."""
+
+    __slots__ = ("_file", "_pool", "path", "recently_used", "size")
+
+    def __init__(self, pool: FilePool, path: str, size: int) -> None:
+        self._pool = pool
+        self.path = path
+        self.size = size
+        self.recently_used = False
+        self._file: File | None = None
+
+    @classmethod
+    def create(cls, pool: FilePool, path: str, preallocate: int = 0) -> FileRecords:
+        """A new empty file, stretched to `preallocate` bytes if that is positive."""
+        records = cls(pool, path, 0)
+        records._file = pool.open(records, create=True)
+        records._file.truncate(0)
+        if preallocate:
+            records._file.truncate(preallocate)
+        return records
+
+    def handle(self) -> File:
+        """The open file, for the moment: another file's use may close it."""
+        self.recently_used = True
+        file = self._file
+        if file is None:
+            file = self._file = self._pool.open(self)
+        return file
+
+    def append(self, buffers: Sequence[Buffer], size: int) -> int:
+        """Write `buffers` (`size` bytes together) at the end; the position they begin at.
+
+        Raises:
+            OSError: nothing counts as appended, and what was written is cut off again if possible.
+        """
+        position = self.size
+        file = self.handle()
+        try:
+            file.pwritev(buffers, position)
+        except OSError:
+            self._cut_back(file, position)
+            raise
+        self.size = position + size
+        return position
+
+    def _cut_back(self, file: File, position: int) -> None:
+        try:
+            file.truncate(position)
+        except OSError:
+            # The directory goes offline either way; recovery cuts the torn tail at the next start.
+            return
+
+    def read(self, position: int, size: int) -> bytes:
+        """`size` bytes from `position`, fewer at the end of the file."""
+        return self.handle().pread(size, position)
+
+    def truncate(self, size: int) -> None:
+        """Keep the first `size` bytes, also dropping what was preallocated."""
+        self.handle().truncate(size)
+        self.size = size
+
+    def cut(self, size: int) -> None:
+        """Truncate for good: a crash must not bring back what later appends have replaced."""
+        self.truncate(size)
+        self.flush()
+
+    def flush(self) -> None:
+        self.handle().fsync()
+
+    def close_handle(self) -> None:
+        """Give the descriptor back; the next use opens the file again."""
+        file, self._file = self._file, None
+        if file is not None:
+            self._pool.forget(self)
+            file.close()
+
+    def find(self, target: int, position: int) -> tuple[int, int, int] | None:
+        """(position, size, base offset) of the first batch from `position` on to reach `target`.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        end = self.size
+        while position < end:
+            chunk = self.read(position, min(_SEARCH_BYTES, end - position))
+            at, limit = 0, len(chunk) - _SEARCH_HEADER.size
+            while at <= limit:
+                base, length, magic, delta = _SEARCH_HEADER.unpack_from(chunk, at)
+                size = length + LOG_OVERHEAD
+                if length < _LENGTH_MIN or magic not in _MAGICS or position + at + size > end:
+                    raise self._corrupt(position + at)
+                if (base + delta if magic == MAGIC else base) >= target:
+                    return position + at, size, base
+                at += size
+            if at == 0:
+                # Fewer bytes are left than a v2 header has: a small old message, or damage.
+                header = read_header(chunk)
+                if header.last_offset >= target:
+                    return position, header.size, header.base_offset
+                at = header.size
+            position += at
+        return None
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of every batch from `position` on, reading no records.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        end = self.size
+        chunk, start = b"", position
+        while position < end:
+            if position - start + HEADER_SIZE > len(chunk):
+                chunk = self.read(position, min(_SEARCH_BYTES, end - position))
+                start = position
+            header = read_header(chunk, position - start)
+            if position + header.size > end:
+                raise self._corrupt(position)
+            yield position, header
+            position += header.size
+
+    def _corrupt(self, position: int) -> ApiError:
+        return ApiError(
+            ErrorCode.CORRUPT_MESSAGE, f"{self.path} holds no valid batch at position {position}"
+        )
+
+
+def scan_batches(
+    file: File, position: int, end: int
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """(position, header, bytes) of every whole batch of `file` in [position, end).
+
+    Read in big pieces. Ends where the rest is shorter than its batch claims; the CRC is not looked
+    at.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE on bytes that cannot begin a batch.
+    """
+    wanted = _SCAN_BYTES
+    while position < end:
+        view = memoryview(file.pread(min(wanted, end - position), position))
+        at = 0
+        while (size := whole_batch_size(view, at, len(view))) is not None:
+            yield position + at, read_header(view, at), view[at : at + size]
+            at += size
+        if at == 0:
+            size = _claimed_size(view)
+            if size <= len(view) or position + size > end:
+                return
+            wanted = size
+        else:
+            wanted = _SCAN_BYTES
+        position += at
+
+
+def _claimed_size(view: memoryview) -> int:
+    return LOG_OVERHEAD + int.from_bytes(view[8:12], "big") if len(view) >= LOG_OVERHEAD else 0

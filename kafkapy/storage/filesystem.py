@@ -1,0 +1,300 @@
+"""The FileSystem port and its production adapter: the one pure module that may use `os`.
+
+A verb is one system call (or the shortest safe sequence of them) and raises `OSError` as the
+system does. Decisions - what a failure means, what must be durable when - are made above.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+Buffer = bytes | bytearray | memoryview
+
+TEMPORARY_SUFFIX: Final = ".tmp"
+
+_FSYNC_THREADS: Final = 16
+
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """One name of a directory. `size` in bytes, `modified_ms` in milliseconds since the epoch."""
+
+    name: str
+    is_dir: bool
+    size: int
+    modified_ms: int
+
+
+class DiskSpace(NamedTuple):
+    """Bytes of the volume that holds a path."""
+
+    total: int
+    usable: int
+
+
+class File(Protocol):
+    """An open file, read and written at explicit positions."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer only at the end of the file."""
+        ...
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of `buffers` one after the other, or raise with an unknown part written."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def fsync(self) -> None: ...
+
+    def duplicate(self) -> File:
+        """A second handle that outlives this one: for fsync in a worker thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    """What storage needs of a disk."""
+
+    def open(self, path: str, create: bool = False) -> File:
+        """Open for reading and writing. Raises FileNotFoundError unless `create`."""
+        ...
+
+    def list(self, path: str) -> list[Entry]: ...
+
+    def stat(self, path: str) -> Entry | None:
+        """The entry of one path, or None if there is no such path."""
+        ...
+
+    def make_dir(self, path: str) -> None:
+        """Create a directory and its parents; no error if it is there."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomically give `source` the name `target`, replacing a file of that name."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove one file; no error if it is not there."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with all it holds; no error if it is not there."""
+        ...
+
+    def fsync_dir(self, path: str) -> None:
+        """Make the names in a directory durable."""
+        ...
+
+    def fsync_all(self, files: Sequence[File]) -> None:
+        """Force files to disk, in any order; on return all are. The first error is raised."""
+        ...
+
+    def fsync_dirs(self, paths: Sequence[str]) -> None:
+        """Make the names in several directories durable, in any order."""
+        ...
+
+    def set_modified(self, path: str, modified_ms: int) -> None: ...
+
+    def lock(self, path: str) -> File | None:
+        """Take the exclusive lock `path` for the life of the handle; None if another has it."""
+        ...
+
+    def disk_space(self, path: str) -> DiskSpace: ...
+
+    def open_files_limit(self) -> int:
+        """How many files this process may have open."""
+        ...
+
+
+class OsFile:
+    """A POSIX file descriptor."""
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self.path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        data = os.pread(self._fd, size, position)
+        if len(data) == size:
+            return data
+        parts = [data]
+        got = len(data)
+        while parts[-1] and got < size:
+            parts.append(os.pread(self._fd, size - got, position + got))
+            got += len(parts[-1])
+        return b"".join(parts)
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        wanted = sum(map(len, buffers))
+        try:
+            done = os.pwritev(self._fd, buffers, position)
+            if done == wanted:
+                return
+            # A short write: the rest in one piece, so that a full disk shows its own error.
+            rest = memoryview(b"".join(buffers))
+            while done < wanted:
+                written = os.pwrite(self._fd, rest[done:], position + done)
+                if written == 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                done += written
+        except OSError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: OSError) -> OSError:
+        """A descriptor has no name: say which file it was."""
+        return OSError(error.errno, error.strerror, self.path)
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            raise self._named(error) from None
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def fsync(self) -> None:
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise self._named(error) from None
+
+    def duplicate(self) -> OsFile:
+        return OsFile(os.dup(self._fd), self.path)
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class OsFileSystem:
+    """The disk of this machine."""
+
+    def open(self, path: str, create: bool = False) -> OsFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsFile(os.open(path, flags, 0o644), path)
+
+    def list(self, path: str) -> list[Entry]:
+        with os.scandir(path) as found:
+            return [_entry(item.name, item.stat()) for item in found]
+
+    def stat(self, path: str) -> Entry | None:
+        try:
+            return _entry(path.rpartition("/")[2], os.stat(path))
+        except FileNotFoundError:
+            return None
+
+    def make_dir(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+
+    def remove_tree(self, path: str) -> None:
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            return
+
+    def fsync_dir(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def fsync_all(self, files: Sequence[File]) -> None:
+        _at_once(lambda file: file.fsync(), files)
+
+    def fsync_dirs(self, paths: Sequence[str]) -> None:
+        _at_once(self.fsync_dir, paths)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
+    def lock(self, path: str) -> OsFile | None:
+        file = self.open(path, create=True)
+        try:
+            fcntl.lockf(file._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            file.close()
+            return None
+        return file
+
+    def disk_space(self, path: str) -> DiskSpace:
+        found = os.statvfs(path)
+        return DiskSpace(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
+
+    def open_files_limit(self) -> int:
+        return os.sysconf("SC_OPEN_MAX")
+
+
+def _at_once(force: Callable[[T], None], things: Sequence[T]) -> None:
+    """Force things to disk in several threads: a journal commits once for all that wait."""
+    if len(things) == 1:
+        force(things[0])
+        return
+    with ThreadPoolExecutor(min(_FSYNC_THREADS, len(things) or 1)) as pool:
+        for _ in pool.map(force, things):
+            continue
+
+
+class ReadOnlyFileSystem(OsFileSystem):
+    """The disk as a tool looks at it: files of others, perhaps of a broker that runs."""
+
+    def open(self, path: str, create: bool = False) -> OsFile:
+        return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    return Entry(name, stat.S_ISDIR(found.st_mode), found.st_size, found.st_mtime_ns // 1_000_000)
+
+
+def read_file(fs: FileSystem, path: str) -> bytes:
+    """All bytes of a small file. Raises OSError (FileNotFoundError if it is not there)."""
+    file = fs.open(path)
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
+
+
+def write_atomically(fs: FileSystem, path: str, data: bytes, durable: bool = True) -> None:
+    """Replace a small file so that a crash leaves the old or the new one, never a mixture.
+
+    `<path>.tmp`, fsync, rename, fsync of the directory, as Kafka's checkpoint writers do. Without
+    `durable` the two fsyncs are left out: a crash of the machine may lose the new content.
+    """
+    temporary = path + TEMPORARY_SUFFIX
+    fs.remove(temporary)
+    file = fs.open(temporary, create=True)
+    try:
+        file.pwritev([data], 0)
+        if durable:
+            file.fsync()
+    finally:
+        file.close()
+    fs.rename(temporary, path)
+    if durable:
+        fs.fsync_dir(path.rpartition("/")[0])

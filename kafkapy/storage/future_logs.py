@@ -1,0 +1,217 @@
+"""Logs on their way to another directory of the same broker (KIP-113, Kafka's future replicas).
+
+The copy grows in `<topic>-<partition>.<id>-future` of the other directory until it has all that the
+log has; then it takes the log's place and name, and the old directory is deleted. A copy that a
+stop interrupted is begun anew at the next start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock, Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage import log_names
+from kafkapy.storage.checkpoints import encode_partition_metadata
+from kafkapy.storage.filesystem import FileSystem, write_atomically
+from kafkapy.storage.log_dir_loader import LogDir
+from kafkapy.storage.unified_log import UnifiedLog
+
+logger = logging.getLogger("kafka.log.LogManager")
+
+CHUNK_BYTES: Final = 1 << 20
+
+
+class LogDirectories(Protocol):
+    """What a log manager does for the moves between its directories."""
+
+    logs: dict[TopicPartition, UnifiedLog]
+    offline_log_dirs: list[str]
+
+    def open_log(
+        self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
+    ) -> UnifiedLog:
+        """Open a log that is new, or was closed a moment ago, flushed to an offset."""
+        ...
+
+    def take_out(self, log: UnifiedLog) -> None:
+        """A log serves no more: its directory is renamed now and removed later."""
+        ...
+
+    def put_log(self, log: UnifiedLog) -> None:
+        """Have a log serve its partition."""
+        ...
+
+    def checkpoint_all(self) -> None:
+        """Write the checkpoints of all directories."""
+        ...
+
+
+class FutureLogs:
+    """`logs` are the copies by partition; `wanted` the directories of replicas not yet made."""
+
+    def __init__(
+        self,
+        directories: LogDirectories,
+        dirs: Mapping[str, LogDir],
+        fs: FileSystem,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        """`dirs` are those that can be written, by path."""
+        self.logs: dict[TopicPartition, UnifiedLog] = {}
+        self.wanted: dict[TopicPartition, str] = {}
+        self._directories = directories
+        self._dirs = dirs
+        self._fs = fs
+        self._clock = clock
+        self._random = random
+
+    def move(self, topic_partition: TopicPartition, path: str) -> None:
+        """Have a log go to the directory `path`; where it is already, a move is called off.
+
+        Raises:
+            ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR of an offline directory;
+                REPLICA_NOT_AVAILABLE, and then the log will be made there.
+            LogDirFailure: the directory fails.
+        """
+        path = path.rstrip("/")
+        if path in self._directories.offline_log_dirs:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
+        if path not in self._dirs:
+            raise ApiError(
+                ErrorCode.LOG_DIR_NOT_FOUND, f"Log directory {path} is not found in the config"
+            )
+        current = self._directories.logs.get(topic_partition)
+        if current is None:
+            self.wanted[topic_partition] = path
+            raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE)
+        future = self.logs.get(topic_partition)
+        if future is not None and future.log_dir != path:
+            self.cancel(topic_partition)
+        if current.log_dir != path and topic_partition not in self.logs:
+            self.logs[topic_partition] = self._open(current, path)
+            logger.info("Moving log %s from %s to %s", topic_partition, current.log_dir, path)
+
+    def cancel(self, topic_partition: TopicPartition) -> None:
+        """Throw a copy away, if there is one.
+
+        Raises:
+            LogDirFailure: its directory fails.
+        """
+        future = self.logs.pop(topic_partition, None)
+        if future is not None:
+            unique, now_ms = self._random.bytes(16).hex(), self._clock.time_ms()
+            with _disk(future.log_dir):
+                self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
+
+    def copy(self, topic_partition: TopicPartition, now_ms: int) -> int:
+        """Copy the next piece; its size in bytes, 0 when the copy has everything.
+
+        Raises:
+            LogDirFailure: one of the two directories fails.
+        """
+        current, future = self._directories.logs[topic_partition], self.logs[topic_partition]
+        _follow_truncation(current, future, now_ms)
+        if future.log_end_offset == current.log_end_offset:
+            return 0
+        chunk = min(CHUNK_BYTES, future.config.segment_bytes)
+        found = current.read(future.log_end_offset, chunk, current.log_end_offset, True)
+        return future.append_as_follower(found.records, now_ms).bytes
+
+    def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
+        """Put a copy that has everything in the log's place; None if it does not have it yet.
+
+        Raises:
+            LogDirFailure: one of the two directories fails.
+        """
+        current, future = self._directories.logs[topic_partition], self.logs[topic_partition]
+        if future.log_end_offset != current.log_end_offset:
+            return None
+        future.close(now_ms)
+        del self.logs[topic_partition]
+        log = self._adopt(future, current)
+        for epoch, start_offset in current.epochs.entries():
+            # An epoch of which there is no record yet is no copy's.
+            if epoch > log.latest_epoch:
+                log.assign_epoch_start(epoch, start_offset)
+        log.update_high_watermark(current.high_watermark)
+        log.maybe_increment_log_start_offset(current.log_start_offset, "move between directories")
+        logger.info("Moved log %s from %s to %s", topic_partition, current.log_dir, log.log_dir)
+        return log
+
+    def abandon(self, log_dir: str) -> None:
+        """A directory failed: forget the copies in it and those of its logs."""
+        for topic_partition, future in list(self.logs.items()):
+            current = self._directories.logs.get(topic_partition)
+            if log_dir in (future.log_dir, None if current is None else current.log_dir):
+                del self.logs[topic_partition]
+                future.abandon()
+
+    def close(self) -> None:
+        """Give the descriptors back; the copies are begun anew at the next start."""
+        for future in self.logs.values():
+            future.abandon()
+        self.logs.clear()
+
+    def resume(self, unfinished: Sequence[TopicPartition], path: str) -> None:
+        """Begin anew the moves to a directory that the last stop interrupted."""
+        for topic_partition in unfinished:
+            if topic_partition in self._directories.logs:
+                self.move(topic_partition, path)
+
+    def _open(self, current: UnifiedLog, log_dir: str) -> UnifiedLog:
+        topic_partition = current.topic_partition
+        name = log_names.future_dir_name(topic_partition, self._random.bytes(16).hex())
+        future = self._directories.open_log(topic_partition, log_dir, f"{log_dir}/{name}")
+        future.topic_id = current.topic_id
+        if not current.topic_id.is_zero:
+            path = f"{future.directory}/{log_names.PARTITION_METADATA}"
+            with _disk(log_dir):
+                write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
+        return future
+
+    def _adopt(self, future: UnifiedLog, current: UnifiedLog) -> UnifiedLog:
+        """Give a closed copy the log's name and place.
+
+        The new name comes first: a crash in between leaves both, never none.
+        """
+        directories, directory = self._directories, f"{future.log_dir}/{future.topic_partition}"
+        self._dirs[future.log_dir].release(future)
+        with _disk(future.log_dir):
+            self._fs.rename(future.directory, directory)
+            self._fs.fsync_dir(future.log_dir)
+        directories.take_out(current)
+        with _disk(current.log_dir):
+            self._fs.fsync_dir(current.log_dir)
+        log = directories.open_log(
+            future.topic_partition, future.log_dir, directory, future.log_end_offset
+        )
+        directories.put_log(log)
+        directories.checkpoint_all()
+        return log
+
+
+@contextmanager
+def _disk(log_dir: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LogDirFailure(log_dir, f"I/O error in log directory {log_dir}: {error}") from error
+
+
+def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
+    """Cut from a copy what the log has lost meanwhile, at its end or at its start."""
+    while 0 <= current.latest_epoch < future.latest_epoch:
+        _, end = future.end_offset_for_epoch(current.latest_epoch)
+        future.truncate_to(max(end, 0), now_ms)
+    _, end = current.end_offset_for_epoch(future.latest_epoch)
+    end = current.log_end_offset if end < 0 else end
+    if end < future.log_end_offset:
+        future.truncate_to(end, now_ms)
+    if future.log_end_offset < current.log_start_offset:
+        future.truncate_fully_and_start_at(current.log_start_offset, now_ms)

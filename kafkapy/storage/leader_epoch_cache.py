@@ -1,0 +1,96 @@
+"""Which leader epoch began at which offset (Kafka's `LeaderEpochFileCache`, KIP-101)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
+
+EpochEntries = list[tuple[int, int]]
+
+
+class LeaderEpochCache:
+    """(epoch, start offset) pairs, both ascending.
+
+    `write` stores the entries in `leader-epoch-checkpoint`, durably.
+    `latest` is the last epoch, -1 when there is none.
+    """
+
+    __slots__ = ("_epochs", "_starts", "_write", "latest")
+
+    def __init__(self, entries: EpochEntries, write: Callable[[EpochEntries], None]) -> None:
+        self._write = write
+        self._epochs = [epoch for epoch, _ in entries]
+        self._starts = [start for _, start in entries]
+        self.latest = self._epochs[-1] if entries else UNDEFINED_EPOCH
+
+    def entries(self) -> EpochEntries:
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def assign(self, leader_epoch: int, start_offset: int) -> bool:
+        """`leader_epoch` begins at `start_offset`; durable on return. False if that was known.
+
+        Entries that contradict it are dropped: they belong to records that are no longer there.
+        """
+        if leader_epoch < 0:
+            return False
+        if self._epochs and self.latest == leader_epoch and self._starts[-1] <= start_offset:
+            return False
+        while self._epochs and (
+            self._epochs[-1] >= leader_epoch or self._starts[-1] >= start_offset
+        ):
+            self._epochs.pop()
+            self._starts.pop()
+        self._epochs.append(leader_epoch)
+        self._starts.append(start_offset)
+        self._save()
+        return True
+
+    def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(epoch, end offset) that answers OffsetsForLeaderEpoch; (-1, -1) when undefined.
+
+        The epoch is the greatest known one not above `leader_epoch`, the offset where it ended.
+        """
+        if leader_epoch == UNDEFINED_EPOCH or leader_epoch > self.latest:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if leader_epoch == self.latest:
+            return leader_epoch, log_end_offset
+        higher = bisect_right(self._epochs, leader_epoch)
+        if higher == 0:
+            return leader_epoch, self._starts[0]
+        return self._epochs[higher - 1], self._starts[higher]
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that `offset` was written in; -1 when it is older than all known ones."""
+        i = bisect_right(self._starts, offset)
+        return self._epochs[i - 1] if i else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the epochs that begin at or after `end_offset`."""
+        if self._starts and self._starts[-1] >= end_offset >= 0:
+            while self._starts and self._starts[-1] >= end_offset:
+                self._epochs.pop()
+                self._starts.pop()
+            self._save()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Fold the epochs that begin before `start_offset` into one that begins there."""
+        n = bisect_right(self._starts, start_offset)
+        if n and (n > 1 or self._starts[0] != start_offset):
+            del self._epochs[: n - 1], self._starts[: n - 1]
+            self._starts[0] = start_offset
+            self._save()
+
+    def clear(self) -> None:
+        """Forget every epoch: the log begins anew, or holds batches that do not know theirs."""
+        if self._epochs:
+            self._epochs.clear()
+            self._starts.clear()
+            self._save()
+
+    def _save(self) -> None:
+        self.latest = self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+        self._write(self.entries())

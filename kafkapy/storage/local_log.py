@@ -1,0 +1,260 @@
+"""The segments of one partition and where they end (Kafka's `LocalLog`).
+
+Knows files and positions; epochs, producers and the high watermark are `unified_log`'s. Every
+method may raise OSError, which `UnifiedLog` turns into LogDirFailure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from kafkapy.common.ports import Random
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import File
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kafkapy.storage.log_offset import LogOffsetMetadata
+from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
+from kafkapy.storage.log_segments import LogSegments
+
+
+class Found(NamedTuple):
+    """What a read finds: `records` from the batch that holds the offset, at `metadata`'s place."""
+
+    metadata: LogOffsetMetadata
+    records: bytes
+    first_entry_incomplete: bool
+    end_offset: int | None
+    """Where the segment that was read ends; None for the active one."""
+
+
+class FlushHandle:
+    """One fsync of a log, split: `fsync` may run in a worker thread, the log is told afterwards."""
+
+    __slots__ = ("_files", "directory", "local", "offset", "segments", "snapshots", "truncations")
+
+    def __init__(self, local: LocalLog, files: list[File], snapshots: Sequence[str]) -> None:
+        self.local = local
+        self.directory = local.directory
+        self.offset = local.log_end_offset
+        self.segments = tuple(local.unflushed)
+        self.snapshots = tuple(snapshots)
+        self.truncations = local.truncations
+        self._files = files
+
+    def fsync(self) -> None:
+        """Force the files and the names to disk. Raises OSError."""
+        try:
+            for file in self._files:
+                file.fsync()
+        finally:
+            for file in self._files:
+                file.close()
+        # A log that was deleted or moved meanwhile has its names elsewhere.
+        with suppress(FileNotFoundError):
+            self.local.pool.fs.fsync_dir(self.directory)
+
+
+class LocalLog:
+    """`log_end_offset`: what the next record gets. `recovery_point`: all below it is flushed.
+
+    `unflushed`: closed segments whose indexes are not; a segment's indexes wait for its end.
+    """
+
+    __slots__ = (
+        "config",
+        "deletions",
+        "directory",
+        "log_end_offset",
+        "pool",
+        "random",
+        "recovery_point",
+        "segments",
+        "truncations",
+        "unflushed",
+    )
+
+    def __init__(
+        self,
+        pool: FilePool,
+        directory: str,
+        config: LogConfig,
+        random: Random,
+        deletions: DeletionQueue,
+    ) -> None:
+        self.pool = pool
+        self.directory = directory
+        self.config = config
+        self.random = random
+        self.deletions = deletions
+        self.segments = LogSegments()
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.truncations = 0
+        self.unflushed: list[LogSegment] = []
+
+    def new_segment(self, base_offset: int, now_ms: int) -> LogSegment:
+        """Create an empty segment and make it the active one."""
+        jitter = self.config.segment_jitter_ms
+        segment = LogSegment.create(
+            self.pool,
+            self.directory,
+            base_offset,
+            self.config,
+            now_ms,
+            self.random.below(min(jitter, self.config.segment_ms)) if jitter else 0,
+        )
+        self.segments.add(segment)
+        return segment
+
+    def roll(self, first_offset: int, last_offset: int, now_ms: int) -> LogSegment:
+        """Finish the active segment and begin a new one for a set of that offset range.
+
+        The new one begins where the data of the old one ends, even if the set begins later: so a
+        gap between two segments can only mean that a crash has cost the older one its tail. Kafka
+        begins at the set; it matters only where offsets have gaps, on followers of compacted logs.
+        """
+        active = self.segments.active
+        base_offset = active.next_offset()
+        if last_offset - base_offset > RELATIVE_OFFSET_MAX:
+            base_offset = first_offset
+        if active.size == 0:
+            self.remove([active])
+        else:
+            self.finish(active)
+        return self.new_segment(base_offset, now_ms)
+
+    def finish(self, segment: LogSegment) -> bool:
+        """Bring the files of a segment to their final form; False if they are already."""
+        if not segment.become_inactive():
+            return False
+        self.unflushed.append(segment)
+        return True
+
+    def end_metadata(self) -> LogOffsetMetadata:
+        active = self.segments.active
+        return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.records.size)
+
+    def offset_metadata(self, offset: int) -> LogOffsetMetadata:
+        """The place of the batch that holds `offset` or, in a gap, of the next one.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        if offset >= self.log_end_offset:
+            return self.end_metadata()
+        for segment in self.segments.from_offset(offset):
+            found = segment.find(offset)
+            if found is not None:
+                return LogOffsetMetadata(offset, segment.base_offset, found[0])
+        return self.end_metadata()
+
+    def read(
+        self, offset: int, max_bytes: int, end: LogOffsetMetadata, min_one_message: bool
+    ) -> Found | None:
+        """Batches of one segment, from the one that reaches `offset`, not beyond `end`."""
+        segments = self.segments
+        index = max(segments.floor_index(offset), 0)
+        while index < len(segments):
+            segment = segments[index]
+            if segment.base_offset > end.segment_base_offset:
+                return None
+            limit = segment.records.size
+            if segment.base_offset == end.segment_base_offset:
+                limit = min(limit, end.position)
+            found = segment.locate(offset, max_bytes, limit, min_one_message)
+            index += 1
+            if found is None:
+                continue
+            position, size, first_batch_size = found
+            return Found(
+                LogOffsetMetadata(offset, segment.base_offset, position),
+                segment.records.read(position, size) if size >= first_batch_size else b"",
+                size < first_batch_size,
+                segments[index].base_offset if index < len(segments) else None,
+            )
+        return None
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Keep only batches wholly below `offset`."""
+        self.truncations += 1
+        self.remove(self.segments.above(offset))
+        self.segments.active.truncate_to(offset, now_ms)
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def truncate_fully(self, offset: int, now_ms: int) -> None:
+        """Drop every record; the log begins and ends at `offset`."""
+        self.truncations += 1
+        created_ms = now_ms or self.segments.active.created_ms
+        self.remove(list(self.segments))
+        self.new_segment(offset, created_ms)
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def remove(self, segments: list[LogSegment]) -> None:
+        """Take segments out and remove their files for good, the newest first.
+
+        No crash may leave a hole, nor bring back what later appends have replaced.
+        """
+        for segment in reversed(segments):
+            self.segments.remove(segment.base_offset)
+            segment.records.close_handle()
+            for path in segment.file_paths():
+                self.pool.fs.remove(path)
+        if segments:
+            self.pool.fs.fsync_dir(self.directory)
+
+    def delete(self, segments: Iterable[LogSegment], now_ms: int) -> None:
+        """Take segments out at once; their files go `file.delete.delay.ms` later."""
+        due = now_ms + self.config.file_delete_delay_ms
+        for segment in segments:
+            self.segments.remove(segment.base_offset)
+            segment.change_suffix(self.pool.fs, "", DELETED_SUFFIX)
+            self.deletions.add_files(segment.file_paths(), due)
+
+    def replace_segments(
+        self, cleaned: Sequence[LogSegment], old: Sequence[LogSegment], now_ms: int
+    ) -> None:
+        """Put `cleaned` (flushed, still named `.cleaned`) in the place of `old`.
+
+        Each step leaves a state that the loader completes or undoes: `.cleaned` files next to whole
+        sources are dropped, `.swap` files without `.cleaned` ones replace their sources.
+        """
+        fs = self.pool.fs
+        for segment in reversed(cleaned):
+            segment.change_suffix(fs, CLEANED_SUFFIX, SWAP_SUFFIX)
+        fs.fsync_dir(self.directory)
+        self.delete(old, now_ms)
+        for segment in cleaned:
+            self.segments.add(segment)
+            segment.change_suffix(fs, SWAP_SUFFIX, "")
+        fs.fsync_dir(self.directory)
+
+    def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
+        """The open files that hold what lies between the recovery point and the log end offset.
+
+        The active segment's indexes are not among them: a crash makes recovery rebuild them.
+        """
+        fs = self.pool.fs
+        paths = list(snapshots)
+        for segment in self.unflushed:
+            paths += segment.file_paths()[1:]
+        suspects = self.segments.from_offset(self.recovery_point)
+        files: list[File] = [segment.records.handle().duplicate() for segment in suspects]
+        files += [fs.open(path) for path in paths if fs.stat(path) is not None]
+        return FlushHandle(self, files, snapshots)
+
+    def mark_flushed(self, handle: FlushHandle) -> None:
+        """What `handle` forced to disk needs no recovery, unless it was truncated meanwhile."""
+        self.unflushed = [s for s in self.unflushed if s not in handle.segments]
+        if handle.truncations == self.truncations:
+            self.recovery_point = max(self.recovery_point, handle.offset)
+
+    def close_handles(self) -> None:
+        """Give every descriptor back; the next use opens the files again."""
+        for segment in self.segments:
+            segment.records.close_handle()

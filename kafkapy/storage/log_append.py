@@ -1,0 +1,113 @@
+"""What an append is told and tells (Kafka's `LogAppendInfo`), and its rules by the config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
+from kafkapy.record.batch_rules import BatchRules
+from kafkapy.record.compression import Codec, codec_of_topic
+from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
+from kafkapy.record.records import batch_records
+from kafkapy.record.validation import validate_crc
+from kafkapy.storage.log_config import LogConfig
+
+
+class AppendOrigin(Enum):
+    """Who appends: a client is held to all rules, a coordinator or leader is trusted more."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+    REPLICATION = "replication"
+
+
+@dataclass(slots=True)
+class LogAppendInfo:
+    """What was appended. Offsets are those of the records in the log; sizes in bytes.
+
+    `log_append_time` is -1 when the topic's time is CreateTime. For a duplicate, which is not
+    appended again, the offsets are those of the first append and `log_append_time` is its batch's
+    timestamp.
+    """
+
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time: int
+    log_start_offset: int
+    leader_epoch: int
+    records: int
+    bytes: int
+    duplicate: bool = False
+
+
+class UnexpectedAppendOffset(ApiError):
+    """A follower was given records from before its log end offset; the log is as it was.
+
+    A follower with an empty log truncates to `first_offset` and appends again: its leader's log may
+    begin in the middle of a batch.
+    """
+
+    def __init__(self, first_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"Records from offset {first_offset} do not follow the log end offset {log_end_offset}",
+        )
+        self.first_offset = first_offset
+
+
+def rules_of(config: LogConfig) -> BatchRules:
+    """The rules by which `record.validation` holds a batch."""
+    codec = codec_of_topic(config.compression_type)
+    levels: Final = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return BatchRules(
+        config.max_message_bytes,
+        codec,
+        levels.get(codec) if codec is not None else None,
+        config.log_append_time,
+        config.message_timestamp_before_max_ms,
+        config.message_timestamp_after_max_ms,
+        config.compact,
+    )
+
+
+def marker_of(header: BatchHeader, batch: Buffer, position: int = 0) -> EndTransactionMarker | None:
+    """The transaction marker that a control batch holds; None for other batches.
+
+    Raises:
+        ApiError: INVALID_RECORD, CORRUPT_MESSAGE for a malformed one.
+    """
+    if not header.is_control or header.record_count <= 0:
+        return None
+    record = next(batch_records(batch, header, position))
+    return read_end_transaction_marker(record.key, record.value)
+
+
+def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, BatchHeader]]:
+    """(position, header) of the whole batches that a leader sent; a cut-off last one is left out.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE for a bad CRC or offsets that go back.
+        UnexpectedAppendOffset: they begin before `log_end_offset`.
+    """
+    batches = list(iter_headers(records))
+    expected = log_end_offset
+    for position, header in batches:
+        validate_crc(records, position, header)
+        # A compressed set of an old format names its last offset only.
+        first = header.base_offset if header.magic == MAGIC else header.last_offset
+        if first < expected:
+            if expected == log_end_offset:
+                raise UnexpectedAppendOffset(first, log_end_offset)
+            raise ApiError(
+                ErrorCode.CORRUPT_MESSAGE, f"Offset {first} was sent after offset {expected - 1}"
+            )
+        expected = header.next_offset
+    return batches

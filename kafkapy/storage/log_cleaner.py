@@ -1,0 +1,243 @@
+"""Which compacted log to clean next, and what becomes of the result (`LogCleanerManager`).
+
+One cleaning at a time: `next_cleaning` in the loop, `Cleaning.run` in a worker thread (or step by
+step), `commit` in the loop. `cleaner-offset-checkpoint` holds the first dirty offset of each log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage.checkpoints import MalformedFile, read_offsets, write_offsets
+from kafkapy.storage.cleaning import CleanedSegment, Cleaning, plan_cleaning
+from kafkapy.storage.filesystem import FileSystem
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.log_names import CLEANED_SUFFIX, CLEANER_CHECKPOINT
+from kafkapy.storage.log_segment import LogSegment
+from kafkapy.storage.unified_log import UnifiedLog
+
+logger = logging.getLogger("kafka.log.LogCleaner")
+
+DEDUPE_BUFFER_BYTES: Final = 134_217_728
+
+
+class Candidate(NamedTuple):
+    """A log with something to clean; `ratio` of its cleanable bytes to all that would be read."""
+
+    log: UnifiedLog
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    cleanable_bytes: int
+    ratio: float
+    is_overdue: bool
+
+    @property
+    def is_due(self) -> bool:
+        return self.cleanable_bytes > 0 and (
+            self.is_overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
+        )
+
+
+class LogCleaner:
+    """Compacts the logs of a LogManager. `running`: the partition that is being cleaned, if any."""
+
+    def __init__(
+        self, fs: FileSystem, manager: LogManager, buffer_bytes: int = DEDUPE_BUFFER_BYTES
+    ) -> None:
+        self.running: TopicPartition | None = None
+        self._fs = fs
+        self._manager = manager
+        self._buffer_bytes = buffer_bytes
+        self._checkpoints: dict[str, dict[TopicPartition, int]] = {}
+        self._uncleanable: set[TopicPartition] = set()
+        manager.on_log_deleted = self.forget
+
+    def next_cleaning(self, now_ms: int) -> Cleaning | None:
+        """Plan a cleaning of the filthiest log that is due; None if one is under way."""
+        if self.running is not None:
+            return None
+        for candidate in sorted(self._due(now_ms), key=lambda c: c.ratio, reverse=True):
+            log = candidate.log
+            try:
+                plan = plan_cleaning(
+                    log, candidate.first_dirty_offset, candidate.first_uncleanable_offset, now_ms
+                )
+            except ApiError as error:
+                self._give_up(log, error)
+                continue
+            except LogDirFailure as failure:
+                self._manager.on_log_dir_failure(log.log_dir, failure)
+                continue
+            self.running = log.topic_partition
+            return Cleaning(log, plan, self._fs, self._buffer_bytes)
+        return None
+
+    def _due(self, now_ms: int) -> Iterable[Candidate]:
+        for log in list(self._manager.logs.values()):
+            if log.config.compact and log.topic_partition not in self._uncleanable:
+                candidate = self._candidate(log, now_ms)
+                if candidate.is_due:
+                    yield candidate
+
+    def _candidate(self, log: UnifiedLog, now_ms: int) -> Candidate:
+        dirty = self._first_dirty_offset(log)
+        uncleanable = max(dirty, _first_uncleanable_offset(log, dirty, now_ms))
+        clean_bytes = cleanable_bytes = 0
+        oldest: int | None = None
+        for segment, following in pairwise(log.segments):
+            if following.base_offset > uncleanable:
+                uncleanable = max(dirty, segment.base_offset)
+                break
+            if segment.base_offset < dirty:
+                clean_bytes += segment.size
+                continue
+            cleanable_bytes += segment.size
+            if segment.size and (first := segment.first_timestamp) > 0:
+                oldest = first if oldest is None else min(oldest, first)
+        total = clean_bytes + cleanable_bytes
+        overdue = oldest is not None and now_ms - oldest > log.config.max_compaction_lag_ms
+        return Candidate(
+            log, dirty, uncleanable, cleanable_bytes, cleanable_bytes / total if total else 0.0,
+            overdue,
+        )  # fmt: skip
+
+    def _first_dirty_offset(self, log: UnifiedLog) -> int:
+        known = self._offsets(log.log_dir).get(log.topic_partition, log.log_start_offset)
+        if log.log_start_offset <= known <= log.log_end_offset:
+            return known
+        return log.log_start_offset
+
+    def _offsets(self, log_dir: str) -> dict[TopicPartition, int]:
+        known = self._checkpoints.get(log_dir)
+        if known is None:
+            try:
+                known = read_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}")
+            except (MalformedFile, OSError) as error:
+                logger.warning("%s: everything counts as dirty", error)
+                known = {}
+            self._checkpoints[log_dir] = known
+        return known
+
+    def forget(self, log: UnifiedLog) -> None:
+        """A log is deleted: a later one of its name is dirty from its beginning.
+
+        Raises:
+            LogDirFailure: its directory fails.
+        """
+        self._uncleanable.discard(log.topic_partition)
+        if log.config.compact and self._offsets(log.log_dir).pop(log.topic_partition, 0):
+            try:
+                self._write(log.log_dir)
+            except OSError as error:
+                raise LogDirFailure(
+                    log.log_dir, f"I/O error in log directory {log.log_dir}: {error}"
+                ) from error
+
+    def _write(self, log_dir: str) -> None:
+        offsets = self._offsets(log_dir)
+        live = {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
+        write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
+
+    def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
+        """Put the cleaned segments in place; False if the log was truncated or deleted meanwhile.
+
+        Raises:
+            LogDirFailure: the directory fails; the next start finishes or undoes the replacement.
+        """
+        self.running = None
+        log, plan = cleaning.log, cleaning.plan
+        try:
+            if not self._is_current(cleaning):
+                cleaning.discard()
+                return False
+            # Compaction leaves gaps, which recovery must not meet above the recovery point.
+            self._manager.checkpoint_recovery_points()
+            for cleaned in cleaning.cleaned:
+                old = [self._source(log, source.base_offset) for source in cleaned.sources]
+                log.replace_segments([self._open(log, cleaned)], old, now_ms)
+            self._offsets(log.log_dir)[log.topic_partition] = cleaning.end_offset
+            self._write(log.log_dir)
+        except OSError as error:
+            raise LogDirFailure(
+                log.log_dir, f"I/O error while cleaning {plan.directory}: {error}"
+            ) from error
+        _log_cleaned(cleaning, now_ms)
+        return True
+
+    def _is_current(self, cleaning: Cleaning) -> bool:
+        log = cleaning.log
+        return (
+            self._manager.logs.get(log.topic_partition) is log
+            and log.local.truncations == cleaning.plan.truncations
+            and all(
+                log.segments.get(source.base_offset) is not None
+                for cleaned in cleaning.cleaned
+                for source in cleaned.sources
+            )
+        )
+
+    def _source(self, log: UnifiedLog, base_offset: int) -> LogSegment:
+        segment = log.segments.get(base_offset)
+        assert segment is not None, f"segment {base_offset} of {log.topic_partition} is gone"
+        return segment
+
+    def _open(self, log: UnifiedLog, cleaned: CleanedSegment) -> LogSegment:
+        return LogSegment(
+            log.local.pool, log.directory, cleaned.base_offset, log.config, 0, 0, cleaned.files,
+            CLEANED_SUFFIX,
+        )  # fmt: skip
+
+    def fail(self, cleaning: Cleaning, error: ApiError | OSError) -> None:
+        """`cleaning.run` raised: a log that cannot be read is left alone from now on.
+
+        Raises:
+            LogDirFailure: it was the disk.
+        """
+        self.running = None
+        log = cleaning.log
+        if isinstance(error, OSError):
+            raise LogDirFailure(
+                log.log_dir, f"I/O error while cleaning {cleaning.plan.directory}: {error}"
+            ) from error
+        self._give_up(log, error)
+        cleaning.discard()
+
+    def _give_up(self, log: UnifiedLog, error: ApiError) -> None:
+        self._uncleanable.add(log.topic_partition)
+        logger.error("Log %s cannot be cleaned any more: %s", log.topic_partition, error)
+
+
+def _log_cleaned(cleaning: Cleaning, now_ms: int) -> None:
+    """As Kafka logs it: `mb` read, in both passes' time."""
+    stats = cleaning.stats
+    mb = stats.bytes_read / 2**20
+    elapsed_s = max(now_ms - cleaning.plan.now_ms, 1) / 1000
+    logger.info(
+        "Cleaned log %s (dirty section = [%d, %d]): %.1f MB of log processed in %.1f seconds"
+        " (%.1f MB/sec), %d bytes written, %d records indexed",
+        cleaning.log.topic_partition,
+        cleaning.plan.first_dirty_offset,
+        cleaning.end_offset,
+        mb,
+        elapsed_s,
+        mb / elapsed_s,
+        stats.bytes_written,
+        stats.records_indexed,
+    )
+
+
+def _first_uncleanable_offset(log: UnifiedLog, dirty: int, now_ms: int) -> int:
+    """Nothing is cleaned that is active, unflushed, beyond the LSO, or younger than the lag."""
+    bound = min(log.segments.active.base_offset, log.last_stable_offset, log.recovery_point)
+    lag_ms = log.config.min_compaction_lag_ms
+    if lag_ms > 0:
+        for segment in log.segments.from_offset(dirty):
+            if segment.newest_ms() > now_ms - lag_ms:
+                bound = min(bound, segment.base_offset)
+                break
+    return bound

@@ -1,0 +1,43 @@
+"""The configuration of each topic's logs: the broker's defaults under the topic's overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.common.config_def import ConfigValue
+from kafkapy.storage.log_config import LogConfig
+
+
+class LogConfigs:
+    """Made when first asked for, then one for all logs of a topic."""
+
+    def __init__(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
+        self._defaults = dict(broker_defaults)
+        self._overrides: dict[str, dict[str, str]] = {}
+        self._made: dict[str, LogConfig] = {}
+
+    def of(self, topic: str) -> LogConfig:
+        """A topic's configuration. Raises ConfigError if its overrides are not allowed."""
+        config = self._made.get(topic)
+        if config is None:
+            overrides = self._overrides.get(topic, {})
+            config = self._made[topic] = LogConfig.from_overrides(self._defaults, overrides)
+        return config
+
+    def set_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """Follow a topic's overrides, checked when they are used."""
+        if self._overrides.get(topic) != overrides:
+            self._overrides[topic] = dict(overrides)
+            self._made.pop(topic, None)
+
+    def change(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
+        """Follow a topic's new overrides. Raises ConfigError if they are not allowed: no change."""
+        config = LogConfig.from_overrides(self._defaults, overrides)
+        self.set_overrides(topic, overrides)
+        self._made[topic] = config
+        return config
+
+    def set_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
+        """Follow the broker's new defaults."""
+        self._defaults = dict(broker_defaults)
+        self._made.clear()

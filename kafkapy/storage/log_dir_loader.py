@@ -1,0 +1,146 @@
+"""Loading every log of one log directory at start (Kafka's `LogManager.loadLogs`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafkapy.common.errors import ConfigError, LogDirFailure
+from kafkapy.common.ports import Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage import log_names
+from kafkapy.storage.checkpoints import MalformedFile, read_clean_shutdown, read_offsets
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import FileSystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_loader import LoadParameters, LogLoader
+from kafkapy.storage.unified_log import UnifiedLog
+
+logger = logging.getLogger("kafka.log.LogManager")
+
+
+@dataclass(slots=True)
+class LogDir:
+    """One live log directory with so many `logs` in service.
+
+    `checkpointed`: partitions that a checkpoint on disk may name.
+    """
+
+    path: str
+    deletions: DeletionQueue
+    logs: int = 0
+    checkpointed: set[TopicPartition] = field(default_factory=set)
+    unfinished: list[TopicPartition] = field(default_factory=list)
+    """Logs that were on their way here when the broker stopped."""
+
+    def release(self, log: UnifiedLog) -> None:
+        """Let go of a log's files: its directory is about to get another name."""
+        log.local.close_handles()
+        self.deletions.forget(f"{log.directory}/")
+
+    def retire(self, fs: FileSystem, log: UnifiedLog, unique_hex: str, now_ms: int) -> None:
+        """Rename a log's directory now and remove it later. Raises OSError."""
+        path = f"{self.path}/{log_names.delete_dir_name(log.topic_partition, unique_hex)}"
+        self.release(log)
+        fs.rename(log.directory, path)
+        self.deletions.add_directory(path, now_ms + log.config.file_delete_delay_ms)
+        logger.info("Log for partition %s is renamed to %s", log.topic_partition, path)
+
+
+def load_log_dir(
+    log_dir: LogDir,
+    pool: FilePool,
+    config_of: Callable[[str], LogConfig],
+    random: Random,
+    producer_id_expiration_ms: int,
+    now_ms: int,
+) -> list[UnifiedLog]:
+    """Load the partitions of `log_dir`, and go on with deletions that were under way.
+
+    The clean-shutdown marker is removed first: a crash while loading must not look clean.
+
+    Raises:
+        LogDirFailure: the disk fails, or a checkpoint that must be read cannot be.
+        ConfigError: the directory holds one that is not Kafka's.
+    """
+    fs, path = pool.fs, log_dir.path
+    try:
+        names = [entry.name for entry in fs.list(path) if entry.is_dir]
+        partitions = [
+            (name, *log_names.parse_log_dir_name(path, name))
+            for name in sorted(names)
+            if name not in log_names.IGNORED_DIRS
+        ]
+        marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
+        clean = read_clean_shutdown(fs, marker) is not None
+        if clean:
+            fs.remove(marker)
+            fs.fsync_dir(path)
+        elif partitions:
+            logger.info("Attempting recovery for all logs in %s: no clean shutdown file", path)
+        points = _offsets_or_none(pool, path, log_names.RECOVERY_POINT_CHECKPOINT)
+        starts = _offsets_or_none(pool, path, log_names.LOG_START_CHECKPOINT)
+        watermarks = read_offsets(fs, f"{path}/{log_names.HIGH_WATERMARK_CHECKPOINT}")
+    except MalformedFile as error:
+        raise LogDirFailure(path, str(error)) from error
+    except OSError as error:
+        raise LogDirFailure(path, f"I/O error while loading {path}: {error}") from error
+    log_dir.checkpointed = {*points, *starts, *watermarks}
+    logs: list[UnifiedLog] = []
+    for name, topic_partition, state in partitions:
+        directory = f"{path}/{name}"
+        if state:
+            delay_ms = config_of(topic_partition.topic).file_delete_delay_ms
+            _queue_leftover(log_dir, topic_partition, directory, state, now_ms, delay_ms)
+            continue
+        parameters = LoadParameters(
+            clean,
+            points.get(topic_partition, 0),
+            starts.get(topic_partition, 0),
+            producer_id_expiration_ms,
+        )
+        log = LogLoader(
+            topic_partition, path, directory, pool, config_of(topic_partition.topic), random,
+            log_dir.deletions, parameters, now_ms,
+        ).load()  # fmt: skip
+        log.update_high_watermark(watermarks.get(topic_partition, 0))
+        logs.append(log)
+    return logs
+
+
+def _queue_leftover(
+    log_dir: LogDir,
+    topic_partition: TopicPartition,
+    directory: str,
+    state: str,
+    now_ms: int,
+    delete_delay_ms: int,
+) -> None:
+    """Go on with a deletion, begin a move anew; other states are left alone."""
+    if state == log_names.DELETE_DIR_SUFFIX:
+        log_dir.deletions.add_directory(directory, now_ms + delete_delay_ms)
+    elif state == log_names.FUTURE_DIR_SUFFIX:
+        log_dir.deletions.add_directory(directory, now_ms)
+        log_dir.unfinished.append(topic_partition)
+
+
+def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int]:
+    """A checkpoint that may be lost: without it, logs are read from their beginning."""
+    try:
+        return read_offsets(pool.fs, f"{path}/{name}")
+    except MalformedFile as error:
+        logger.warning("%s: starting without it", error)
+        return {}
+
+
+def check_duplicates(logs: dict[TopicPartition, UnifiedLog], found: list[UnifiedLog]) -> None:
+    """Raises ConfigError for a partition that two log directories hold."""
+    for log in found:
+        other = logs.get(log.topic_partition)
+        if other is not None:
+            raise ConfigError(
+                f"Partition {log.topic_partition} is in both {other.directory} and "
+                f"{log.directory}: move one of them out of the log directories (log.dirs)"
+            )

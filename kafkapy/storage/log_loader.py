@@ -1,0 +1,271 @@
+"""Opening a partition's directory: left-overs, segments, recovery, producers (Kafka's `LogLoader`).
+
+The order is that of internals 5.7. After a clean shutdown no batch is read but the last few;
+otherwise every segment from the recovery point on is read again, and cut at its first damage.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from kafkapy.common.errors import ApiError, LogDirFailure
+from kafkapy.common.ports import Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.storage import log_names
+from kafkapy.storage.checkpoints import (
+    MalformedFile,
+    encode_epochs,
+    read_epochs,
+    read_partition_metadata,
+)
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
+from kafkapy.storage.local_log import LocalLog
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_segment import LogSegment, SegmentFiles
+from kafkapy.storage.producer_log import ProducerLog
+from kafkapy.storage.producer_snapshot import SnapshotFiles
+from kafkapy.storage.segment_recovery import is_sound, recover_segment
+from kafkapy.storage.swap_files import finish_swaps
+from kafkapy.storage.unified_log import UnifiedLog
+
+logger = logging.getLogger("kafka.log.LogLoader")
+
+
+@dataclass(slots=True)
+class LoadParameters:
+    """What the log directory knows of a log before it is opened; the defaults are a new log's."""
+
+    had_clean_shutdown: bool = True
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    producer_id_expiration_ms: int = 86_400_000
+
+
+class LogLoader:
+    """Loads one log; used once."""
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        log_dir: str,
+        directory: str,
+        pool: FilePool,
+        config: LogConfig,
+        random: Random,
+        deletions: DeletionQueue,
+        parameters: LoadParameters,
+        now_ms: int,
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._log_dir = log_dir
+        self._directory = directory
+        self._pool = pool
+        self._config = config
+        self._parameters = parameters
+        self._now_ms = now_ms
+        self._local = LocalLog(pool, directory, config, random, deletions)
+        self._unsound: set[int] = set()
+
+    def load(self) -> UnifiedLog:
+        """Open, recover and return the log.
+
+        Raises:
+            LogDirFailure: the disk fails, or a small file of the directory is malformed.
+        """
+        try:
+            return self._load()
+        except (MalformedFile, ApiError) as error:
+            raise LogDirFailure(self._log_dir, str(error)) from error
+        except OSError as error:
+            where = error.filename or self._directory
+            raise LogDirFailure(
+                self._log_dir,
+                f"I/O error while loading {self._topic_partition} from {self._log_dir}: {where}: "
+                f"[Errno {error.errno}] {error.strerror or error}",
+            ) from error
+
+    def _load(self) -> UnifiedLog:
+        fs, directory, parameters = self._pool.fs, self._directory, self._parameters
+        durable = self._pool.durable
+        fs.make_dir(directory)
+        finish_swaps(self._pool, directory)
+        producers = ProducerLog(self._open_segments(), parameters.producer_id_expiration_ms)
+        epoch_path = f"{directory}/{log_names.LEADER_EPOCH_CHECKPOINT}"
+
+        def write(entries: EpochEntries) -> None:
+            durable.write(epoch_path, encode_epochs(entries))
+
+        epochs = LeaderEpochCache(read_epochs(fs, epoch_path), write)
+        self._recover(epochs, producers)
+        local = self._local
+        epochs.truncate_from_end(local.log_end_offset)
+        log_start_offset = max(parameters.log_start_offset, local.segments.first.base_offset)
+        epochs.truncate_from_start(log_start_offset)
+        self._load_producers(producers, log_start_offset)
+        metadata_path = f"{directory}/{log_names.PARTITION_METADATA}"
+        topic_id = read_partition_metadata(fs, metadata_path) or ZERO_UUID
+        return UnifiedLog(
+            self._topic_partition, topic_id, self._log_dir, local, epochs, producers,
+            log_start_offset, self._now_ms,
+        )  # fmt: skip
+
+    def _open_segments(self) -> SnapshotFiles:
+        """Open what has a `.log`, remove indexes without one, and note the indexes to rebuild."""
+        fs, directory = self._pool.fs, self._directory
+        sizes: dict[int, dict[str, int]] = {}
+        snapshots: list[int] = []
+        for name, _, size, _ in fs.list(directory):
+            parsed = log_names.parse_offset_file_name(name)
+            if parsed is None:
+                continue
+            if parsed[1] == log_names.SNAPSHOT_SUFFIX:
+                snapshots.append(parsed[0])
+            elif parsed[1] in log_names.SEGMENT_SUFFIXES:
+                sizes.setdefault(parsed[0], {})[parsed[1]] = size
+        for base_offset, found in sorted(sizes.items()):
+            if log_names.LOG_SUFFIX not in found:
+                for suffix in found:
+                    fs.remove(f"{directory}/{log_names.offset_file_name(base_offset, suffix)}")
+                continue
+            files = SegmentFiles.of([found.get(suffix) for suffix in log_names.SEGMENT_SUFFIXES])
+            segment = LogSegment(
+                self._pool, directory, base_offset, self._config, self._now_ms, 0, files
+            )
+            self._local.segments.add(segment)
+            if not is_sound(segment, files.offset_index is not None, files.time_index is not None):
+                self._unsound.add(base_offset)
+        return SnapshotFiles(fs, directory, snapshots)
+
+    def _recover(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
+        local, parameters = self._local, self._parameters
+        if len(local.segments):
+            if parameters.had_clean_shutdown:
+                self._trust()
+            else:
+                self._rescan(epochs, producers)
+        if not len(local.segments):
+            self._create_directory(parameters.log_start_offset)
+        elif local.log_end_offset < parameters.log_start_offset:
+            logger.warning(
+                "[%s] ends at offset %d, before its log start offset %d: dropping all of it",
+                self._topic_partition,
+                local.log_end_offset,
+                parameters.log_start_offset,
+            )
+            local.truncate_fully(parameters.log_start_offset, self._now_ms)
+            producers.state.load([])
+        end = local.log_end_offset
+        # Recovery has read the rest, but only a flush makes it durable.
+        point = end if parameters.had_clean_shutdown else parameters.recovery_point
+        local.recovery_point = min(point, end)
+
+    def _create_directory(self, base_offset: int) -> None:
+        self._local.new_segment(base_offset, self._now_ms)
+        self._local.log_end_offset = base_offset
+        self._pool.durable.fsync_dir(self._directory)
+        self._pool.durable.fsync_dir(self._log_dir)
+
+    def _trust(self) -> None:
+        """After a clean shutdown: rebuild missing indexes, find the end of the active segment."""
+        segments = self._local.segments
+        active = segments.active
+        for segment in segments:
+            if segment is not active and segment.base_offset in self._unsound:
+                self._rebuild(segment)
+        if active.base_offset not in self._unsound:
+            try:
+                self._local.log_end_offset = active.next_offset()
+                return
+            except ApiError as error:
+                logger.warning("[%s] reading the end: %s", self._topic_partition, error)
+        recovered = recover_segment(active, self._config.index_interval_bytes)
+        self._cut(active, recovered.valid_bytes, recovered.damage)
+        self._local.log_end_offset = recovered.next_offset
+
+    def _rebuild(self, segment: LogSegment) -> None:
+        """Make the indexes of a closed segment anew; damage in it is said, and nothing is cut."""
+        recovered = recover_segment(segment, self._config.index_interval_bytes)
+        self._local.finish(segment)
+        logger.warning(
+            "[%s] rebuilt the indexes of %s%s",
+            self._topic_partition,
+            segment.records.path,
+            f"; it is damaged at position {recovered.valid_bytes}: {recovered.damage}"
+            if recovered.damage
+            else "",
+        )
+
+    def _rescan(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
+        """After a crash: read all from the recovery point on, and end it where records are lost."""
+        local, parameters = self._local, self._parameters
+        suspects = local.segments.from_offset(parameters.recovery_point)
+        for segment in local.segments:
+            if segment.base_offset in self._unsound and segment not in suspects:
+                self._rebuild(segment)
+        start = max(parameters.log_start_offset, local.segments.first.base_offset)
+        first = suspects[0].base_offset
+        self._rebuild_producers(producers, min(start, first), first)
+        for i, segment in enumerate(suspects):
+            if i:
+                producers.take_snapshot(segment.base_offset)
+            recovered = recover_segment(
+                segment, self._config.index_interval_bytes, epochs, producers
+            )
+            local.log_end_offset = recovered.next_offset
+            self._cut(segment, recovered.valid_bytes, recovered.damage)
+            following = suspects[i + 1 :]
+            if following and following[0].base_offset != local.log_end_offset:
+                self._drop(following)
+                return
+            if segment is not local.segments.active:
+                local.finish(segment)
+
+    def _cut(self, segment: LogSegment, position: int, damage: str) -> None:
+        if not damage:
+            return
+        logger.warning(
+            "[%s] recovery cut %s at position %d: %d bytes dropped (%s)",
+            self._topic_partition,
+            segment.records.path,
+            position,
+            segment.size - position,
+            damage,
+        )
+        segment.records.cut(position)
+
+    def _drop(self, segments: list[LogSegment]) -> None:
+        for segment in segments:
+            logger.warning(
+                "[%s] recovery dropped the segment %s: %d bytes (the log before it ends at %d)",
+                self._topic_partition,
+                segment.records.path,
+                segment.size,
+                self._local.log_end_offset,
+            )
+        self._local.remove(segments)
+
+    def _load_producers(self, producers: ProducerLog, log_start_offset: int) -> None:
+        """Snapshots of no segment go, but for the newest; then the state up to the end is made."""
+        local, snapshots = self._local, producers.snapshots
+        end = local.log_end_offset
+        bases = {segment.base_offset for segment in local.segments}
+        newest = max((offset for offset in snapshots.offsets if offset <= end), default=end)
+        snapshots.remove_unless(lambda offset: offset in bases or offset == newest)
+        if not self._parameters.had_clean_shutdown:
+            return
+        if not snapshots.offsets and end > log_start_offset:
+            # Kafka does not read a whole log for producers that nobody remembers.
+            for offset in sorted({*sorted(bases)[-2:], end}):
+                producers.take_snapshot(offset)
+            return
+        self._rebuild_producers(producers, log_start_offset, end)
+
+    def _rebuild_producers(self, producers: ProducerLog, start: int, end: int) -> None:
+        try:
+            producers.rebuild(self._local, start, end, self._now_ms)
+        except ApiError as error:
+            logger.error("[%s] producer state is incomplete: %s", self._topic_partition, error)

@@ -1,0 +1,387 @@
+"""All logs of one broker over its log directories (Kafka's `LogManager`).
+
+The failure of one directory takes its logs out of service and leaves the others alone. Called from
+one thread; only `FlushTask.fsync` and cleaning may run in another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from kafkapy.common.config_def import ConfigValue
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock, Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.storage import log_names
+from kafkapy.storage.checkpoints import (
+    MetaProperties,
+    encode_partition_metadata,
+    write_clean_shutdown,
+    write_offsets,
+)
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import DiskSpace, FileSystem
+from kafkapy.storage.flush_task import FlushTask
+from kafkapy.storage.future_logs import FutureLogs
+from kafkapy.storage.log_configs import LogConfigs
+from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
+from kafkapy.storage.log_dirs import LogDirLocks, claim, read_identity
+from kafkapy.storage.log_loader import LoadParameters, LogLoader
+from kafkapy.storage.unified_log import UnifiedLog
+
+logger = logging.getLogger("kafka.log.LogManager")
+
+PRODUCER_ID_EXPIRATION_MS = 86_400_000
+
+
+class LogManager:
+    """`logs` are the hosted ones by partition.
+
+    `on_log_dir_failure(log_dir, error)` is told of a failure met by a background task; it must end
+    in `fail_log_dir`, which is its default.
+    """
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        log_dirs: Sequence[str],
+        broker_defaults: Mapping[str, ConfigValue],
+        clock: Clock,
+        random: Random,
+        *,
+        on_log_dir_failure: Callable[[str, LogDirFailure], None] | None = None,
+        open_files_max: int | None = None,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+    ) -> None:
+        self.logs: dict[TopicPartition, UnifiedLog] = {}
+        self.offline_log_dirs: list[str] = []
+        self.on_log_dir_failure = on_log_dir_failure or self.fail_log_dir
+        self.on_log_deleted: Callable[[UnifiedLog], None] = lambda log: None
+        self._fs = fs
+        self._pool = FilePool(fs, open_files_max)
+        self._configs = LogConfigs(broker_defaults)
+        self._clock, self._random = clock, random
+        self._expiration_ms = producer_id_expiration_ms
+        self._locks = LogDirLocks(fs)
+        self._dirs = {
+            path: LogDir(path, DeletionQueue(fs)) for path in (p.rstrip("/") for p in log_dirs)
+        }
+        self.futures = FutureLogs(self, self._dirs, fs, clock, random)
+
+    # start
+
+    @property
+    def live_log_dirs(self) -> list[str]:
+        return list(self._dirs)
+
+    def open(self) -> None:
+        """Create and lock the log directories; one that cannot be written goes offline.
+
+        Raises:
+            ConfigError: another broker holds one of them.
+            LogDirFailure: none is left.
+        """
+        for path in self.live_log_dirs:
+            with self._failing(path):
+                self._locks.acquire(path)
+
+    def stored_identity(self) -> MetaProperties:
+        """The broker and cluster the directories belong to, as `meta.properties` says.
+
+        Raises:
+            ConfigError: they disagree.
+        """
+        for path in self.live_log_dirs:
+            with self._failing(path):
+                read_identity(self._fs, [path])
+        return read_identity(self._fs, self.live_log_dirs)
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Write `meta.properties` where it is missing.
+
+        Raises:
+            ConfigError: a directory belongs to another broker or cluster.
+        """
+        for path in self.live_log_dirs:
+            with self._failing(path):
+                claim(self._fs, [path], broker_id, cluster_id, self._clock.time_ms())
+
+    def load(self, topic_configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Load and recover every log; `topic_configs` are the topics' overrides.
+
+        Raises:
+            ConfigError: a directory holds what is not Kafka's.
+            LogDirFailure: no directory could be loaded.
+        """
+        for topic, overrides in topic_configs.items():
+            self._configs.set_overrides(topic, overrides)
+        for path, log_dir in list(self._dirs.items()):
+            with self._failing(path):
+                found = load_log_dir(
+                    log_dir, self._pool, self._configs.of, self._random, self._expiration_ms,
+                    self._clock.time_ms(),
+                )  # fmt: skip
+                check_duplicates(self.logs, found)
+                self.logs.update((log.topic_partition, log) for log in found)
+                log_dir.logs = len(found)
+                logger.info("Loaded %d logs in %s", len(found), path)
+        for path, log_dir in list(self._dirs.items()):
+            with self._failing(path):
+                self.futures.resume(log_dir.unfinished, path)
+
+    # one log
+
+    def get_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        return self.logs.get(topic_partition)
+
+    def get_or_create_log(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        overrides: Mapping[str, str],
+        is_new: bool,
+    ) -> UnifiedLog:
+        """The hosted log, made in the directory with the fewest logs if there is none.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory.
+            LogDirFailure: the directory chosen fails.
+        """
+        log = self.logs.get(topic_partition)
+        if log is None:
+            if not is_new and self.offline_log_dirs:
+                raise ApiError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{topic_partition} is not in a live log directory and may be in an offline "
+                    f"one: {', '.join(self.offline_log_dirs)}",
+                )
+            self._configs.set_overrides(topic_partition.topic, overrides)
+            log = self._create(topic_partition)
+        if log.topic_id.is_zero and not topic_id.is_zero:
+            with self._disk(log.log_dir):
+                path = f"{log.directory}/{log_names.PARTITION_METADATA}"
+                self._pool.durable.write(path, encode_partition_metadata(topic_id))
+            log.topic_id = topic_id
+        return log
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Logs made, and leader epochs begun, inside are durable at its end: one wait for all.
+
+        A directory that fails then is told to `on_log_dir_failure`, as by a background task.
+        """
+        durable = self._pool.durable
+        try:
+            with durable.together():
+                yield
+        finally:
+            for path in self.live_log_dirs:
+                with self._failing(path):
+                    durable.commit(path)
+            durable.drop()
+
+    def _create(self, topic_partition: TopicPartition) -> UnifiedLog:
+        wanted = self._dirs.get(self.futures.wanted.pop(topic_partition, ""))
+        log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
+        log = self.open_log(topic_partition, log_dir.path, f"{log_dir.path}/{topic_partition}")
+        self.put_log(log)
+        if topic_partition in log_dir.checkpointed:
+            # They speak of a deleted log of that name: a crash now must not believe them.
+            self.checkpoint_all()
+        logger.info("Created log for partition %s in %s", topic_partition, log.directory)
+        return log
+
+    def open_log(
+        self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
+    ) -> UnifiedLog:
+        """Open a log that is new, or was closed a moment ago, flushed to an offset."""
+        return LogLoader(
+            topic_partition, log_dir, directory, self._pool,
+            self._configs.of(topic_partition.topic), self._random, self._dirs[log_dir].deletions,
+            LoadParameters(True, flushed_to, 0, self._expiration_ms), self._clock.time_ms(),
+        ).load()  # fmt: skip
+
+    def delete_log(self, topic_partition: TopicPartition) -> None:
+        """Take a log, and its copy on the way elsewhere, out of service.
+
+        Raises:
+            LogDirFailure: a directory fails.
+        """
+        self.futures.cancel(topic_partition)
+        log = self.logs.pop(topic_partition, None)
+        if log is not None:
+            self.take_out(log)
+
+    def put_log(self, log: UnifiedLog) -> None:
+        """Have a log serve its partition."""
+        self.logs[log.topic_partition] = log
+        self._dirs[log.log_dir].logs += 1
+
+    def take_out(self, log: UnifiedLog) -> None:
+        """A log serves no more: its directory is renamed now and removed later."""
+        log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
+        log_dir.logs -= 1
+        with self._disk(log.log_dir):
+            log_dir.retire(self._fs, log, unique, self._clock.time_ms())
+        self.on_log_deleted(log)
+
+    # configs
+
+    def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """Follow a topic's new overrides.
+
+        Raises:
+            ConfigError: one is not allowed; nothing has changed.
+        """
+        config = self._configs.change(topic, overrides)
+        for log in self.logs.values():
+            if log.topic_partition.topic == topic:
+                log.update_config(config)
+
+    def update_broker_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
+        """Follow the broker's new defaults in every log."""
+        self._configs.set_defaults(broker_defaults)
+        for log in self.logs.values():
+            log.update_config(self._configs.of(log.topic_partition.topic))
+
+    # checkpoints
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write `recovery-point-offset-checkpoint` of every live directory."""
+        self._checkpoint(log_names.RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Write `log-start-offset-checkpoint`: logs whose start lies inside their first segment."""
+        self._checkpoint(
+            log_names.LOG_START_CHECKPOINT,
+            lambda log: (
+                log.log_start_offset
+                if log.log_start_offset > log.segments.first.base_offset
+                else None
+            ),
+        )
+
+    def write_high_watermarks(self) -> None:
+        """Write `replication-offset-checkpoint` of every live directory."""
+        self._checkpoint(log_names.HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+
+    def checkpoint_all(self) -> None:
+        """Write all three."""
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_start_offsets()
+        self.write_high_watermarks()
+        for path, log_dir in self._dirs.items():
+            log_dir.checkpointed = {log.topic_partition for log in self._logs_of(path)}
+
+    def _checkpoint(self, name: str, value: Callable[[UnifiedLog], int | None]) -> None:
+        for path, log_dir in list(self._dirs.items()):
+            offsets = {log.topic_partition: value(log) for log in self._logs_of(path)}
+            known = {key: offset for key, offset in offsets.items() if offset is not None}
+            with self._failing(path):
+                write_offsets(self._fs, f"{path}/{name}", known)
+            log_dir.checkpointed.update(known)
+
+    def _logs_of(self, log_dir: str) -> list[UnifiedLog]:
+        return [log for log in self.logs.values() if log.log_dir == log_dir]
+
+    # background work
+
+    def run_retention(self, now_ms: int) -> int:
+        """Delete old segments of every log; how many."""
+        deleted = 0
+        for log in list(self.logs.values()):
+            with self._failing(log.log_dir):
+                deleted += log.delete_old_segments(now_ms)
+        return deleted
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forget producers idle longer than `producer.id.expiration.ms`; how many."""
+        return sum(
+            log.producers.state.expire(now_ms, self._expiration_ms) for log in self.logs.values()
+        )
+
+    def flush_due_logs(self, now_ms: int) -> list[FlushTask]:
+        """The logs that rolled since their last flush, or whose `flush.ms` is over."""
+        tasks: list[FlushTask] = []
+        for log in list(self.logs.values()):
+            rolled = log.local.unflushed
+            due = log.unflushed_records and now_ms - log.last_flush_ms >= log.config.flush_ms
+            if rolled or due:
+                with self._failing(log.log_dir):
+                    tasks.append(FlushTask(log, log.flush_handle()))
+        return tasks
+
+    def delete_due_files(self, now_ms: int) -> int:
+        """Remove files and directories whose `file.delete.delay.ms` is over; how many."""
+        deleted = 0
+        for path, log_dir in list(self._dirs.items()):
+            with self._failing(path):
+                deleted += log_dir.deletions.run(now_ms)
+        return deleted
+
+    def volume_bytes(self, log_dir: str) -> DiskSpace:
+        """(total, usable) bytes of the volume of a log directory, (-1, -1) if it does not say."""
+        try:
+            return self._fs.disk_space(log_dir)
+        except OSError:
+            return DiskSpace(-1, -1)
+
+    # failure and stop
+
+    def fail_log_dir(self, log_dir: str, error: Exception) -> None:
+        """Take a directory offline with its logs; nothing of it is touched again.
+
+        Raises:
+            LogDirFailure: it was the last one.
+        """
+        if self._dirs.pop(log_dir, None) is None:
+            return
+        self.offline_log_dirs.append(log_dir)
+        logger.error("Log directory %s is offline: %s", log_dir, error)
+        self.futures.abandon(log_dir)
+        for log in self._logs_of(log_dir):
+            del self.logs[log.topic_partition]
+            log.abandon()
+        self._locks.release(log_dir)
+        if not self._dirs:
+            raise LogDirFailure(log_dir, f"All log directories are offline, the last by: {error}")
+
+    @contextmanager
+    def _disk(self, log_dir: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise LogDirFailure(
+                log_dir, f"I/O error in log directory {log_dir}: {error}"
+            ) from error
+
+    @contextmanager
+    def _failing(self, log_dir: str) -> Iterator[None]:
+        """A failure of `log_dir` is told to `on_log_dir_failure`; the other directories go on."""
+        try:
+            with self._disk(log_dir):
+                yield
+        except LogDirFailure as failure:
+            self.on_log_dir_failure(log_dir, failure)
+
+    def shutdown(self, broker_epoch: int = -1) -> None:
+        """Close every log cleanly; write the checkpoints and each healthy directory's marker."""
+        now_ms = self._clock.time_ms()
+        self.futures.close()
+        for log in list(self.logs.values()):
+            with self._failing(log.log_dir):
+                log.close(now_ms)
+        self.checkpoint_all()
+        for path in self.live_log_dirs:
+            with self._failing(path):
+                marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
+                write_clean_shutdown(self._fs, marker, broker_epoch)
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Let go of the log directories; `shutdown` does it, as does the end of the process."""
+        self._locks.release_all()

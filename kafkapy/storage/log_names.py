@@ -1,0 +1,88 @@
+"""How files and directories of a log directory are named (`LogFileUtils`, `UnifiedLog`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import TopicPartition
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+
+DELETE_DIR_SUFFIX: Final = "-delete"
+FUTURE_DIR_SUFFIX: Final = "-future"
+STRAY_DIR_SUFFIX: Final = "-stray"
+
+META_PROPERTIES: Final = "meta.properties"
+LOCK_FILE: Final = ".lock"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
+LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
+CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
+LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+PARTITION_METADATA: Final = "partition.metadata"
+
+IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
+
+_FILE_NAME_MAX: Final = 255
+_SUFFIXED: Final = re.compile(r"(\S+-\S+)\.\S+(-delete|-future|-stray)")
+_OFFSET_FILE: Final = re.compile(r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
+
+
+def offset_file_name(offset: int, suffix: str) -> str:
+    """A file named by a base offset: 20 digits and the suffix."""
+    return f"{offset:020d}{suffix}"
+
+
+def parse_offset_file_name(name: str) -> tuple[int, str, str] | None:
+    """(offset, kind, state or '') of a segment or snapshot file; None for any other file."""
+    match = _OFFSET_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[1]), match[2], match[3] or ""
+
+
+def parse_log_dir_name(directory: str, name: str) -> tuple[TopicPartition, str]:
+    """The partition a directory of the log dir belongs to, and its state suffix or ''.
+
+    Raises:
+        ConfigError: the name is not one that Kafka gives; a foreign directory aborts the start.
+    """
+    plain, state = name, ""
+    if name.endswith((DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
+        match = _SUFFIXED.fullmatch(name)
+        plain, state = (match[1], match[2]) if match is not None else ("", "")
+    topic, dash, partition = plain.rpartition("-")
+    if not (topic and dash and partition.isascii() and partition.isdigit()):
+        raise ConfigError(
+            f"Directory {directory}/{name} is not named <topic>-<partition> (or "
+            "<topic>-<partition>.<id>-delete): a log directory (log.dirs) may hold nothing but "
+            "Kafka's own directories. Move it elsewhere and start again."
+        )
+    return TopicPartition(topic, int(partition)), state
+
+
+def delete_dir_name(partition: TopicPartition, unique_hex: str) -> str:
+    """The name of a directory whose partition is deleted, shortened to what file systems take."""
+    return _unique_dir_name(partition, unique_hex, DELETE_DIR_SUFFIX)
+
+
+def future_dir_name(partition: TopicPartition, unique_hex: str) -> str:
+    """The name of a directory that will replace the partition's; shortened likewise."""
+    return _unique_dir_name(partition, unique_hex, FUTURE_DIR_SUFFIX)
+
+
+def _unique_dir_name(partition: TopicPartition, unique_hex: str, state: str) -> str:
+    suffix = f"-{partition.partition}.{unique_hex}{state}"
+    return partition.topic[: _FILE_NAME_MAX - len(suffix)] + suffix

@@ -1,0 +1,350 @@
+"""One segment: a `.log` with its three indexes (Kafka's `LogSegment`). Hot file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.record.batch_header import NO_TIMESTAMP, Buffer
+from kafkapy.record.records import batch_records
+from kafkapy.storage import log_names
+from kafkapy.storage.file_records import FilePool, FileRecords
+from kafkapy.storage.filesystem import FileSystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.offset_index import OffsetIndex
+from kafkapy.storage.time_index import TimeIndex
+from kafkapy.storage.transaction_index import TransactionIndex
+
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+_RECENT_MAX: Final = 16
+
+
+class SegmentFiles(NamedTuple):
+    """Sizes in bytes of a segment's files as found; None where there is no such file."""
+
+    log: int
+    offset_index: int | None = None
+    time_index: int | None = None
+    transaction_index: int | None = None
+
+    @classmethod
+    def of(cls, sizes: Sequence[int | None]) -> SegmentFiles:
+        """Sizes in the order of `log_names.SEGMENT_SUFFIXES`; a missing log counts as empty."""
+        log, offset_index, time_index, transaction_index = sizes
+        return cls(log or 0, offset_index, time_index, transaction_index)
+
+
+class TimestampOffset(NamedTuple):
+    """A record found by time. `leader_epoch` is -1 when its batch does not say."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class Slice(NamedTuple):
+    """What a segment holds for a read: `size` bytes from `position`, whose first batch has
+    `first_batch_size`."""
+
+    position: int
+    size: int
+    first_batch_size: int
+
+
+class LogSegment:
+    """Batches from `base_offset` on.
+
+    `first_timestamp` (the first batch's greatest, from which the segment's age counts) and the
+    greatest timestamp are read from the files when first asked for.
+    """
+
+    __slots__ = (
+        "_dirty",
+        "_first_timestamp",
+        "_max_timestamp",
+        "_offset_of_max_timestamp",
+        "_recent",
+        "base_offset",
+        "bytes_since_index_entry",
+        "created_ms",
+        "jitter_ms",
+        "offset_index",
+        "path",
+        "records",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self,
+        pool: FilePool,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        created_ms: int,
+        jitter_ms: int,
+        files: SegmentFiles,
+        state_suffix: str = "",
+    ) -> None:
+        fs = pool.fs
+        self.path = f"{directory}/{log_names.offset_file_name(base_offset, '')}"
+        self.base_offset = base_offset
+        self.records = FileRecords(pool, self.path + log_names.LOG_SUFFIX + state_suffix, files.log)
+        self.offset_index = OffsetIndex(
+            fs, self.path + log_names.INDEX_SUFFIX + state_suffix, base_offset,
+            config.segment_index_bytes, files.offset_index or 0,
+        )  # fmt: skip
+        self.time_index = TimeIndex(
+            fs, self.path + log_names.TIME_INDEX_SUFFIX + state_suffix, base_offset,
+            config.segment_index_bytes, files.time_index or 0,
+        )  # fmt: skip
+        self.transaction_index = TransactionIndex(
+            fs, self.path + log_names.TRANSACTION_INDEX_SUFFIX + state_suffix, base_offset,
+            files.transaction_index or 0,
+        )  # fmt: skip
+        self.created_ms = created_ms
+        self.jitter_ms = jitter_ms
+        self.bytes_since_index_entry = 0
+        self._dirty = False
+        self._first_timestamp: int | None = None
+        self._max_timestamp: int | None = None
+        self._offset_of_max_timestamp = base_offset
+        # Position and size by base offset of the last few batches: what tail readers ask for.
+        self._recent: dict[int, tuple[int, int]] = {}
+
+    @classmethod
+    def create(
+        cls,
+        pool: FilePool,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        created_ms: int,
+        jitter_ms: int = 0,
+        state_suffix: str = "",
+    ) -> LogSegment:
+        """A new empty segment with its three files; the transaction index waits for an abort."""
+        segment = cls(
+            pool, directory, base_offset, config, created_ms, jitter_ms, SegmentFiles(0),
+            state_suffix,
+        )  # fmt: skip
+        preallocate = config.segment_bytes if config.preallocate else 0
+        segment.records = FileRecords.create(pool, segment.records.path, preallocate)
+        segment.offset_index.create()
+        segment.time_index.create()
+        segment._max_timestamp = NO_TIMESTAMP
+        segment._dirty = True
+        return segment
+
+    @property
+    def size(self) -> int:
+        return self.records.size
+
+    def append(
+        self,
+        buffers: Sequence[Buffer],
+        size: int,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        offset_of_max_timestamp: int,
+        index_interval_bytes: int,
+    ) -> None:
+        """Append one batch, or a set with `first_offset` -1; the index rules are Kafka's.
+
+        Raises:
+            OSError: nothing counts as appended.
+        """
+        known = self._max_timestamp
+        if known is None:
+            known = self._load_max_timestamp()
+        self._dirty = True
+        position = self.records.append(buffers, size)
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        if first_offset >= 0:
+            recent = self._recent
+            if len(recent) == _RECENT_MAX:
+                recent.clear()
+            recent[first_offset] = (position, size)
+        if max_timestamp > known:
+            self._max_timestamp = max_timestamp
+            self._offset_of_max_timestamp = offset_of_max_timestamp
+        if self.bytes_since_index_entry > index_interval_bytes:
+            self.add_index_entry(last_offset, position)
+            self.bytes_since_index_entry = 0
+        self.bytes_since_index_entry += size
+
+    def add_index_entry(self, last_offset: int, position: int) -> None:
+        """One entry in each index, for a set that ends with `last_offset`."""
+        self.offset_index.append(last_offset, position)
+        self.time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
+
+    def should_roll(
+        self, size: int, max_timestamp: int, last_offset: int, now_ms: int, config: LogConfig
+    ) -> bool:
+        """Whether a set of `size` bytes must go to a new segment (`LogSegment.shouldRoll`)."""
+        own = self.records.size
+        return (
+            own > config.segment_bytes - size
+            or (
+                own > 0
+                and self.age_ms(max_timestamp, now_ms) > config.segment_age_max_ms - self.jitter_ms
+            )
+            or self.offset_index.is_full
+            or self.time_index.is_full
+            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+        )
+
+    def age_ms(self, timestamp: int, now_ms: int) -> int:
+        """Time from the first batch to `timestamp`; since creation if batches have no time."""
+        first = self._first_timestamp
+        if first is None:
+            first = self.first_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    @property
+    def first_timestamp(self) -> int:
+        """The greatest timestamp of the first batch, -1 when it or the batch is not there."""
+        if self._first_timestamp is None and self.records.size:
+            self._first_timestamp = next(self.records.headers())[1].max_timestamp
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    @property
+    def max_timestamp(self) -> int:
+        """The greatest timestamp of the segment, -1 when it has none."""
+        known = self._max_timestamp
+        return self._load_max_timestamp() if known is None else known
+
+    @property
+    def offset_of_max_timestamp(self) -> int:
+        """The last offset of the first batch that has `max_timestamp`."""
+        if self._max_timestamp is None:
+            self._load_max_timestamp()
+        return self._offset_of_max_timestamp
+
+    def set_max_timestamp(self, timestamp: int, offset: int) -> None:
+        """What recovery or the cleaner found; the files need finishing now."""
+        self._dirty = True
+        self._max_timestamp = timestamp
+        self._offset_of_max_timestamp = offset
+
+    def _load_max_timestamp(self) -> int:
+        known, self._offset_of_max_timestamp = self.time_index.last_entry
+        position = self.offset_index.lookup(self._offset_of_max_timestamp)
+        for _, header in self.records.headers(position):
+            if header.max_timestamp > known:
+                known, self._offset_of_max_timestamp = header.max_timestamp, header.last_offset
+        self._max_timestamp = known
+        return known
+
+    def find(self, offset: int) -> tuple[int, int, int] | None:
+        """(position, size, base offset) of the first batch that reaches `offset`, if there is one.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        recent = self._recent.get(offset)
+        if recent is not None:
+            return recent[0], recent[1], offset
+        return self.records.find(offset, self.offset_index.lookup(offset))
+
+    def position_before(self, offset: int, size: int) -> int:
+        """Where a batch begins that is `size` bytes or a little more before `offset`, or 0."""
+        return self.offset_index.lookup_position(self.offset_index.lookup(offset) - size)
+
+    def locate(self, offset: int, max_bytes: int, end: int, min_one_message: bool) -> Slice | None:
+        """The bytes a read of `offset` gets, not beyond `end`; None past the last batch."""
+        found = self.find(offset)
+        if found is None:
+            return None
+        position, size, _ = found
+        if min_one_message and max_bytes < size:
+            max_bytes = size
+        return Slice(position, max(min(end - position, max_bytes), 0), size)
+
+    def find_by_timestamp(self, timestamp: int, start_offset: int) -> TimestampOffset | None:
+        """The first record at or after `start_offset` whose timestamp is at least `timestamp`."""
+        offset = max(self.time_index.lookup(timestamp), start_offset)
+        for position, header in self.records.headers(self.offset_index.lookup(offset)):
+            if header.max_timestamp < timestamp or header.last_offset < start_offset:
+                continue
+            batch = self.records.read(position, header.size)
+            for record in batch_records(batch, header):
+                if record.timestamp >= timestamp and record.offset >= start_offset:
+                    return TimestampOffset(
+                        record.timestamp, record.offset, header.partition_leader_epoch
+                    )
+        return None
+
+    def next_offset(self) -> int:
+        """The offset after the last batch, found from the last index entry on."""
+        position = 0
+        if self.offset_index.count:
+            position = self.offset_index.entry(-1)[1]
+        offset = self.base_offset
+        for _, header in self.records.headers(position):
+            offset = header.next_offset
+        return offset
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Drop every batch that reaches `offset`, with its index entries."""
+        found = self.find(offset)
+        self._dirty = True
+        self._recent.clear()
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if found is not None:
+            self.records.cut(found[0])
+        if self.records.size == 0:
+            self.created_ms = now_ms or self.created_ms
+            self._first_timestamp = None
+        self.bytes_since_index_entry = 0
+        self._max_timestamp = None
+
+    def become_inactive(self) -> bool:
+        """Finish the files: the closing time index entry, and every file cut to its real size.
+
+        False if nothing was written since the segment was opened.
+        """
+        if not self._dirty:
+            return False
+        self.finish_indexes()
+        self.records.truncate(self.records.size)
+        self._recent.clear()
+        self._dirty = False
+        return True
+
+    def finish_indexes(self) -> None:
+        """Write the closing time index entry and trim both index files."""
+        self.time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp, True)
+        self.offset_index.write(trim=True)
+        self.time_index.write(trim=True)
+
+    def newest_ms(self) -> int:
+        """The greatest timestamp or, when batches have no time, that of the last write."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        """When the `.log` was last written, in ms since the epoch."""
+        found = self.offset_index.fs.stat(self.records.path)
+        return found.modified_ms if found is not None else self.created_ms
+
+    def file_paths(self) -> list[str]:
+        """The paths of the four files, whether or not each exists."""
+        return [
+            self.records.path,
+            self.offset_index.path,
+            self.time_index.path,
+            self.transaction_index.path,
+        ]
+
+    def change_suffix(self, fs: FileSystem, old: str, new: str) -> None:
+        """Rename the four files, the `.log` first, from `<name><old>` to `<name><new>`."""
+        self.records.close_handle()
+        for item in (self.records, self.offset_index, self.time_index, self.transaction_index):
+            renamed = item.path.removesuffix(old) + new
+            if fs.stat(item.path) is not None:
+                fs.rename(item.path, renamed)
+            item.path = renamed

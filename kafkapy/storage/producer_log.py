@@ -1,0 +1,144 @@
+"""Producer state as a log keeps it: checked and moved by appends, saved in snapshots, rebuilt.
+
+Kafka's snapshots hold one batch of each producer, its last. A producer that sends again what it had
+in flight, to a broker that has just loaded such a snapshot, would be out of order in Kafka; here
+the batches before the last are read back from the end of the log (`docs/decisions/0018`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_header import MAGIC, BatchHeader
+from kafkapy.record.control import EndTransactionMarker
+from kafkapy.storage.local_log import LocalLog
+from kafkapy.storage.log_append import marker_of
+from kafkapy.storage.log_segment import LogSegment
+from kafkapy.storage.producer_snapshot import SnapshotFiles
+from kafkapy.storage.producer_state import (
+    ProducerBatch,
+    ProducerEntry,
+    ProducerState,
+    batch_of,
+    is_expired,
+)
+from kafkapy.storage.transaction_index import AbortedTransaction
+
+logger = logging.getLogger("kafka.log.ProducerStateManager")
+
+RECALL_BYTES: Final = 512 * 1024
+RECALL_MS: Final = 10 * 60_000
+"""How long after a write a producer may still send it again (delivery.timeout.ms is 2 minutes)."""
+
+
+class ProducerLog:
+    """`state` and its files; `unflushed`: the snapshots that the next flush forces to disk."""
+
+    __slots__ = ("expiration_ms", "snapshots", "state", "unflushed")
+
+    def __init__(self, snapshots: SnapshotFiles, expiration_ms: int) -> None:
+        self.state = ProducerState()
+        self.snapshots = snapshots
+        self.expiration_ms = expiration_ms
+        self.unflushed: list[str] = []
+
+    def check(
+        self, header: BatchHeader, marker: EndTransactionMarker | None, is_client: bool
+    ) -> ProducerBatch | None:
+        """The earlier append that a client's batch repeats, or None: it may be appended.
+
+        Raises:
+            ApiError: the producer's epoch, sequence or transaction forbids it.
+        """
+        state = self.state
+        if is_client:
+            duplicate = state.find_duplicate(header)
+            if duplicate is not None:
+                return duplicate
+        state.validate(header, marker)
+        if is_client:
+            state.validate_sequence(header)
+        return None
+
+    def append(
+        self,
+        header: BatchHeader,
+        base_offset: int,
+        marker: EndTransactionMarker | None,
+        segment: LogSegment | None,
+    ) -> None:
+        """Take an appended batch into account; an ABORT goes into the index of `segment`."""
+        completed = self.state.append(header, base_offset, marker)
+        if completed is None:
+            return
+        if completed.aborted and segment is not None:
+            segment.transaction_index.append(
+                AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    self.state.last_stable_offset(completed),
+                )
+            )
+        self.state.complete(completed)
+
+    def take_snapshot(self, offset: int) -> None:
+        """Save the state, which reflects the log up to `offset`."""
+        self.snapshots.write(offset, self.state)
+        self.unflushed.append(self.snapshots.path(offset))
+
+    def rebuild(self, local: LocalLog, start: int, end: int, now_ms: int) -> None:
+        """Reflect the batches in [start, end): the newest snapshot there, then batch by batch."""
+        self.snapshots.remove_unless(lambda offset: offset <= end)
+        position = self.load_snapshot(start, end, now_ms)
+        if position > start and self.state.producers:
+            self._recall(local, position, now_ms)
+        for segment in local.segments.from_offset(position) if position < end else ():
+            first = segment.find(max(position, segment.base_offset))
+            for at, header in segment.records.headers(first[0]) if first is not None else ():
+                if header.base_offset >= end:
+                    return
+                if header.producer_id >= 0 and header.magic == MAGIC:
+                    batch = segment.records.read(at, header.size) if header.is_control else b""
+                    self.append(header, header.base_offset, marker_of(header, batch), None)
+
+    def load_snapshot(self, start: int, end: int, now_ms: int) -> int:
+        """Start from the newest readable snapshot in [start, end]; its offset, or `start`."""
+        found = self.snapshots.load_latest(start, end)
+        entries = [] if found is None else found[1]
+        self.state.load([e for e in entries if not is_expired(e, now_ms, self.expiration_ms)])
+        return start if found is None else found[0]
+
+    def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:
+        """Find the batches before the last one of each producer, as far as the log's tail before
+        `end` goes. A log that was not written lately is left alone."""
+        segment = local.segments.from_offset(end - 1)[0]
+        if now_ms - segment.modified_ms() > RECALL_MS:
+            return
+        earlier: dict[int, list[ProducerBatch]] = {}
+        producers = self.state.producers
+        try:
+            for _, header in segment.records.headers(segment.position_before(end, RECALL_BYTES)):
+                if header.base_offset >= end:
+                    break
+                entry = producers.get(header.producer_id) if header.magic == MAGIC else None
+                if entry is not None and _precedes(header, entry):
+                    batch = batch_of(header, header.base_offset)
+                    earlier.setdefault(header.producer_id, []).append(batch)
+        except ApiError as error:
+            logger.warning("What producers may send again is not known: %s", error)
+            return
+        for producer_id, batches in earlier.items():
+            producers[producer_id].recall(batches)
+
+
+def _precedes(header: BatchHeader, entry: ProducerEntry) -> bool:
+    """Whether this batch of the entry's epoch comes before those it knows."""
+    return (
+        not header.is_control
+        and header.producer_epoch == entry.producer_epoch
+        and bool(entry.batches)
+        and header.last_offset < entry.batches[0].first_offset
+    )

@@ -1,0 +1,76 @@
+"""Which segments are too old, too many, or below the log start offset (internals 5.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_segment import LogSegment
+from kafkapy.storage.log_segments import LogSegments
+
+Breach = Callable[[LogSegment, int], bool]
+
+
+def deletable_segments(
+    segments: LogSegments,
+    config: LogConfig,
+    log_start_offset: int,
+    high_watermark: int,
+    log_end_offset: int,
+    now_ms: int,
+) -> tuple[list[LogSegment], str]:
+    """The oldest segments that may go, and why; none reaches beyond the high watermark.
+
+    The last of them may be the active one, if it holds records: the caller rolls first.
+    """
+    rules: list[tuple[str, Breach]] = [
+        ("log start offset breach", lambda segment, upper: upper <= log_start_offset)
+    ]
+    if config.delete:
+        rules += [
+            ("retention time breach", _too_old(config.retention_ms, now_ms)),
+            ("retention size breach", _too_many(config.retention_bytes, segments.total_bytes())),
+        ]
+    chosen: list[LogSegment] = []
+    reasons: list[str] = []
+    for reason, breached in rules:
+        found = _while_breached(segments, breached, high_watermark, log_end_offset)
+        if len(found) > len(chosen):
+            chosen = found
+            reasons.append(reason)
+    return chosen, ", ".join(reasons)
+
+
+def _while_breached(
+    segments: LogSegments, breached: Breach, high_watermark: int, log_end_offset: int
+) -> list[LogSegment]:
+    found: list[LogSegment] = []
+    for i, segment in enumerate(segments):
+        is_last = i + 1 == len(segments)
+        upper = log_end_offset if is_last else segments[i + 1].base_offset
+        if high_watermark < upper or not breached(segment, upper):
+            break
+        if is_last and segment.size == 0:
+            break
+        found.append(segment)
+    return found
+
+
+def _too_old(retention_ms: int, now_ms: int) -> Breach:
+    def breached(segment: LogSegment, upper: int) -> bool:
+        return retention_ms >= 0 and now_ms - segment.newest_ms() > retention_ms
+
+    return breached
+
+
+def _too_many(retention_bytes: int, total: int) -> Breach:
+    excess = total - retention_bytes
+
+    def breached(segment: LogSegment, upper: int) -> bool:
+        nonlocal excess
+        if retention_bytes < 0 or excess - segment.size < 0:
+            return False
+        excess -= segment.size
+        return True
+
+    return breached

@@ -1,0 +1,142 @@
+"""Which entries `acls` adds to or removes from which resources (`AclCommand`): pure decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.admin.acls import (
+    AccessControlEntry,
+    Acls,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.common.errors import ConfigError
+
+CLUSTER_NAME: Final = "kafka-cluster"
+WILDCARD_HOST: Final = "*"
+_O: Final = Operation
+
+# What a resource can be asked for, besides All.
+ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
+    ResourceKind.TOPIC: (
+        *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),
+        *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
+    ),
+    ResourceKind.GROUP: (_O.READ, _O.DESCRIBE, _O.DELETE),
+    ResourceKind.CLUSTER: (
+        *(_O.CREATE, _O.CLUSTER_ACTION, _O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
+        *(_O.IDEMPOTENT_WRITE, _O.ALTER, _O.DESCRIBE),
+    ),
+    ResourceKind.TRANSACTIONAL_ID: (_O.DESCRIBE, _O.WRITE),
+    ResourceKind.DELEGATION_TOKEN: (_O.DESCRIBE,),
+    ResourceKind.USER: (_O.CREATE_TOKENS, _O.DESCRIBE_TOKENS),
+}
+_PRODUCES: Final = {
+    ResourceKind.TOPIC: (_O.WRITE, _O.DESCRIBE, _O.CREATE),
+    ResourceKind.TRANSACTIONAL_ID: (_O.WRITE, _O.DESCRIBE),
+}
+_CONSUMES: Final = {
+    ResourceKind.TOPIC: (_O.READ, _O.DESCRIBE),
+    ResourceKind.GROUP: (_O.READ,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principals:
+    """Who is allowed and denied, from where; no host means from everywhere."""
+
+    allowed: Sequence[str] = ()
+    denied: Sequence[str] = ()
+    allowed_hosts: Sequence[str] = ()
+    denied_hosts: Sequence[str] = ()
+
+    def entries(self, operations: Iterable[Operation]) -> list[AccessControlEntry]:
+        """One entry for each principal, host and operation, sorted.
+
+        Raises:
+            ConfigError: a principal is not type:name.
+        """
+        wanted = list(operations)
+        return sorted(
+            AccessControlEntry(checked_principal(principal), host, operation, permission)
+            for principals, hosts, permission in (
+                (self.allowed, self.allowed_hosts, Permission.ALLOW),
+                (self.denied, self.denied_hosts, Permission.DENY),
+            )
+            for principal in principals
+            for host in hosts or (WILDCARD_HOST,)
+            for operation in wanted
+        )
+
+
+def checked_principal(text: str) -> str:
+    """
+    Raises:
+        ConfigError: it is not type:name.
+    """
+    kind, colon, name = text.strip().partition(":")
+    if not colon or not kind or not name:
+        raise ConfigError(f"expected a string in format principalType:principalName but got {text}")
+    return text.strip()
+
+
+def parse_operation(text: str) -> Operation | None:
+    """`Read`, `DescribeConfigs`, `DESCRIBE_CONFIGS`; None for what is no operation."""
+    wanted = text.strip().replace("_", "").lower()
+    names = {operation.name.replace("_", "").lower(): operation for operation in Operation}
+    return names.get(wanted)
+
+
+def check_operations(
+    resources: Iterable[ResourcePattern], operations: Sequence[Operation | None]
+) -> list[Operation]:
+    """The operations, which every resource must know.
+
+    Raises:
+        ConfigError: names the kind of resource and what it supports.
+    """
+    for resource in resources:
+        allowed = (Operation.ALL, *ALLOWED.get(resource.kind, ()))
+        if any(operation not in allowed for operation in operations):
+            names = ", ".join(_spelled(operation) for operation in reversed(allowed))
+            raise ConfigError(f"ResourceType {resource.kind.name} only supports operations {names}")
+    return [operation for operation in operations if operation is not None]
+
+
+def planned(
+    resources: Sequence[ResourcePattern], principals: Principals, operations: Sequence[Operation]
+) -> Acls:
+    """The same entries for each resource."""
+    return {resource: principals.entries(operations) for resource in resources}
+
+
+def planned_roles(
+    resources: Sequence[ResourcePattern],
+    principals: Principals,
+    *,
+    producer: bool,
+    consumer: bool,
+    idempotent: bool,
+) -> Acls:
+    """What `--producer` and `--consumer` stand for."""
+    found: Acls = {}
+    for resource in resources:
+        wanted: list[Operation] = []
+        wanted += _PRODUCES.get(resource.kind, ()) if producer else ()
+        wanted += _CONSUMES.get(resource.kind, ()) if consumer else ()
+        if wanted:
+            found[resource] = principals.entries(dict.fromkeys(wanted))
+    if producer and idempotent:
+        cluster = ResourcePattern(ResourceKind.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
+        found[cluster] = principals.entries([Operation.IDEMPOTENT_WRITE])
+    return found
+
+
+def _spelled(operation: Operation) -> str:
+    """`DescribeConfigs`."""
+    return "".join(word.capitalize() for word in operation.name.split("_"))

@@ -1,0 +1,264 @@
+"""The agent: lines of files into a topic, each at least once.
+
+A round reads some lines of every file, hands them to the producer, waits until all are
+acknowledged, and only then writes down how far it is. So nothing is lost by a crash, the reading
+slows down to what the brokers take, and what was sent between the two is sent again.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from kafkapy.client.librdkafka import producer_config
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.tools.file_tail import Cursor, FileTail, cursor_from_json, cursor_to_json, find_renamed
+from kafkapy.tools.librdkafka_client import Reporter, make
+
+ROUND_BYTES: Final = 1 << 20
+DONE_MAX: Final = 1000
+"""How many renamed files are remembered as read."""
+_ROOM_WAIT_S: Final = 0.1
+_FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be away for long
+
+
+class AgentError(KafkapyError):
+    """A line cannot be delivered, however often it is tried."""
+
+
+class LineSink(Protocol):
+    """Where lines go."""
+
+    def send(self, path: Path, value: bytes, offset: int) -> None:
+        """Take one line; may wait for room."""
+
+    def acknowledged(self) -> bool:
+        """Wait a moment; whether everything that was taken is safe. Raises AgentError."""
+
+
+class TopicSink:
+    """A topic. The key is the path, so a file's lines stay in order in one partition."""
+
+    def __init__(
+        self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
+    ) -> None:
+        """
+        Raises:
+            ConfigError: librdkafka does not take a property.
+        """
+        from confluent_kafka import Producer
+
+        self._topic = topic
+        self._failures: list[str] = []
+        config = {"linger.ms": "20", **producer_config(properties)}
+        if "delivery.timeout.ms" not in properties:
+            config["message.timeout.ms"] = _FOR_EVER
+        self._producer: Any = make(Producer, config, Reporter(warn))
+
+    def send(self, path: Path, value: bytes, offset: int) -> None:
+        """Queue a line with the headers `file` and `offset`; wait while the queue is full."""
+        name = str(path)
+        headers = [("file", name.encode()), ("offset", str(offset).encode())]
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic, value, name, headers=headers, on_delivery=self._delivered
+                )
+                return
+            except BufferError:
+                self._producer.poll(_ROOM_WAIT_S)
+
+    def acknowledged(self) -> bool:
+        """Whether the queue is empty, after at most half a second."""
+        left: int = self._producer.flush(0.5)
+        if self._failures:
+            raise AgentError(f"Topic {self._topic}: {self._failures[0]}")
+        return left == 0
+
+    def _delivered(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._failures.append(error.str())
+
+
+class State:
+    """How far each file is, in a file that is replaced whole."""
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            ConfigError: the file is there and is no state.
+        """
+        self._path = path
+        self.cursors: dict[str, Cursor] = {}
+        self.done: dict[tuple[int, int], Cursor] = {}
+        if path.exists():
+            try:
+                data = json.loads(path.read_bytes())
+                self.cursors = {p: cursor_from_json(c) for p, c in data["files"].items()}
+                done = map(cursor_from_json, data["done"])
+                self.done = {cursor.identity: cursor for cursor in done}
+            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                raise ConfigError(f"{path} is no state of an agent: {error}") from error
+
+    def save(self) -> None:
+        """Write it so that a crash leaves the old or the new one."""
+        data = {
+            "files": {path: cursor_to_json(cursor) for path, cursor in self.cursors.items()},
+            "done": [cursor_to_json(cursor) for cursor in self.done.values()],
+        }
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self._path.with_name(self._path.name + ".part")
+        with partial.open("w") as file:
+            json.dump(data, file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self._path)
+
+
+class Agent:
+    """Follows the files that the patterns match, now and later."""
+
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        state: State,
+        sink: LineSink,
+        note: Callable[[str], None],
+        *,
+        from_end: bool = False,
+    ) -> None:
+        self.sent = 0
+        self._patterns = patterns
+        self._state = state
+        self._sink = sink
+        self._note = note
+        self._from_end = (
+            from_end and not state.cursors
+        )  # only what is there at the very first start
+        self._tails: dict[str, FileTail] = {}
+
+    def run(self, stop: threading.Event, *, poll_s: float = 0.5, once: bool = False) -> None:
+        """Rounds until `stop` is set; with `once` until nothing new is there.
+
+        With `once` the files are taken as finished: a last line without its end is sent too.
+
+        Raises:
+            AgentError: a line cannot be delivered.
+        """
+        while not stop.is_set():
+            lines = self.round()
+            if once and not lines:
+                lines = self.round(finished=True)
+            while not self._sink.acknowledged():
+                if stop.is_set():
+                    return  # not acknowledged, so not written down: sent again next time
+            if self._state.cursors != self._cursors():
+                self._save()
+            self.sent += lines
+            if not lines:
+                if once:
+                    return
+                stop.wait(poll_s)
+
+    def round(self, *, finished: bool = False) -> int:
+        """Send some lines of every file; how many. Switches to new files under old names.
+
+        With `finished` a last line without its end is a line.
+        """
+        self._open_new()
+        self._from_end = False
+        tails = list(self._tails.items())
+        return sum(self._advance(name, tail, finished) for name, tail in tails)
+
+    def close(self) -> None:
+        """Close the files."""
+        for tail in self._tails.values():
+            tail.close()
+        self._tails.clear()
+
+    def _advance(self, name: str, tail: FileTail, finished: bool) -> int:
+        if tail.truncated():
+            self._note(f"{name} was truncated; reading it from its beginning")
+        ended = tail.replaced() or tail.deleted()
+        lines = tail.read(ROUND_BYTES, ended=ended or finished)
+        for line in lines:
+            self._sink.send(Path(name), line.value, line.offset)
+        if ended and not lines:
+            self._leave(name, tail)
+            following = self._tails.get(name)
+            return 0 if following is None else self._advance(name, following, finished)
+        return len(lines)
+
+    def _leave(self, name: str, tail: FileTail) -> None:
+        """Close a file that was read to its end; its name may belong to another one by now."""
+        done = self._state.done
+        if not tail.deleted():
+            done[tail.cursor.identity] = tail.cursor
+            while len(done) > DONE_MAX:
+                del done[next(iter(done))]
+        tail.close()
+        del self._tails[name]
+        self._state.cursors.pop(name, None)
+        if os.path.isfile(name):
+            self._open(name, None)
+
+    def _open_new(self) -> None:
+        known = {tail.cursor.identity for tail in self._tails.values()}
+        for name in self._matching():
+            if name in self._tails:
+                continue
+            cursor = self._state.cursors.get(name)
+            status = os.stat(name)
+            identity = (status.st_dev, status.st_ino)
+            if cursor is None and (identity in known or self._is_done(name, identity)):
+                continue  # a rotated file under its new name
+            self._open(name, cursor)
+            known.add(self._tails[name].cursor.identity)
+
+    def _open(self, name: str, cursor: Cursor | None) -> None:
+        tail = FileTail(Path(name), cursor)
+        if cursor is not None and tail.cursor != cursor:
+            tail = self._after_rotation(tail, cursor)
+        elif cursor is None and self._from_end:
+            tail.skip_to_end()
+        self._tails[name] = tail
+
+    def _after_rotation(self, new: FileTail, cursor: Cursor) -> FileTail:
+        """The rest of a file that was renamed while the agent was away, if it can be found."""
+        old = find_renamed(new.path, cursor)
+        if old is None:
+            what = "was truncated" if new.cursor.identity == cursor.identity else "was replaced"
+            self._note(f"{new.path} {what} while the agent was away; reading it from its beginning")
+            return new
+        new.close()
+        old.path = new.path  # so that it notices that the name belongs to another file
+        return old
+
+    def _is_done(self, name: str, identity: tuple[int, int]) -> bool:
+        """Whether a file was read to its end under another name. Inodes are used again."""
+        cursor = self._state.done.get(identity)
+        if cursor is None:
+            return False
+        tail = FileTail(Path(name), cursor)
+        tail.close()
+        return tail.cursor == cursor
+
+    def _matching(self) -> Iterable[str]:
+        """Names of files, in order. A pattern without a match may have one later."""
+        found = {name for pattern in self._patterns for name in glob.glob(pattern)}
+        return sorted(os.path.realpath(name) for name in found if os.path.isfile(name))
+
+    def _cursors(self) -> dict[str, Cursor]:
+        return {
+            **{n: c for n, c in self._state.cursors.items() if n not in self._tails},
+            **{name: tail.cursor for name, tail in self._tails.items()},
+        }
+
+    def _save(self) -> None:
+        self._state.cursors = self._cursors()
+        self._state.save()

@@ -1,0 +1,53 @@
+"""`--print-metrics` of the perf tools: librdkafka's statistics in the layout of Kafka's metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+_INTERVAL_MS: Final = 200
+
+
+class ClientMetrics:
+    """Keeps the newest statistics of one client; names are librdkafka's (STATISTICS.md)."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._latest: Mapping[str, Any] = {}
+
+    def config(self) -> dict[str, Any]:
+        """What the client is to be made with."""
+        return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.take}
+
+    def take(self, statistics: str) -> None:
+        """librdkafka's `stats_cb`."""
+        self._latest = json.loads(statistics)
+
+    def settle(self, poll: Callable[[float], object]) -> None:
+        """Let the client tell its last numbers, by its own `poll(seconds)`."""
+        poll(2 * _INTERVAL_MS / 1000)
+
+    def lines(self) -> list[str]:
+        """A blank line, a header, and each number under `group:name:{tags}`, sorted."""
+        rows = sorted(self._rows())
+        width = max((len(name) for name, _ in rows), default=0)
+        head = f"{'Metric Name':{width}}   Value"
+        return ["", head, *(f"{name:{width}} : {_shown(number)}" for name, number in rows)]
+
+    def _rows(self) -> Iterator[tuple[str, float]]:
+        tags = f"{{client-id={self._latest.get('client_id', '')}}}"
+        yield from _numbers(f"{self._kind}-metrics", self._latest, tags)
+        for broker in self._latest.get("brokers", {}).values():
+            node = f"{tags[:-1]}, node-id=node-{broker.get('nodeid')}}}"
+            yield from _numbers(f"{self._kind}-node-metrics", broker, node)
+
+
+def _numbers(group: str, values: Mapping[str, Any], tags: str) -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            yield f"{group}:{name}:{tags}", value
+
+
+def _shown(number: float) -> str:
+    return f"{number:.3f}" if isinstance(number, float) else str(number)

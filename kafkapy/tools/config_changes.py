@@ -1,0 +1,67 @@
+"""What `kafkapy configs --alter` is to change: the grammar of its values (`ConfigCommand`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkapy.common.errors import ConfigError
+
+# Where we are not inside [...]: the next bracket, if any, opens.
+_OUTSIDE: Final = r"(?=[^\]]*(?:\[|$))"
+_COMMA: Final = re.compile("," + _OUTSIDE)
+_EQUALS: Final = re.compile(r"\s*=\s*" + _OUTSIDE)
+_KEY: Final = re.compile(r"[a-zA-Z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """Keys to set and keys to delete."""
+
+    sets: Mapping[str, str] = field(default_factory=dict)
+    deletes: Sequence[str] = ()
+
+    def refuse_unknown_deletes(self, present: Container[str]) -> None:
+        """
+        Raises:
+            ConfigError: a key to delete is not there; nothing may be changed then.
+        """
+        unknown = [key for key in self.deletes if key not in present]
+        if unknown:
+            raise ConfigError(f"Invalid config(s): {','.join(unknown)}")
+
+
+def parse_add_config(text: str) -> dict[str, str]:
+    """`k1=v1,k2=[v1,v2],k3=`: brackets keep commas and equal signs, and are dropped.
+
+    Raises:
+        ConfigError: an item is not key=value, or a key has a character that no key has.
+    """
+    sets: dict[str, str] = {}
+    for item in _COMMA.split(text):
+        parts = _EQUALS.split(item)
+        if len(parts) != 2:
+            raise ConfigError(
+                "requirement failed: Invalid entity config: all configs to be added must be in the"
+                ' format "key=val".'
+            )
+        sets[parts[0].strip()] = re.sub(r"[\[\]]", "", parts[1]).strip()
+    validate_keys(sets)
+    return sets
+
+
+def validate_keys(sets: Mapping[str, str]) -> None:
+    """
+    Raises:
+        ConfigError: names the first key that is not made of letters, digits, `.`, `_` and `-`.
+    """
+    for key in sets:
+        if not _KEY.fullmatch(key):
+            raise ConfigError(f"Invalid character found for config key: {key}")
+
+
+def parse_delete_config(words: Sequence[str]) -> list[str]:
+    """`k1,k2` words as keys."""
+    return [key.strip() for word in words for key in word.split(",") if key.strip()]

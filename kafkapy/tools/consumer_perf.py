@@ -1,0 +1,137 @@
+"""How fast records are read (`org.apache.kafka.tools.ConsumerPerformance`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.tools.java_format import DateFormat, decimal, ratio
+
+_MEBI: Final = 1024.0 * 1024.0
+_BATCH: Final = 1000
+# Short, so that the timeout and Ctrl-C are noticed.
+_POLL_S: Final = 0.1
+_TAIL: Final = (
+    "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms,"
+    " fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+)
+HEADER: Final = f"start.time, end.time, {_TAIL}"
+DETAILED_HEADER: Final = f"time, threadId, {_TAIL}"
+
+
+class Span(NamedTuple):
+    """From when to when, and what was read of all until its end and since its start; in ms."""
+
+    start_ms: int
+    end_ms: int
+    bytes_total: int
+    bytes_new: int
+    records_total: int
+    records_new: int
+    rebalance_ms: int
+
+    def cells(self) -> str:
+        """What both forms of the report end with."""
+        elapsed_s = (self.end_ms - self.start_ms) / 1000
+        fetch_ms = self.end_ms - self.start_ms - self.rebalance_ms
+        new_mb = self.bytes_new / _MEBI
+        return ", ".join(
+            [
+                decimal(self.bytes_total / _MEBI, 4),
+                decimal(ratio(new_mb, elapsed_s), 4),
+                str(self.records_total),
+                decimal(ratio(self.records_new, elapsed_s), 4),
+                str(self.rebalance_ms),
+                str(fetch_ms),
+                decimal(ratio(new_mb, fetch_ms / 1000), 4),
+                decimal(ratio(self.records_new, fetch_ms / 1000), 4),
+            ]
+        )
+
+    def line(self, dates: DateFormat) -> str:
+        """The one line of a run."""
+        return f"{dates.format(self.start_ms)}, {dates.format(self.end_ms)}, {self.cells()}"
+
+    def detailed_line(self, dates: DateFormat) -> str:
+        """One interval of `--show-detailed-stats`; there is one thread."""
+        return f"{dates.format(self.end_ms)}, 0, {self.cells()}"
+
+
+class Reading(NamedTuple):
+    """What to read: a topic, how many records, and how long to wait for one."""
+
+    topic: str
+    records: int
+    timeout_ms: int
+    interval_ms: int
+
+
+class Result(NamedTuple):
+    """The whole run; `timed_out` when records did not come in time."""
+
+    span: Span
+    timed_out: bool
+
+
+class _Rebalances:
+    """How long the group took to give us partitions."""
+
+    def __init__(self) -> None:
+        self._since_s: float | None = time.monotonic()
+        self.total_ms = 0
+
+    def assigned(self, consumer: Consumer, partitions: Any) -> None:
+        if self._since_s is not None:
+            self.total_ms += int((time.monotonic() - self._since_s) * 1000)
+            self._since_s = None
+
+    def revoked(self, consumer: Consumer, partitions: Any) -> None:
+        self._since_s = time.monotonic()
+
+
+def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None]) -> Result:
+    """Read until enough records came, or none for the timeout; `on_interval` sees each interval.
+
+    Raises:
+        ApiError: the consumer cannot go on.
+    """
+    rebalances = _Rebalances()
+    consumer.subscribe([reading.topic], on_assign=rebalances.assigned, on_revoke=rebalances.revoked)
+    start_ms = last_ms = _now_ms()
+    heard_s = time.monotonic()
+    size = count = last_size = last_count = last_rebalance_ms = 0
+    timed_out = False
+    while count < reading.records:
+        batch = consumer.consume(_BATCH, _POLL_S)
+        for message in batch:
+            error = message.error()
+            if error is None:
+                count += 1
+                size += len(message.value() or b"") + len(message.key() or b"")
+            elif error.fatal():
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        if batch:
+            heard_s = time.monotonic()
+        elif (time.monotonic() - heard_s) * 1000 >= reading.timeout_ms:
+            timed_out = True
+            break
+        now_ms = _now_ms()
+        if now_ms - last_ms >= reading.interval_ms:
+            rebalance_ms = rebalances.total_ms - last_rebalance_ms
+            on_interval(
+                Span(
+                    last_ms, now_ms, size, size - last_size, count, count - last_count, rebalance_ms
+                )
+            )
+            last_ms, last_size, last_count = now_ms, size, count
+            last_rebalance_ms = rebalances.total_ms
+    span = Span(start_ms, _now_ms(), size, size, count, count, rebalances.total_ms)
+    return Result(span, timed_out)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

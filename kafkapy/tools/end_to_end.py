@@ -1,0 +1,132 @@
+"""The time from a send to the read of the record (`org.apache.kafka.tools.EndToEndLatency`)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, Producer, TopicPartition
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.tools.java_format import decimal, ratio
+
+POLL_TIMEOUT_MS: Final = 60_000
+_PERCENTILES: Final = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
+_SHOWN_EVERY: Final = 1000
+_SETTLE_S: Final = 30.0
+
+
+class Latencies(NamedTuple):
+    """The end of a run, in ms; percentiles are whole, as Kafka's tool cuts them."""
+
+    messages: int
+    average_ms: float
+    percentiles_ms: dict[str, int]
+
+    def lines(self) -> list[str]:
+        """The two last lines."""
+        shown = ", ".join(f"{name} = {ms}" for name, ms in self.percentiles_ms.items())
+        return [f"Avg latency: {decimal(self.average_ms, 4)} ms", f"Percentiles: {shown}"]
+
+
+def summary(latencies_ns: Sequence[int]) -> Latencies:
+    """What one line a message comes to."""
+    ordered = sorted(latencies_ns)
+    return Latencies(
+        len(ordered),
+        ratio(sum(ordered) / 1e6, len(ordered)),
+        {
+            name: ordered[int(p * len(ordered))] // 1_000_000 if ordered else 0
+            for p, name in _PERCENTILES
+        },
+    )
+
+
+class EndToEnd:
+    """One producer and one consumer of a topic; each message is awaited before the next."""
+
+    def __init__(self, producer: Producer, consumer: Consumer, topic: str) -> None:
+        self._producer = producer
+        self._consumer = consumer
+        self._topic = topic
+
+    def place(self, partitions: Sequence[int]) -> None:
+        """Read from the ends of the partitions on.
+
+        Raises:
+            ApiError: an end is not known in time.
+        """
+        ends = []
+        for partition in partitions:
+            place = TopicPartition(self._topic, partition)
+            _, end = self._consumer.get_watermark_offsets(place, timeout=_SETTLE_S)
+            ends.append(TopicPartition(self._topic, partition, end if end >= 0 else OFFSET_END))
+        self._consumer.assign(ends)
+
+    def run(
+        self,
+        messages: int,
+        size_bytes: int,
+        say: Callable[[str], None],
+        live: Callable[[str], None],
+    ) -> Latencies:
+        """Send and read `messages` records of one random letter each.
+
+        Raises:
+            ApiError: a record was not acknowledged, or did not come back in time.
+            ConfigError: something else came back; the topic is not ours alone.
+        """
+        chance = random.Random(0)
+        found: list[int] = []
+        for index in range(messages):
+            payload = bytes([chance.randrange(65, 91)]) * size_bytes
+            began_ns = time.perf_counter_ns()
+            self._send(payload)
+            self._receive(payload)
+            found.append(time.perf_counter_ns() - began_ns)
+            shown = f"{index}\t{found[-1] / 1e6}"
+            if index % _SHOWN_EVERY == 0:
+                say(shown)
+            live(shown)
+        return summary(found)
+
+    def _send(self, payload: bytes) -> None:
+        failures: list[KafkaError] = []
+
+        def done(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+
+        self._producer.produce(self._topic, payload, on_delivery=done)
+        self._producer.flush()
+        if failures:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, failures[0].str())
+
+    def _receive(self, payload: bytes) -> None:
+        message = self._consumer.poll(POLL_TIMEOUT_MS / 1000)
+        if message is None:
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"poll() timed out before finding a result (timeout:[{POLL_TIMEOUT_MS}])",
+            )
+        error = message.error()
+        if error is not None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        check_read(payload, message.value() or b"")
+        extra = self._consumer.poll(0)
+        if extra is not None and extra.error() is None:
+            raise ConfigError("Only one result was expected during this test. We found [2]")
+
+
+def check_read(sent: bytes, read: bytes) -> None:
+    """
+    Raises:
+        ConfigError: what was read is not what was sent.
+    """
+    if sent != read:
+        raise ConfigError(
+            f"The message read [{read.decode(errors='replace')}] did not match the message sent"
+            f" [{sent.decode(errors='replace')}]"
+        )

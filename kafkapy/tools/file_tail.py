@@ -1,0 +1,149 @@
+"""Following one growing file: lines, and where to go on after a rotation, a truncation or a stop.
+
+A `Cursor` says what has been read of which file: its identity (device and inode) and its first
+bytes, so that a file that was replaced under the same name, or inode, is not taken for it.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+HEAD_BYTES: Final = 256
+LINE_BYTES_MAX: Final = 900_000
+"""A longer line becomes several records: brokers take 1 MB by default."""
+
+
+class Cursor(NamedTuple):
+    """Read up to `offset` of the file with this identity, whose first `head_bytes` have that CRC.
+
+    `offset` is where a line begins.
+    """
+
+    device: int
+    inode: int
+    offset: int = 0
+    head_bytes: int = 0
+    head_crc: int = 0
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What a rename does not change."""
+        return self.device, self.inode
+
+
+class Line(NamedTuple):
+    """A line without its end, and the byte of the file where it began."""
+
+    value: bytes
+    offset: int
+
+
+class FileTail:
+    """One open file. It stays open when it is renamed, so its last lines are not lost."""
+
+    def __init__(self, path: Path, cursor: Cursor | None = None) -> None:
+        """Open `path`; go on at `cursor` if that is of this file, else at the beginning.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.path = path
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._fd)
+        self.cursor = Cursor(status.st_dev, status.st_ino)
+        if cursor is not None and self._continues(cursor, status.st_size):
+            self.cursor = cursor
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def truncated(self) -> bool:
+        """Whether the file was cut, or cut and written anew; then the tail is back at its start."""
+        if self._continues(self.cursor, os.fstat(self._fd).st_size):
+            return False
+        self.cursor = Cursor(*self.cursor.identity)
+        return True
+
+    def replaced(self) -> bool:
+        """Whether the name belongs to another file now. A name that is gone may come back."""
+        try:
+            status = os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        return (status.st_dev, status.st_ino) != self.cursor.identity
+
+    def deleted(self) -> bool:
+        """Whether the file has no name any more, so that nobody can open it to write."""
+        return os.fstat(self._fd).st_nlink == 0
+
+    def skip_to_end(self) -> None:
+        """Leave out the lines that are there, up to the last line's end."""
+        size = os.fstat(self._fd).st_size
+        tail = os.pread(self._fd, LINE_BYTES_MAX, max(0, size - LINE_BYTES_MAX))
+        self._advance(size - len(tail) + tail.rfind(b"\n") + 1)
+
+    def read(self, max_bytes: int, *, ended: bool = False) -> list[Line]:
+        """The next whole lines, about `max_bytes`; with `ended` also a last one without its end."""
+        start = self.cursor.offset
+        data = os.pread(self._fd, max(max_bytes, LINE_BYTES_MAX + 1), start)
+        lines: list[Line] = []
+        at = 0
+        while at < len(data):
+            end = data.find(b"\n", at, at + LINE_BYTES_MAX + 1)
+            if end >= 0:
+                value, following = data[at:end].removesuffix(b"\r"), end + 1
+            elif len(data) - at > LINE_BYTES_MAX:
+                value, following = data[at : at + LINE_BYTES_MAX], at + LINE_BYTES_MAX
+            elif ended:
+                value, following = data[at:], len(data)
+            else:
+                break
+            lines.append(Line(value, start + at))
+            at = following
+        self._advance(start + at)
+        return lines
+
+    def _advance(self, offset: int) -> None:
+        head_bytes = min(offset, HEAD_BYTES)
+        if head_bytes != self.cursor.head_bytes:
+            crc = zlib.crc32(os.pread(self._fd, head_bytes, 0))
+            self.cursor = self.cursor._replace(head_bytes=head_bytes, head_crc=crc)
+        self.cursor = self.cursor._replace(offset=offset)
+
+    def _continues(self, cursor: Cursor, size: int) -> bool:
+        """Whether this file is the one that the cursor is of, and still has what was read."""
+        if cursor.identity != self.cursor.identity or size < cursor.offset:
+            return False
+        return zlib.crc32(os.pread(self._fd, cursor.head_bytes, 0)) == cursor.head_crc
+
+
+def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
+    """The file that a cursor is of, if it now has a name that begins with its old one."""
+    for other in sorted(path.parent.glob(f"{_escaped(path.name)}*")):
+        status = other.stat()
+        if (status.st_dev, status.st_ino) == cursor.identity:
+            tail = FileTail(other, cursor)
+            if tail.cursor == cursor:
+                return tail
+            tail.close()
+    return None
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def cursor_to_json(cursor: Cursor) -> dict[str, int]:
+    """For the state file."""
+    return cursor._asdict()
+
+
+def cursor_from_json(data: Any) -> Cursor:
+    """The inverse. Raises ValueError for what is none."""
+    if not isinstance(data, dict) or data.keys() != set(Cursor._fields):
+        raise ValueError(f"{data} is no cursor")
+    return Cursor(**{name: int(value) for name, value in data.items()})

@@ -1,0 +1,125 @@
+"""Transactions that nobody will end (`TransactionsCommand.FindHangingTransactionsCommand`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafkapy.admin.transactions import (
+    ProducerState,
+    TransactionDescription,
+    describe_producers,
+    describe_transaction,
+    list_transactions,
+)
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that one partition knows as open."""
+
+    partition: TopicPartition
+    producer: ProducerState
+
+
+def candidates(
+    producers: Mapping[TopicPartition, Iterable[ProducerState]], now_ms: int, timeout_ms: int
+) -> list[OpenTransaction]:
+    """Open transactions whose last record is older than any transaction may be."""
+    return [
+        OpenTransaction(partition, state)
+        for partition, states in producers.items()
+        for state in states
+        if state.start_offset is not None and now_ms - state.last_timestamp_ms > timeout_ms
+    ]
+
+
+def hanging(
+    found: Iterable[OpenTransaction],
+    id_of_producer: Mapping[int, str],
+    descriptions: Mapping[str, TransactionDescription],
+) -> list[OpenTransaction]:
+    """Those whose coordinator does not know them: nobody has that producer id, the transactional
+    id is gone, or its transaction does not include the partition."""
+
+    def is_known(each: OpenTransaction) -> bool:
+        transactional_id = id_of_producer.get(each.producer.producer_id)
+        described = None if transactional_id is None else descriptions.get(transactional_id)
+        return described is not None and each.partition in described.partitions
+
+    return [each for each in found if not is_known(each)]
+
+
+def find_hanging(
+    cluster: Cluster, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int
+) -> list[OpenTransaction]:
+    """Ask the leaders, then the coordinators of what looks old.
+
+    Raises:
+        ConfigError: somebody could not be asked; says what was asked.
+        ApiError: the brokers have no transactions.
+    """
+    producers = {each: producers_of(cluster, each) for each in partitions}
+    old = candidates(producers, now_ms, timeout_ms)
+    if not old:
+        return []
+    ids = sorted({each.producer.producer_id for each in old})
+    try:
+        listed = list_transactions(cluster, producer_ids=ids)
+    except ApiError as error:
+        raise ConfigError(f"Failed to list transactions: {error}") from error
+    descriptions = {}
+    for listing in listed:
+        try:
+            described = describe_transaction(cluster, listing.transactional_id)
+        except ApiError as error:
+            if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise ConfigError(
+                    "Failed to describe transaction state of transactional-id"
+                    f" `{listing.transactional_id}`: {error}"
+                ) from error
+            continue
+        descriptions[listing.transactional_id] = described
+    by_producer = {listing.producer_id: listing.transactional_id for listing in listed}
+    return hanging(old, by_producer, descriptions)
+
+
+def producers_of(
+    cluster: Cluster, partition: TopicPartition, broker_id: int | None = None
+) -> list[ProducerState]:
+    """`describe_producers`, with a failure in the words of Kafka's tool.
+
+    Raises:
+        ConfigError: who was asked, and what went wrong.
+        ApiError: the broker has no transactions.
+    """
+    try:
+        return describe_producers(cluster, partition, broker_id)
+    except ApiError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        where = "leader" if broker_id is None else f"broker {broker_id}"
+        raise ConfigError(
+            f"Failed to describe producers for partition {partition} on {where}: {error}"
+        ) from error
+
+
+def partitions_on(
+    cluster: Cluster, topic: str | None, partition: int | None, broker_id: int | None
+) -> list[TopicPartition]:
+    """The partitions to look at: of a topic, of those with a replica on a broker, or both.
+
+    Raises:
+        ConfigError: there is no such topic.
+    """
+    topics = cluster.metadata(None if topic is None else [topic]).topics
+    if topic is not None and topics[topic].error:
+        raise ConfigError(f"Failed to describe topics: Topic {topic} does not exist")
+    return [
+        TopicPartition(each.name, index)
+        for each in topics.values()
+        for index, state in each.partitions.items()
+        if partition in (None, index) and (broker_id is None or broker_id in state.replicas)
+    ]

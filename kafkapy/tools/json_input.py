@@ -1,0 +1,115 @@
+"""JSON files that people write by hand: what is wrong in them, and where.
+
+As with Kafka's reader, text after the first value is ignored, whole numbers are no strings and no
+fractions, and of an object's equal keys the last counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafkapy.common.errors import KafkapyError
+
+_KINDS = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+}
+
+
+class JsonInputError(KafkapyError):
+    """The text is no JSON, or not of the form that is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonNode:
+    """A value and where it stands, as in `partitions[2].replicas`."""
+
+    value: Any
+    place: str = ""
+
+    def field(self, name: str) -> JsonNode:
+        """A member of an object.
+
+        Raises:
+            JsonInputError: there is none, or this is no object.
+        """
+        found = self.optional(name)
+        if found is None:
+            raise JsonInputError(f"No such field exists: `{name}`{self._at()}")
+        return found
+
+    def optional(self, name: str) -> JsonNode | None:
+        """A member of an object, if it is there."""
+        if not isinstance(self.value, dict):
+            raise self._unexpected("JSON object")
+        if name not in self.value:
+            return None
+        return JsonNode(self.value[name], f"{self.place}.{name}".lstrip("."))
+
+    def items(self) -> Iterator[JsonNode]:
+        """The values of an array."""
+        if not isinstance(self.value, list):
+            raise self._unexpected("JSON array")
+        for index, value in enumerate(self.value):
+            yield JsonNode(value, f"{self.place}[{index}]")
+
+    def integer(self) -> int:
+        """A whole number."""
+        if type(self.value) is not int:
+            raise self._unexpected("`Integer` value")
+        return self.value
+
+    def text(self) -> str:
+        """A string."""
+        if not isinstance(self.value, str):
+            raise self._unexpected("`String` value")
+        return self.value
+
+    def _unexpected(self, wanted: str) -> JsonInputError:
+        kind = _KINDS.get(type(self.value), "null")
+        shown = json.dumps(self.value)
+        if len(shown) > 40:
+            shown = shown[:37] + "..."
+        return JsonInputError(f"Expected {wanted}, received {kind} {shown}{self._at()}")
+
+    def _at(self) -> str:
+        return f" at {self.place}" if self.place else ""
+
+
+def parse_json(text: str, refusal: str) -> JsonNode:
+    """The first JSON value of a text.
+
+    Raises:
+        JsonInputError: `refusal`, and the place where it goes wrong.
+    """
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text.lstrip("\ufeff \t\r\n"))
+    except json.JSONDecodeError as error:
+        skipped = len(text) - len(text.lstrip("\ufeff \t\r\n"))
+        before = text[: skipped + error.pos]
+        line = before.count("\n") + 1
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        raise JsonInputError(f"{refusal} (line {line}, column {column}: {error.msg})") from None
+    return JsonNode(value)
+
+
+def read_text(path: str) -> str:
+    """The text of a file that was named on the command line.
+
+    Raises:
+        JsonInputError: it cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except OSError as error:
+        raise JsonInputError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise JsonInputError(f"{path} is not UTF-8 (byte {error.start})") from error

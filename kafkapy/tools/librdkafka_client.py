@@ -1,0 +1,72 @@
+"""Making confluent-kafka clients whose complaints a person can read."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+
+from kafkapy.client.librdkafka import consumer_config, producer_config
+from kafkapy.common.errors import ConfigError
+
+C = TypeVar("C")
+
+_UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
+
+
+class Reporter:
+    """Tells each complaint once: librdkafka repeats itself for as long as a broker is away."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._told: set[str] = set()
+
+    def tell(self, text: str) -> None:
+        """Warn, unless that was said already."""
+        if text not in self._told:
+            self._told.add(text)
+            self._warn(text)
+
+    def error(self, error: KafkaError) -> None:
+        """librdkafka's `error_cb`."""
+        self.tell(f"WARN {error.str()}")
+
+
+def make_producer(
+    properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
+) -> Producer:
+    """A producer of Kafka's properties; `extra` are librdkafka's own. Raises as `make`."""
+    made: Producer = make(Producer, {**producer_config(properties), **(extra or {})}, reporter)
+    return made
+
+
+def make_consumer(
+    properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
+) -> Consumer:
+    """A consumer of Kafka's properties; `extra` are librdkafka's own. Raises as `make`."""
+    made: Consumer = make(Consumer, {**consumer_config(properties), **(extra or {})}, reporter)
+    return made
+
+
+def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter) -> C:
+    """A client; a property that librdkafka does not know is dropped with a warning, as Java does.
+
+    Raises:
+        ConfigError: a value is not allowed.
+    """
+    silent = logging.Logger("librdkafka")
+    silent.addHandler(logging.NullHandler())
+    left: dict[str, Any] = dict(config)
+    while True:
+        try:
+            return client({**left, "error_cb": reporter.error, "logger": silent})
+        except KafkaException as error:
+            said = error.args[0].str()
+            unknown = _UNKNOWN.search(said)
+            if unknown is None or unknown[1] not in left:
+                raise ConfigError(said) from error
+            reporter.tell(f"WARN The configuration '{unknown[1]}' was supplied but is not known.")
+            del left[unknown[1]]

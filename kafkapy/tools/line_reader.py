@@ -1,0 +1,137 @@
+"""Lines of text to records: the console producer's reader (`LineMessageReader`).
+
+    h1:v1,h2:v2<headers.delimiter>key<key.separator>value
+
+Bytes stay bytes: what is not UTF-8 arrives as it was typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class Line(NamedTuple):
+    """One record to be sent."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+_SEPARATORS: Final = (
+    "headers.delimiter",
+    "headers.separator",
+    "headers.key.separator",
+    "key.separator",
+    "null.marker",
+)
+
+
+class LineReader:
+    """Reads lines by the reader properties of `kafka-console-producer`."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """
+        Raises:
+            ConfigError: two separators are equal, or one is no regular expression.
+        """
+        self._parse_key = _is_true(properties, "parse.key")
+        self._parse_headers = _is_true(properties, "parse.headers")
+        self._ignore_error = _is_true(properties, "ignore.error")
+        self._key_separator = properties.get("key.separator", "\t").encode()
+        self._headers_delimiter = properties.get("headers.delimiter", "\t").encode()
+        self._header_key_separator = properties.get("headers.key.separator", ":").encode()
+        marker = properties.get("null.marker")
+        self._null_marker = None if marker is None else marker.encode()
+        separator = properties.get("headers.separator", ",")
+        self._refuse_equal(properties, separator)
+        try:
+            # The only separator that Kafka splits by as a regular expression.
+            self._headers_separator = re.compile(separator.encode())
+        except re.error as error:
+            raise ConfigError(f"headers.separator '{separator}': {error}") from None
+
+    def read(self, line: bytes, number: int) -> Line:
+        """One line, without its end; `number` counts from 1.
+
+        Raises:
+            ConfigError: a separator is missing and errors are not ignored; names the line.
+        """
+        headers: Headers = []
+        rest = line
+        if self._parse_headers:
+            text, rest = self._split(
+                line, self._headers_delimiter, "headers delimiter", number, line
+            )
+            if text is not None and text != self._null_marker:
+                headers = self._headers(text, number)
+        key: bytes | None = None
+        if self._parse_key:
+            key, rest = self._split(rest, self._key_separator, "key separator", number, line)
+        return Line(self._unmarked(key), self._unmarked(rest), headers)
+
+    def _split(
+        self, text: bytes, separator: bytes, what: str, number: int, line: bytes
+    ) -> tuple[bytes | None, bytes]:
+        """What is before the first separator, and what is after it."""
+        before, found, after = text.partition(separator)
+        if found:
+            return before, after
+        if self._ignore_error:
+            return None, text
+        shown = line.decode(errors="replace")
+        raise ConfigError(f"No {what} found on line number {number}: '{shown}'")
+
+    def _headers(self, text: bytes, number: int) -> Headers:
+        return [self._header(pair, number) for pair in self._headers_separator.split(text)]
+
+    def _header(self, pair: bytes, number: int) -> tuple[str, bytes | None]:
+        key, found, value = pair.partition(self._header_key_separator)
+        shown = pair.decode(errors="replace")
+        if not found:
+            if self._ignore_error:
+                return shown, None
+            raise ConfigError(
+                f"No header key separator found in pair '{shown}' on line number {number}"
+            )
+        if key == self._null_marker:
+            marker = key.decode(errors="replace")
+            raise ConfigError(
+                f"Header keys should not be equal to the null marker '{marker}' as they can't be "
+                "null"
+            )
+        return key.decode(errors="replace"), self._unmarked(value)
+
+    def _unmarked(self, field: bytes | None) -> bytes | None:
+        return None if field == self._null_marker else field
+
+    def _refuse_equal(self, properties: Mapping[str, str], headers_separator: str) -> None:
+        """Separators that are in use must differ from each other, and from the null marker."""
+        used = {
+            "headers.delimiter": self._headers_delimiter,
+            "headers.separator": headers_separator.encode(),
+            "headers.key.separator": self._header_key_separator,
+        }
+        if not self._parse_headers:
+            used.clear()
+        if self._parse_key:
+            used["key.separator"] = self._key_separator
+        if self._null_marker is not None:
+            used["null.marker"] = self._null_marker
+        names = [name for name in _SEPARATORS if name in used]
+        for i, name in enumerate(names):
+            for other in names[i + 1 :]:
+                # Headers are cut off before the key is looked for: these two may be the same.
+                may_equal = {name, other} == {"headers.delimiter", "key.separator"}
+                if used[name] == used[other] and not may_equal:
+                    raise ConfigError(f"{name} and {other} may not be equal")
+
+
+def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "false").strip().lower() == "true"

@@ -1,0 +1,218 @@
+"""ZooKeeper and some brokers as processes of this machine, for trying things and for tests.
+
+A process is signalled only if it is ours: the pid that its own pid file has, and a command line
+that names this cluster's files. A pid of before a reboot passes for neither.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import ClusterMetadata
+from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.tools import broker_processes, zookeeper_process
+from kafkapy.tools.broker_processes import Launched
+from kafkapy.tools.cluster_layout import HOST, ClusterLayout, properties_text
+
+START_LIMIT_S: Final = 60.0
+STOP_LIMIT_S: Final = 60.0
+_PATIENCE: Final = {"default.api.timeout.ms": "2000", "request.timeout.ms": "2000"}
+_PACE: Final = {"retry.backoff.ms": "50"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A broker as `status` shows it; None is not known."""
+
+    broker_id: int
+    address: str
+    pid: int | None
+    is_controller: bool | None = None
+    leaders: int | None = None
+
+
+class LocalCluster:
+    """Fixed: the layout, and who hears of each step."""
+
+    def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
+        self.layout = layout
+        self._say = say
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(map(self.layout.address, self.layout.broker_ids))
+
+    def zookeeper_pid(self) -> int | None:
+        """The pid of this cluster's ZooKeeper, if it runs."""
+        directory = self.layout.zookeeper_config()["dataDir"]
+        pid = zookeeper_process.server_of(directory)
+        file = str(Path(directory) / zookeeper_process.CONFIG_FILE)
+        return pid if pid is not None and file in broker_processes.command_line(pid) else None
+
+    def broker_pid(self, broker_id: int) -> int | None:
+        """The pid of a broker of this cluster, if it runs."""
+        pid = broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
+        file = str(self.layout.properties_file(broker_id))
+        return pid if pid is not None and file in broker_processes.command_line(pid) else None
+
+    def start(self) -> None:
+        """Start what does not run; returns when every broker knows of all others.
+
+        Raises:
+            ConfigError: a process did not come up; what has come up goes on.
+        """
+        self._start_zookeeper()
+        self._start_brokers(self.layout.broker_ids)
+        self._wait_until_all_know()
+        self._say(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
+
+    def stop(self) -> None:
+        """Stop the brokers, the controller last, each after handing over; then ZooKeeper.
+
+        Raises:
+            ConfigError: a process goes on after the limit.
+        """
+        members = [member for member in self.status() if member.pid is not None]
+        for member in sorted(members, key=lambda m: (bool(m.is_controller), -m.broker_id)):
+            self._stop_broker(member.broker_id)
+        pid = self.zookeeper_pid()
+        if pid is not None:
+            self._end(pid, "ZooKeeper")
+        elif not members:
+            self._say("Nothing of this cluster runs")
+
+    def kill(self, broker_id: int) -> None:
+        """SIGKILL, as a power cut.
+
+        Raises:
+            ConfigError: there is no such broker, or it does not run.
+        """
+        pid = self.broker_pid(self._checked(broker_id))
+        if pid is None:
+            raise ConfigError(f"Broker {broker_id} does not run")
+        broker_processes.stop(pid, STOP_LIMIT_S, signal.SIGKILL)
+        self._say(f"Broker {broker_id}: killed (pid {pid})")
+
+    def restart(self, broker_id: int) -> None:
+        """Stop it if it runs, start it, wait until all know it.
+
+        Raises:
+            ConfigError: there is no such broker, or it did not come up.
+        """
+        if self.broker_pid(self._checked(broker_id)) is not None:
+            self._stop_broker(broker_id)
+        if self.zookeeper_pid() is None:
+            self._start_zookeeper()
+        self._start_brokers([broker_id])
+        self._wait_until_all_know()
+
+    def status(self) -> list[Member]:
+        """Every broker; what the cluster says of them is asked of one that answers."""
+        pids = {broker_id: self.broker_pid(broker_id) for broker_id in self.layout.broker_ids}
+        known = next(
+            (found for b, pid in pids.items() if pid is not None and (found := self._metadata(b))),
+            None,
+        )
+        led = [
+            partition.leader
+            for topic in (known.topics.values() if known else ())
+            for partition in topic.partitions.values()
+        ]
+        return [
+            Member(broker_id, self.layout.address(broker_id), pid)
+            if known is None or pid is None
+            else Member(
+                broker_id,
+                self.layout.address(broker_id),
+                pid,
+                known.controller_id == broker_id,
+                led.count(broker_id),
+            )
+            for broker_id, pid in pids.items()
+        ]
+
+    def _start_zookeeper(self) -> None:
+        running = self.zookeeper_pid()
+        address = f"{HOST}:{self.layout.zookeeper_port}"
+        if running is not None:
+            self._say(f"ZooKeeper: runs already at {address} (pid {running})")
+            return
+        config = zookeeper_process.effective_config(self.layout.zookeeper_config(), {})
+        # A pid file from before a reboot may name somebody else's ZooKeeper now.
+        (Path(config["dataDir"]) / zookeeper_process.PID_FILE).unlink(missing_ok=True)
+        pid, _ = zookeeper_process.start_in_background(config, START_LIMIT_S)
+        self._say(f"ZooKeeper: started at {address} (pid {pid})")
+
+    def _start_brokers(self, broker_ids: Iterable[int]) -> None:
+        """All at once: most of a start is Python's own."""
+        launched: dict[int, Launched] = {}
+        for broker_id in broker_ids:
+            running = self.broker_pid(broker_id)
+            if running is not None:
+                address = self.layout.address(broker_id)
+                self._say(f"Broker {broker_id}: runs already at {address} (pid {running})")
+            else:
+                launched[broker_id] = self._launch(broker_id)
+        for broker_id, started in launched.items():
+            try:
+                broker_processes.wait_until_serving(started, START_LIMIT_S)
+            except ConfigError as fault:
+                raise ConfigError(f"Broker {broker_id}: {fault}") from fault
+            address, pid = self.layout.address(broker_id), started.process.pid
+            self._say(f"Broker {broker_id}: started at {address} (pid {pid})")
+
+    def _launch(self, broker_id: int) -> Launched:
+        file = self.layout.properties_file(broker_id)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(properties_text(self.layout.broker_properties(broker_id)))
+        output = file.with_name(broker_processes.OUTPUT_FILE)
+        return broker_processes.launch([str(file)], output)
+
+    def _stop_broker(self, broker_id: int) -> None:
+        pid = self.broker_pid(broker_id)
+        if pid is not None:
+            self._end(pid, f"Broker {broker_id}")
+
+    def _end(self, pid: int, who: str) -> None:
+        if not broker_processes.stop(pid, STOP_LIMIT_S):
+            raise ConfigError(f"{who}: still running after {STOP_LIMIT_S:.0f} s (pid {pid})")
+        self._say(f"{who}: stopped (pid {pid})")
+
+    def _checked(self, broker_id: int) -> int:
+        if broker_id not in self.layout.broker_ports:
+            ids = ", ".join(map(str, self.layout.broker_ids))
+            raise ConfigError(f"There is no broker {broker_id}; the brokers are {ids}")
+        return broker_id
+
+    def _wait_until_all_know(self) -> None:
+        """So that a topic can be created on all of them at once."""
+        running = {b for b in self.layout.broker_ids if self.broker_pid(b) is not None}
+        waiting = set(running)
+        with Cluster(self.bootstrap_servers, _PACE) as pacing:
+            for _ in pacing.attempts():
+                found = {broker_id: self._metadata(broker_id) for broker_id in waiting}
+                waiting = {
+                    broker_id
+                    for broker_id, known in found.items()
+                    if known is None
+                    or not running <= known.brokers.keys()
+                    or known.controller_id not in running
+                }
+                if not waiting:
+                    return
+        ids = ", ".join(map(str, sorted(waiting)))
+        raise ConfigError(f"Brokers {ids} run but do not know the whole cluster")
+
+    def _metadata(self, broker_id: int) -> ClusterMetadata | None:
+        try:
+            with Cluster(self.layout.address(broker_id), _PATIENCE) as cluster:
+                return cluster.metadata(refresh=True)
+        except ApiError:
+            return None

@@ -1,0 +1,24 @@
+"""`dump-log --verify`: whole directories checked for what Kafka would stumble over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem
+from kafkapy.storage.verify import Problem, verify_log_dir, verify_partition
+
+
+def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
+    """What is wrong with a log directory, or with a partition's directory in one.
+
+    The broker must be down after a clean stop: a running one has index files that are not closed.
+    What cannot be read is a problem like others.
+    """
+    fs, path = fs or ReadOnlyFileSystem(), path.rstrip("/") or "/"
+    try:
+        if any(entry.is_dir for entry in fs.list(path)):
+            yield from verify_log_dir(fs, path)
+        else:
+            yield from verify_partition(fs, path).problems
+    except OSError as error:
+        yield Problem(str(error.filename or path), str(error.strerror))

@@ -1,0 +1,160 @@
+"""Records to lines of text: the console consumer's formatters (`DefaultMessageFormatter`)."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+Deserializer = Callable[[bytes], bytes]
+
+
+class Message(NamedTuple):
+    """A consumed record, whoever consumed it. `timestamp_type` is None where there is none."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: str | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+def _number(layout: str) -> Deserializer:
+    known = struct.Struct(layout)
+
+    def read(raw: bytes) -> bytes:
+        if len(raw) != known.size:
+            raise ConfigError(
+                f"Size of data received by the deserializer is not {known.size} but {len(raw)}"
+            )
+        (value,) = known.unpack(raw)
+        return str(value).encode()
+
+    return read
+
+
+def _boolean(raw: bytes) -> bytes:
+    if raw not in (b"\0", b"\1"):
+        raise ConfigError("Unexpected byte received by BooleanDeserializer")
+    return b"true" if raw == b"\1" else b"false"
+
+
+def _string(raw: bytes) -> bytes:
+    return raw.decode(errors="replace").encode()
+
+
+def _uuid(raw: bytes) -> bytes:
+    try:
+        return str(uuid.UUID(raw.decode())).encode()
+    except ValueError:
+        raise ConfigError("Error parsing data into UUID") from None
+
+
+# The last part of the class name of `org.apache.kafka.common.serialization`.
+_DESERIALIZERS: Final[dict[str, Deserializer]] = {
+    "StringDeserializer": _string,
+    "ByteArrayDeserializer": bytes,
+    "BytesDeserializer": bytes,
+    "ByteBufferDeserializer": bytes,
+    "ShortDeserializer": _number(">h"),
+    "IntegerDeserializer": _number(">i"),
+    "LongDeserializer": _number(">q"),
+    "FloatDeserializer": _number(">f"),
+    "DoubleDeserializer": _number(">d"),
+    "BooleanDeserializer": _boolean,
+    "UUIDDeserializer": _uuid,
+}
+_FORMATTERS: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
+
+
+class MessageFormatter:
+    """Joins the chosen parts of a record by `key.separator`, ends it with `line.separator`."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """
+        Raises:
+            ConfigError: a deserializer is unknown.
+        """
+        self._timestamp = _is_true(properties, "print.timestamp")
+        self._partition = _is_true(properties, "print.partition")
+        self._offset = _is_true(properties, "print.offset")
+        self._headers = _is_true(properties, "print.headers")
+        self._key = _is_true(properties, "print.key")
+        self._value = _is_true(properties, "print.value", "true")
+        self._separator = properties.get("key.separator", "\t").encode()
+        self._line_separator = properties.get("line.separator", "\n").encode()
+        self._headers_separator = properties.get("headers.separator", ",").encode()
+        self._null = properties.get("null.literal", "null").encode()
+        self._read_key = _deserializer(properties, "key.deserializer")
+        self._read_value = _deserializer(properties, "value.deserializer")
+        self._read_header = _deserializer(properties, "headers.deserializer")
+
+    def format(self, message: Message) -> bytes:
+        """The text of one record; nothing when no part is chosen.
+
+        Raises:
+            ConfigError: a part is not what its deserializer reads.
+        """
+        parts = []
+        if self._timestamp:
+            kind = message.timestamp_type
+            stamp = "NO_TIMESTAMP" if kind is None else f"{kind}:{message.timestamp}"
+            parts.append(stamp.encode())
+        if self._partition:
+            parts.append(b"Partition:%d" % message.partition)
+        if self._offset:
+            parts.append(b"Offset:%d" % message.offset)
+        if self._headers:
+            parts.append(self._format_headers(message.headers))
+        if self._key:
+            parts.append(self._text(message.key, self._read_key))
+        if self._value:
+            parts.append(self._text(message.value, self._read_value))
+        return self._separator.join(parts) + self._line_separator if parts else b""
+
+    def _format_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+        pairs = [k.encode() + b":" + self._text(v, self._read_header) for k, v in headers]
+        return self._headers_separator.join(pairs) if pairs else b"NO_HEADERS"
+
+    def _text(self, raw: bytes | None, read: Deserializer | None) -> bytes:
+        given = self._null if raw is None else raw
+        return given if read is None else read(given)
+
+
+class NoOpFormatter(MessageFormatter):
+    """Prints nothing; records are still counted."""
+
+    def format(self, message: Message) -> bytes:
+        return b""
+
+
+def make_formatter(name: str | None, properties: Mapping[str, str]) -> MessageFormatter:
+    """The formatter of a class name; the default one without.
+
+    Raises:
+        ConfigError: there is no such formatter here, or a property is wrong.
+    """
+    short = (name or _FORMATTERS[0]).rpartition(".")[2]
+    if short not in _FORMATTERS:
+        raise ConfigError(f"Formatter {name} is not known; known are: {', '.join(_FORMATTERS)}")
+    return (NoOpFormatter if short.startswith("NoOp") else MessageFormatter)(properties)
+
+
+def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:
+    wanted = properties.get(name)
+    if not wanted:
+        return None
+    found = _DESERIALIZERS.get(wanted.rpartition(".")[2])
+    if found is None:
+        raise ConfigError(f"{name} {wanted} is not known; known are: {', '.join(_DESERIALIZERS)}")
+    return found
+
+
+def _is_true(properties: Mapping[str, str], name: str, default: str = "false") -> bool:
+    return properties.get(name, default).strip().lower() == "true"

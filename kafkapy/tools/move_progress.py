@@ -1,0 +1,93 @@
+"""How many bytes of running moves are copied: measured at the brokers, summed by partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.admin.log_dirs import Replica, describe_log_dirs
+from kafkapy.admin.reassignments import Reassignment
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import TopicPartition
+
+WINDOW: Final = 10
+"""Measurements that a rate is taken over."""
+
+
+class MoveProgress(NamedTuple):
+    """One partition: bytes that its new replicas have, of those that they need."""
+
+    partition: TopicPartition
+    done_bytes: int
+    total_bytes: int
+
+
+class Pace(NamedTuple):
+    """How fast it goes, and how long it still takes; None while that is not known."""
+
+    bytes_per_s: float | None
+    seconds_left: float | None
+
+
+class PaceMeter:
+    """Rate and estimate out of the last measurements."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+
+    def add(self, now_s: float, done_bytes: int, total_bytes: int) -> Pace:
+        """Take a measurement."""
+        self._seen.append((now_s, done_bytes))
+        then_s, then_bytes = self._seen[0]
+        if now_s <= then_s:
+            return Pace(None, None)
+        rate = max(0, done_bytes - then_bytes) / (now_s - then_s)
+        left = max(0, total_bytes - done_bytes)
+        return Pace(rate, left / rate if rate else None)
+
+
+def measure_moves(
+    cluster: Cluster,
+    running: Mapping[TopicPartition, Reassignment],
+    log_dirs: Mapping[Replica, str],
+) -> list[MoveProgress]:
+    """Bytes of the moves between brokers (`running`) and between log directories, sorted.
+
+    A broker that does not answer counts as having copied nothing. Sizes are those of the logs now:
+    producers make them grow.
+    """
+    wanted: dict[int, set[TopicPartition]] = {}
+    for tp, move in running.items():
+        for broker_id in move.replicas:
+            wanted.setdefault(broker_id, set()).add(tp)
+    for replica in log_dirs:
+        wanted.setdefault(replica.broker_id, set()).add(replica.topic_partition)
+    current: dict[Replica, int] = {}
+    future: dict[Replica, int] = {}
+    for broker_id, partitions in wanted.items():
+        try:
+            dirs = describe_log_dirs(cluster, broker_id, sorted(partitions))
+        except ApiError:
+            continue
+        for directory in dirs:
+            for (tp, is_future), log in directory.logs.items():
+                (future if is_future else current)[Replica(*tp, broker_id)] = log.size_bytes
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for tp, move in running.items():
+        sizes = {b: current.get(Replica(*tp, b), 0) for b in move.replicas}
+        full = max((sizes[b] for b in move.replicas if b not in move.adding), default=0)
+        _add(found, tp, sum(min(full, sizes[b]) for b in move.adding), full * len(move.adding))
+    for replica in log_dirs:
+        if replica in future:
+            full = current.get(replica, 0)
+            _add(found, replica.topic_partition, min(full, future[replica]), full)
+    return [MoveProgress(tp, *found[tp]) for tp in sorted(found)]
+
+
+def _add(
+    found: dict[TopicPartition, tuple[int, int]], tp: TopicPartition, done: int, total: int
+) -> None:
+    before = found.get(tp, (0, 0))
+    found[tp] = before[0] + done, before[1] + total

@@ -1,0 +1,88 @@
+"""The CSV of `consumer-groups --reset-offsets --export` and `--from-file` (`CsvUtils`).
+
+One line a partition, no header: `topic,partition,offset` where one group is named on the command
+line, `group,topic,partition,offset` otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import TopicPartition
+
+GroupOffsets = dict[str, dict[TopicPartition, int]]
+
+# Jackson quotes text that is longer, or has a character before "-" in the order of code points.
+_UNQUOTED_MAX: Final = 24
+_LOWEST_UNQUOTED: Final = "-"
+
+
+def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped: bool) -> str:
+    """The lines; `grouped` puts the group in front of each."""
+    lines = []
+    for group, offsets in found.items():
+        for (topic, partition), offset in offsets.items():
+            cells = [_quoted(topic), str(partition), str(offset)]
+            lines.append(",".join([_quoted(group), *cells] if grouped else cells))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
+    """Read a file for the groups of the command line; see `parse_offsets`.
+
+    Raises:
+        ConfigError: it cannot be read, or a line is wrong.
+    """
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"Unable to read file {path}: {why}") from error
+    try:
+        return parse_offsets(text, list(groups))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
+    """Offsets by group. With exactly one group, lines of three columns are that group's.
+
+    Raises:
+        ConfigError: names the line that is not what the first line says all are.
+    """
+    rows = [(number, _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
+    while rows and not any(rows[-1][1]):
+        rows.pop()
+    alone = groups[0] if len(groups) == 1 and rows and len(rows[0][1]) == 3 else None
+    found: GroupOffsets = {}
+    for number, cells in rows:
+        group, topic, partition, offset = _row(number, cells, alone)
+        found.setdefault(group, {})[TopicPartition(topic, partition)] = offset
+    return found
+
+
+def _row(number: int, cells: list[str], alone: str | None) -> tuple[str, str, int, int]:
+    full = cells if alone is None else [alone, *cells]
+    form = "group,topic,partition,offset" if alone is None else "topic,partition,offset"
+    if len(full) != 4 or not all(full):
+        raise ConfigError(f"line {number}: expected {form}, found '{','.join(cells)}'")
+    group, topic, partition, offset = full
+    if not partition.isdecimal():
+        raise ConfigError(f"line {number}: partition '{partition}' is not a number")
+    if not offset.isdecimal():
+        raise ConfigError(f"line {number}: offset '{offset}' is not a number")
+    return group, topic, int(partition), int(offset)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+
+
+def _quoted(text: str) -> str:
+    if len(text) <= _UNQUOTED_MAX and min(text, default="-") >= _LOWEST_UNQUOTED:
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,92 @@
+"""Which partitions `get-offsets` is asked for, and at which time (`GetOffsetShell`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kafkapy.admin.topic_filter import TopicFilter
+from kafkapy.client.offsets import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import TopicPartition
+
+PartitionFilter = Callable[[TopicPartition], bool]
+
+_SPECIAL_TIMES: Final = {
+    "earliest": EARLIEST_TIMESTAMP,
+    "latest": LATEST_TIMESTAMP,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL_TIMESTAMP,
+    "latest-tiered": LATEST_TIERED_TIMESTAMP,
+}
+# topic regex, then a number, a-b, a- or -b; every part may be left out.
+_RULE: Final = re.compile(r"([^:]*)(?::(?:(\d+)|(\d*)-(\d*)|))?")
+
+
+def parse_time(text: str) -> int:
+    """A special time by name or number, or milliseconds since the epoch.
+
+    Raises:
+        ConfigError: it is none of those.
+    """
+    try:
+        return _SPECIAL_TIMES.get(text) or int(text)
+    except ValueError:
+        raise ConfigError(
+            f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or "
+            "max-timestamp / -4 or earliest-local / -5 or latest-tiered, or a specified long "
+            "format timestamp"
+        ) from None
+
+
+def by_topic_and_partitions(topic: str | None, partitions: str | None) -> PartitionFilter:
+    """`--topic` and `--partitions`.
+
+    Raises:
+        ConfigError: not a regular expression, or not a list of numbers.
+    """
+    topics = TopicFilter(topic)
+    if not partitions:
+        return lambda tp: topics.allows(tp.topic)
+    try:
+        numbers = {int(word) for word in partitions.split(",")}
+    except ValueError:
+        raise ConfigError(
+            "--partitions expects a comma separated list of numeric partition ids, but received: "
+            + partitions
+        ) from None
+    return lambda tp: tp.partition in numbers and topics.allows(tp.topic)
+
+
+def by_rules(text: str) -> PartitionFilter:
+    """`--topic-partitions`: `t:1,t2:0-3,t3,:5-`; upper ends are exclusive.
+
+    Raises:
+        ConfigError: names the rule that cannot be read.
+    """
+    rules = [_rule(word) for word in text.split(",")]
+    return lambda tp: any(rule(tp) for rule in rules)
+
+
+def _rule(text: str) -> PartitionFilter:
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"Invalid rule specification: {text}")
+    topics = TopicFilter(match[1])
+    low = int(match[2] or match[3] or 0)
+    high = low + 1 if match[2] else int(match[4]) if match[4] else None
+    return lambda tp: (
+        low <= tp.partition and (high is None or tp.partition < high) and topics.allows(tp.topic)
+    )
+
+
+def in_text_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """As the tool prints them: by the text `topic-partition`, foo-10 before foo-2."""
+    return sorted(partitions, key=str)

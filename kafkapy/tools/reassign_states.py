@@ -1,0 +1,113 @@
+"""How far the moves of a reassignment file are, as `--verify` says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from kafkapy.admin.log_dirs import Replica, ReplicaPlace
+from kafkapy.admin.reassignments import Reassignment
+from kafkapy.common.topic_partition import TopicPartition
+
+
+class PartitionState(NamedTuple):
+    """One partition: what it has, what it shall have, and whether it still moves."""
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    target: tuple[int, ...]
+    is_moving: bool
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.is_moving and self.replicas == self.target
+
+    def __str__(self) -> str:
+        if self.is_moving:
+            return f"Reassignment of partition {self.partition} is still in progress."
+        if self.is_complete:
+            return f"Reassignment of partition {self.partition} is completed."
+        return (
+            f"There is no active reassignment of partition {self.partition}, but replica set is"
+            f" {_ids(self.replicas)} rather than {_ids(self.target)}."
+        )
+
+
+class LogDirState(Enum):
+    """A replica's way to its log directory; the values are Kafka's sentences."""
+
+    COMPLETED = "Reassignment of replica {replica} completed successfully."
+    MOVING = "Reassignment of replica {replica} is still in progress."
+    MOVING_ELSEWHERE = (
+        "Partition {partition} on broker {broker} is being moved to log dir {future} instead of"
+        " {target}."
+    )
+    CANCELLED = (
+        "Partition {partition} on broker {broker} is not being moved from log dir {current} to"
+        " {target}."
+    )
+    NO_LOG_DIR = (
+        "Partition {partition} is not found in any live log dir on broker {broker}. There is likely"
+        " an offline log directory on the broker."
+    )
+    NO_BROKER = (
+        "Partition {partition} cannot be found in any live log directory on broker {broker}."
+    )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether Kafka's tool takes the move for done."""
+        return self in (LogDirState.COMPLETED, LogDirState.CANCELLED)
+
+
+class LogDirMove(NamedTuple):
+    """One replica: the directory it shall be in, and where it is; None if its broker is down."""
+
+    replica: Replica
+    target: str
+    place: ReplicaPlace | None
+
+    @property
+    def state(self) -> LogDirState:
+        if self.place is None:
+            return LogDirState.NO_BROKER
+        if self.place.current is None:
+            return LogDirState.NO_LOG_DIR
+        if self.place.future is not None:
+            there = self.place.future == self.target
+            return LogDirState.MOVING if there else LogDirState.MOVING_ELSEWHERE
+        there = self.place.current == self.target
+        return LogDirState.COMPLETED if there else LogDirState.CANCELLED
+
+    def __str__(self) -> str:
+        current, future = self.place or (None, None)
+        return str(self.state.value).format(
+            replica=self.replica,
+            partition=self.replica.topic_partition,
+            broker=self.replica.broker_id,
+            current=current,
+            future=future,
+            target=self.target,
+        )
+
+
+def partition_states(
+    targets: Mapping[TopicPartition, Sequence[int]],
+    current: Mapping[TopicPartition, Sequence[int]],
+    running: Mapping[TopicPartition, Reassignment],
+) -> list[PartitionState]:
+    """Of each partition named, sorted; one that does not exist has no replicas."""
+    return [
+        PartitionState(
+            tp,
+            tuple(running[tp].replicas if tp in running else current.get(tp, ())),
+            tuple(target),
+            tp in running,
+        )
+        for tp, target in sorted(targets.items())
+    ]
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))

@@ -1,0 +1,147 @@
+"""The same batches in every replica? Pure: what was fetched goes in, findings come out.
+
+Batches are compared in lock-step up to each replica's high watermark, by last offset, size and
+checksum (`ReplicaBuffer.verifyCheckSum`). Kafka compares the checksums that the batches carry; here
+they are computed too, because a replica that rotted on its disk still carries the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+from zlib import crc32
+
+from crc32c import crc32c
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_header import (
+    ATTRIBUTES_OFFSET,
+    MAGIC,
+    MAGIC_OFFSET,
+    BatchHeader,
+    iter_headers,
+)
+from kafkapy.record.records import batch_records
+
+
+class ReplicaBatches(NamedTuple):
+    """What one replica gave: bytes from the common offset on, and its high watermark."""
+
+    high_watermark: int
+    records: memoryview
+
+
+class Difference(NamedTuple):
+    """Two replicas that differ in a batch. `offset` is the first that differs.
+
+    `values` are what they have instead of each other: of `what`, "offset", "checksum" or "size".
+    `corrupt` are those of the two whose batch fails its own CRC.
+    """
+
+    partition: TopicPartition
+    what: str
+    offset: int
+    last_offset: int
+    replicas: tuple[int, int]
+    values: tuple[int, int]
+    corrupt: tuple[int, ...]
+
+    def text(self) -> str:
+        """Kafka's line, without the time."""
+        (a, b), (x, y) = self.replicas, self.values
+        if self.what == "offset":
+            return (
+                f"partition {self.partition}: replica {a}'s offset {x} doesn't match replica {b}'s"
+                f" offset {y}"
+            )
+        return (
+            f"partition {self.partition} has unmatched {self.what} at offset {self.last_offset};"
+            f" replica {a}'s {self.what} {x}; replica {b}'s {self.what} {y}"
+        )
+
+
+class Compared(NamedTuple):
+    """How far all replicas are the same or known to differ, and where they differ."""
+
+    next_offset: int
+    batches: int
+    differences: list[Difference]
+
+
+class _Batch(NamedTuple):
+    header: BatchHeader
+    data: memoryview
+
+
+def compare(
+    partition: TopicPartition, start_offset: int, replicas: Mapping[int, ReplicaBatches]
+) -> Compared:
+    """Compare what the replicas have from `start_offset` on; it ends at the first batch that one of
+    them does not have below its high watermark, or at one whose offsets differ."""
+    next_offset, count = start_offset, 0
+    differences: list[Difference] = []
+    ids = list(replicas)
+    # zip ends with the first replica that has no more.
+    for rank in zip(*map(_batches_below, replicas.values()), strict=False):
+        pairs = list(zip(ids, rank, strict=True))
+        found = [each for other in pairs[1:] if (each := _compare(partition, pairs[0], other))]
+        differences += found
+        if any(each.what == "offset" for each in found):
+            break
+        count += 1
+        next_offset = rank[0].header.next_offset
+    return Compared(next_offset, count, differences)
+
+
+def _batches_below(replica: ReplicaBatches) -> Iterator[_Batch]:
+    """Whole batches under the high watermark; where bytes are no batch, there is none."""
+    try:
+        for position, header in iter_headers(replica.records):
+            if header.last_offset >= replica.high_watermark:
+                return
+            yield _Batch(header, replica.records[position : position + header.size])
+    except ApiError:
+        return
+
+
+def _compare(
+    partition: TopicPartition, first: tuple[int, _Batch], other: tuple[int, _Batch]
+) -> Difference | None:
+    replicas = first[0], other[0]
+    a, b = first[1], other[1]
+
+    def differs(what: str, x: int, y: int) -> Difference:
+        pairs = ((first[0], a), (other[0], b))
+        corrupt = tuple(replica for replica, each in pairs if _computed(each) != each.header.crc)
+        offset, last = _first_difference(a, b), a.header.last_offset
+        return Difference(partition, what, offset, last, replicas, (x, y), corrupt)
+
+    if a.header.last_offset != b.header.last_offset:
+        return differs("offset", a.header.last_offset, b.header.last_offset)
+    if a.header.crc != b.header.crc:
+        return differs("checksum", a.header.crc, b.header.crc)
+    if a.header.size != b.header.size:
+        return differs("size", a.header.size, b.header.size)
+    if bytes(a.data[MAGIC_OFFSET:]) != bytes(b.data[MAGIC_OFFSET:]):
+        return differs("checksum", _computed(a), _computed(b))
+    return None
+
+
+def _computed(batch: _Batch) -> int:
+    if batch.header.magic != MAGIC:
+        return crc32(batch.data[MAGIC_OFFSET:])
+    return int(crc32c(batch.data[ATTRIBUTES_OFFSET:]))
+
+
+def _first_difference(a: _Batch, b: _Batch) -> int:
+    """The offset of the first record that is not the same, as far as both can be read."""
+    offset = min(a.header.base_offset, b.header.base_offset)
+    rows = zip(batch_records(a.data, a.header), batch_records(b.data, b.header), strict=False)
+    with suppress(ApiError):  # what cannot be read is what differs
+        for x, y in rows:
+            if x != y:
+                return min(x.offset, y.offset)
+            offset = x.offset + 1
+    return offset

@@ -1,0 +1,176 @@
+"""`replica-verification`: real fetches from every replica, compared round by round.
+
+A round asks every broker at once for some partitions, from the offset up to which all replicas are
+known to be the same; as many partitions as fit the memory. Kafka: `ReplicaVerificationTool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafkapy.client.replica_fetch import ReplicaRecords
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.replica_comparison import Difference, ReplicaBatches, compare
+
+MEMORY_BYTES: Final = 64 << 20
+"""What the answers of one round may hold, unless one batch is larger."""
+
+# Asks one broker for what it has of these partitions from these offsets on.
+Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, ReplicaRecords]]
+
+
+@dataclass(slots=True)
+class PartitionProgress:
+    """One partition: `offset` is where the next round begins; `end_offset` where to stop, if ever.
+
+    `problem` says why the last round did not get on: a replica that gave an error or too little.
+    """
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    start_offset: int
+    end_offset: int | None = None
+    offset: int = -1
+    batches: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        self.offset = self.start_offset
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything that was wanted has been compared."""
+        return self.end_offset is not None and self.offset >= self.end_offset
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the replicas' offsets part: there is no common offset to go on from."""
+        return any(each.what == "offset" for each in self.differences)
+
+
+class Lag(NamedTuple):
+    """The partition whose common offset is farthest behind its highest high watermark."""
+
+    messages: int = -1
+    partition: TopicPartition | None = None
+    offset: int = -1
+
+
+class Round(NamedTuple):
+    """What one round found. `advanced`: some partition got on."""
+
+    differences: list[Difference]
+    lag: Lag
+    advanced: bool
+
+
+class ReplicaVerification:
+    """The state of a run over some partitions."""
+
+    def __init__(
+        self,
+        sources: Mapping[int, Source],
+        partitions: Iterable[PartitionProgress],
+        pool: Executor,
+        fetch_bytes: int,
+    ) -> None:
+        self._sources = sources
+        self._pool = pool
+        self.partitions = list(partitions)
+        widest = max((len(each.replicas) for each in self.partitions), default=1)
+        self._at_once = max(1, MEMORY_BYTES // (max(1, fetch_bytes) * max(1, widest)))
+
+    @property
+    def unfinished(self) -> list[PartitionProgress]:
+        """Those that another round can get on."""
+        return [each for each in self.partitions if not each.is_done and not each.diverged]
+
+    def rounds(self) -> Iterator[Round]:
+        """A round over all that are unfinished, again and again, until none is."""
+        while chosen := self.unfinished:
+            differences: list[Difference] = []
+            lag, advanced = Lag(), False
+            for at in range(0, len(chosen), self._at_once):
+                part = self._round(chosen[at : at + self._at_once])
+                differences += part.differences
+                lag = max(lag, part.lag, key=lambda each: each.messages)
+                advanced |= part.advanced
+            yield Round(differences, lag, advanced)
+
+    def _round(self, chosen: Sequence[PartitionProgress]) -> Round:
+        answers = self._fetch(chosen)
+        differences: list[Difference] = []
+        lag, advanced = Lag(), False
+        for each in chosen:
+            given = {replica: answers[replica].get(each.partition) for replica in each.replicas}
+            found, high_watermark, moved = _advance(each, given)
+            differences += found
+            advanced |= moved
+            behind = Lag(high_watermark - each.offset, each.partition, each.offset)
+            lag = max(lag, behind, key=lambda one: one.messages)
+        return Round(differences, lag, advanced)
+
+    def _fetch(
+        self, chosen: Sequence[PartitionProgress]
+    ) -> dict[int, Mapping[TopicPartition, ReplicaRecords]]:
+        """Every broker's answer; one that does not answer has an error for each partition."""
+        wanted: dict[int, dict[TopicPartition, int]] = {}
+        for each in chosen:
+            for replica in each.replicas:
+                wanted.setdefault(replica, {})[each.partition] = each.offset
+        asked = {b: self._pool.submit(self._ask, b, offsets) for b, offsets in wanted.items()}
+        return {broker: future.result() for broker, future in asked.items()}
+
+    def _ask(
+        self, broker: int, offsets: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, ReplicaRecords]:
+        try:
+            return self._sources[broker](offsets)
+        except ApiError as error:
+            return dict.fromkeys(offsets, ReplicaRecords(error.code, -1, memoryview(b"")))
+
+
+def _advance(
+    each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]
+) -> tuple[list[Difference], int, bool]:
+    """(differences, highest high watermark, whether it got on) of one partition's answers."""
+    answers = {replica: answer for replica, answer in given.items() if answer is not None}
+    high_watermark = max((answer.high_watermark for answer in answers.values()), default=-1)
+    each.problem = _problem(each, given)
+    if len(answers) < len(given) or any(answer.error for answer in answers.values()):
+        return [], high_watermark, False
+    if not any(answer.records for answer in answers.values()):
+        # Below the high watermark and yet nothing: compaction has emptied it everywhere.
+        readable = min(answer.high_watermark for answer in answers.values())
+        moved = readable > each.offset
+        each.offset = max(each.offset, readable)
+        return [], high_watermark, moved
+    replicas = {
+        replica: ReplicaBatches(answer.high_watermark, answer.records)
+        for replica, answer in answers.items()
+    }
+    found = compare(each.partition, each.offset, replicas)
+    moved = found.next_offset > each.offset or bool(found.differences)
+    each.offset = found.next_offset
+    each.batches += found.batches
+    each.differences += found.differences
+    return found.differences, high_watermark, moved
+
+
+def _problem(each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]) -> str:
+    """Who holds the partition up; empty when nobody is known to."""
+    for replica, answer in given.items():
+        if answer is None:
+            return f"replica {replica} said nothing"
+        if answer.error is not ErrorCode.NONE:
+            return f"replica {replica}: {answer.error.name}"
+        if answer.high_watermark <= each.offset:
+            return f"replica {replica}'s high watermark is {answer.high_watermark}"
+        if not answer.records:
+            return f"replica {replica} has nothing at offset {each.offset}"
+    return f"a replica has no whole batch at offset {each.offset}"

@@ -1,0 +1,53 @@
+"""`SCRAM-SHA-256=[iterations=8192,password=secret]`: the grammar of `configs --alter`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kafkapy.admin.scram import ITERATIONS_MIN, MECHANISMS, NewCredential, ScramMechanism
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.config_changes import ConfigChange
+
+_CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]+),)?password=(.*)")
+_DEFAULT_ITERATIONS: Final = -1
+
+
+def split_change(change: ConfigChange) -> tuple[ConfigChange, ConfigChange]:
+    """The credentials of a change, and the rest of it."""
+    parts = []
+    for wanted in (True, False):
+        sets = {key: value for key, value in change.sets.items() if (key in MECHANISMS) is wanted}
+        deletes = [key for key in change.deletes if (key in MECHANISMS) is wanted]
+        parts.append(ConfigChange(sets, deletes))
+    return parts[0], parts[1]
+
+
+def parse_credentials(sets: Mapping[str, str]) -> dict[ScramMechanism, NewCredential]:
+    """Credentials by mechanism.
+
+    Raises:
+        ConfigError: in the words of `ConfigCommand`; the password is not shown.
+    """
+    return {MECHANISMS[name]: _credential(name, text) for name, text in sets.items()}
+
+
+def _credential(name: str, text: str) -> NewCredential:
+    match = _CREDENTIAL.fullmatch(text)
+    if match is None or not match[2]:
+        shown = re.sub("password=.*", "password=...", text)
+        raise ConfigError(f"Invalid credential property {name}={shown}")
+    iterations = int(match[1] or _DEFAULT_ITERATIONS)
+    if iterations == _DEFAULT_ITERATIONS:
+        iterations = ITERATIONS_MIN
+    if iterations < ITERATIONS_MIN:
+        raise ConfigError(
+            f"Iterations {iterations} is less than the minimum {ITERATIONS_MIN} required for {name}"
+        )
+    return NewCredential(match[2], iterations)
+
+
+def mechanisms_of(names: Sequence[str]) -> list[ScramMechanism]:
+    """The mechanisms of keys to delete."""
+    return [MECHANISMS[name] for name in names]

@@ -1,0 +1,140 @@
+"""One line of a `state-change.log`: when it was written, and which partition it is about.
+
+Lines are bytes, as they are in the file. Two eras: until Kafka 1.0 a partition was
+`[topic,partition]`, and that is all that Kafka's own merger ever learned to read; since then it is
+`topic-partition`, and the line names its writer first: `[Controller id=1 epoch=2]` or
+`[Broker id=1]`. In the new era `[0,1]` is a list of replicas, which Kafka's merger takes for the
+topic 0, partition 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+DATE: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
+_BRACKETED: Final = re.compile(rb"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
+_NEW_ERA: Final = re.compile(rb"\[(?:Controller|Broker) id=")
+_NAMED: Final = re.compile(
+    rb"(?:[Pp]artition|Leader|Follower|for|reassigned|replicas) "
+    rb"([a-zA-Z0-9._-]+)-([0-9]+)(?=[.,:;)]?(?:\s|$)|,)"
+    rb"|topicName='([^']+)', partitionIndex=([0-9]+)"
+)
+_LIST: Final = re.compile(rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)")
+_TIME: Final = re.compile(r"(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)")
+
+EARLIEST: Final = "0000-00-00 00:00:00,000"
+LATEST: Final = "9999-12-31 23:59:59,999"
+
+
+class Partition(NamedTuple):
+    """A partition as a line names it."""
+
+    topic: bytes
+    partition: int
+
+
+def partitions_in(line: bytes) -> list[Partition]:
+    """The partition that a line is about; several only where a list of replicas went offline."""
+    if b" id=" not in line or _NEW_ERA.search(line) is None:
+        found = _BRACKETED.search(line)
+        if found is not None:
+            return [Partition(found[1], int(found[3]))]
+    found = _NAMED.search(line)
+    if found is None:
+        return []
+    several = _LIST.search(line)
+    if several is not None:
+        pairs = (word.rpartition(b"-") for word in several[1].split(b","))
+        return [Partition(topic, int(partition)) for topic, _, partition in pairs]
+    return [Partition(found[1] or found[3], int(found[2] or found[4]))]
+
+
+def parse_time(text: str) -> int:
+    """Milliseconds of a wall clock, to be compared only; fields may be out of range, as in Java.
+
+    Raises:
+        ConfigError: it does not begin with yyyy-MM-dd HH:mm:ss,SSS.
+    """
+    found = _TIME.match(text.replace('"', " ").strip())
+    if found is None:
+        raise ConfigError(f'Unparseable date: "{text}" (the form is yyyy-MM-dd HH:mm:ss,SSS)')
+    year, month, day, hour, minute, second, ms = map(int, found.groups())
+    return _minute(year, month, day, hour, minute) + second * 1000 + ms
+
+
+def _minute(year: int, month: int, day: int, hour: int, minute: int) -> int:
+    """A month 13 is January of the next year, a day 0 the last of the month before."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    before_march = month < 3
+    y = year - before_march
+    day_of_year = (153 * (month + (9 if before_march else -3)) + 2) // 5 + day - 1
+    days = 365 * y + y // 4 - y // 100 + y // 400 + day_of_year
+    return ((days * 24 + hour) * 60 + minute) * 60_000
+
+
+class TimeRange:
+    """Both ends are in it. Lines come in the order of time, so that a minute is worked out once."""
+
+    __slots__ = ("_end", "_minute", "_minute_ms", "_start", "is_everything")
+
+    def __init__(self, start: str = EARLIEST, end: str = LATEST) -> None:
+        """Raises ConfigError for what is no time."""
+        self._start, self._end = parse_time(start), parse_time(end)
+        self.is_everything = (start, end) == (EARLIEST, LATEST)
+        self._minute, self._minute_ms = b"", 0
+
+    def holds(self, date: bytes) -> bool:
+        """Whether a DATE is in it."""
+        minute = date[:16]
+        if minute != self._minute:
+            fields = (date[:4], date[5:7], date[8:10], date[11:13], date[14:16])
+            self._minute, self._minute_ms = minute, _minute(*map(int, fields))
+        at = self._minute_ms + int(date[17:19]) * 1000 + int(date[20:])
+        return self._start <= at <= self._end
+
+
+class LineFilter:
+    """Which lines are wanted, and the date by which they are merged."""
+
+    __slots__ = ("_partitions", "_times", "_topic")
+
+    def __init__(
+        self,
+        times: TimeRange | None = None,
+        topic: str | None = None,
+        partitions: Collection[int] = (),
+    ) -> None:
+        """`partitions` count within the `topic`; none are all."""
+        self._times = times or TimeRange()
+        self._topic = None if topic is None else topic.encode()
+        self._partitions = frozenset(partitions)
+
+    def date_of(self, line: bytes) -> bytes | None:
+        """The line's date if it is wanted: in the range, about a partition, and about the right
+        one."""
+        date = _find_date(line)
+        if date is None:
+            return None
+        text = date[0]
+        # The end of all times is the one bound that a strange date such as 9999-99-99 can pass.
+        if (not self._times.is_everything or text > b"9999") and not self._times.holds(text):
+            return None
+        if self._topic is None:
+            # The short way: most lines of the old era have a bracket, and no id before it.
+            if b" id=" not in line and _find_bracketed(line):
+                return text
+            return text if partitions_in(line) else None
+        return text if any(map(self._wants, partitions_in(line))) else None
+
+    def _wants(self, found: Partition) -> bool:
+        if found.topic != self._topic:
+            return False
+        return not self._partitions or found.partition in self._partitions
+
+
+_find_date = DATE.search
+_find_bracketed = _BRACKETED.search

@@ -1,0 +1,162 @@
+"""State-change logs of many brokers as one, in the order of time (Kafka's `StateChangeLogMerger`).
+
+A k-way merge over files that are each in order: of every file one line is in memory. Rotated files
+may be compressed (gzip, bzip2, xz); what a file is, its first bytes tell.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import BinaryIO, Final, cast
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.state_change_lines import LineFilter
+
+_BUFFER_BYTES: Final = 1 << 20
+_CODECS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+
+
+# The date of a line, the line without its end, and the file it is from. A plain tuple: hot.
+MergedLine = tuple[bytes, bytes, str]
+
+
+def files_matching(pattern: str) -> list[str]:
+    """`[dir/]regex`: the files of a directory in whose names the expression is found, by name.
+
+    Raises:
+        ConfigError: not a regular expression, or not a directory.
+    """
+    directory, slash, expression = pattern.rpartition("/")
+    directory = directory if slash else "."
+    try:
+        names = re.compile(expression)
+    except re.error as error:
+        raise ConfigError(f"{expression} is an invalid regex: {error}") from None
+    try:
+        with os.scandir(directory or "/") as found:
+            chosen = [entry.name for entry in found if names.search(entry.name) and entry.is_file()]
+    except OSError as error:
+        raise ConfigError(f"{directory or '/'}: {error.strerror}") from None
+    return [f"{directory}/{name}" for name in sorted(chosen)]
+
+
+def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
+    """The wanted lines of all files, the earliest first.
+
+    Raises:
+        ConfigError: a file cannot be read; all are opened first.
+    """
+    with ExitStack() as files:
+        opened = [(path, files.enter_context(_open(path))) for path in paths]
+        readers = [_wanted_lines(path, file, wanted) for path, file in opened]
+        if len(readers) == 1:
+            yield from readers[0]
+        else:
+            yield from _merge(readers)
+
+
+def _merge(readers: Sequence[Iterator[MergedLine]]) -> Iterator[MergedLine]:
+    queue = LineQueue()
+    firsts = ((next(reader, None), reader) for reader in readers)
+    # Kafka's list of first lines grows at its head.
+    queue.fill([(line, reader) for line, reader in firsts if line is not None][::-1])
+    while queue:
+        line, reader = queue.pop()
+        yield line
+        following = next(reader, None)
+        if following is not None:
+            queue.push((following, reader))
+
+
+_Item = tuple[MergedLine, Iterator[MergedLine]]
+
+
+class LineQueue:
+    """The earliest line first; among equal dates the order of Scala's `mutable.PriorityQueue`.
+
+    Kafka's output depends on that order wherever two files have a line of the same millisecond,
+    which is usual: so this is that heap, step by step, with the earliest date as the greatest.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[_Item] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def fill(self, items: list[_Item]) -> None:
+        """Begin with these."""
+        self._heap = items
+        for at in range(len(items) // 2, 0, -1):
+            self._sink(at)
+
+    def push(self, item: _Item) -> None:
+        """Add one."""
+        heap = self._heap
+        heap.append(item)
+        size = len(heap)
+        if size == 2:
+            self._sink(1)
+            return
+        at = size
+        while at > 1 and heap[at // 2 - 1][0][0] > heap[at - 1][0][0]:
+            heap[at // 2 - 1], heap[at - 1] = heap[at - 1], heap[at // 2 - 1]
+            at //= 2
+
+    def pop(self) -> _Item:
+        """Take the first."""
+        heap = self._heap
+        first, last = heap[0], heap.pop()
+        if heap:
+            heap[0] = last
+            self._sink(1)
+        return first
+
+    def _sink(self, at: int) -> None:
+        heap = self._heap
+        size = len(heap)
+        while size >= 2 * at:
+            child = 2 * at
+            if child < size and heap[child - 1][0][0] > heap[child][0][0]:
+                child += 1
+            if heap[at - 1][0][0] <= heap[child - 1][0][0]:
+                return
+            heap[at - 1], heap[child - 1] = heap[child - 1], heap[at - 1]
+            at = child
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        with open(path, "rb") as plain:
+            head = plain.read(6)
+        for magic, opener in _CODECS:
+            if head.startswith(magic):
+                return cast(BinaryIO, opener(path, "rb"))
+        return open(path, "rb", buffering=_BUFFER_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+
+
+def _wanted_lines(path: str, file: BinaryIO, wanted: LineFilter) -> Iterator[MergedLine]:
+    date_of = wanted.date_of
+    try:
+        for raw in file:
+            if b"\r" in raw:  # Java ends a line at a lone carriage return too
+                yield from (
+                    (date, line, path)
+                    for line in _LINE_END.split(raw)
+                    if (date := date_of(line)) is not None
+                )
+                continue
+            date = date_of(raw)
+            if date is not None:
+                yield date, raw.removesuffix(b"\n"), path
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None

@@ -1,0 +1,63 @@
+"""What was throttled before a reassignment began: a small file beside the reassignment's.
+
+Kafka's tool deletes every throttle there is when moves are over. Whoever had set some of them finds
+them here, and `--verify` puts them back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.tools.json_input import parse_json, read_text
+
+SUFFIX: Final = ".throttles"
+_VERSION: Final = 1
+_TYPES: Final = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER}
+
+Throttles = Mapping[Resource, Mapping[str, str]]
+"""Values of throttle configs, by resource and key."""
+
+
+class ThrottleRecord:
+    """The file of one reassignment; it is there only while something has to be put back."""
+
+    def __init__(self, reassignment_path: str) -> None:
+        self.path = reassignment_path + SUFFIX
+
+    def read(self) -> dict[Resource, dict[str, str]]:
+        """What to put back; nothing where there is no file.
+
+        Raises:
+            JsonInputError: the file is malformed.
+        """
+        if not os.path.exists(self.path):
+            return {}
+        root = parse_json(read_text(self.path), f"{self.path} is not a valid JSON")
+        found: dict[Resource, dict[str, str]] = {}
+        for row in root.field("previous").items():
+            resource = Resource(_TYPES[row.field("type").text()], row.field("name").text())
+            found.setdefault(resource, {})[row.field("config").text()] = row.field("value").text()
+        return found
+
+    def write(self, previous: Throttles) -> None:
+        """Note what to put back.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        words = {kind: word for word, kind in _TYPES.items()}
+        rows = [
+            {"type": words[resource.type], "name": resource.name, "config": key, "value": value}
+            for resource, configs in previous.items()
+            for key, value in configs.items()
+        ]
+        Path(self.path).write_text(json.dumps({"version": _VERSION, "previous": rows}) + "\n")
+
+    def remove(self) -> None:
+        """There is nothing to put back any more."""
+        Path(self.path).unlink(missing_ok=True)

@@ -1,0 +1,36 @@
+"""Keeping a rate (`org.apache.kafka.tools.ThroughputThrottler`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Shorter waits than this cost more than they keep.
+_MIN_WAIT_S: Final = 0.002
+
+
+class Throttle:
+    """How long to wait so that no more than `target_per_s` things a second are done.
+
+    A negative target is no limit; the caller waits, this only counts.
+    """
+
+    def __init__(self, target_per_s: float, start_s: float) -> None:
+        self.target_per_s = target_per_s
+        self._start_s = start_s
+        self._deficit_s = 0.0
+
+    @property
+    def blocks(self) -> bool:
+        """A target of 0: nothing may ever be done."""
+        return self.target_per_s == 0
+
+    def wait_s(self, done: int, now_s: float) -> float:
+        """The wait that is due after `done` things; what is too short is added to a later one."""
+        elapsed_s = now_s - self._start_s
+        if self.target_per_s <= 0 or elapsed_s <= 0 or done / elapsed_s <= self.target_per_s:
+            return 0.0
+        self._deficit_s += 1 / self.target_per_s
+        if self._deficit_s < _MIN_WAIT_S:
+            return 0.0
+        due_s, self._deficit_s = self._deficit_s, 0.0
+        return due_s

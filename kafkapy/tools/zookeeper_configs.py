@@ -1,0 +1,148 @@
+"""Configs as znodes, as `configs --zookeeper` reads and writes them (`ConfigCommand` up to 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_configs import validate_topic_configs
+from kafkapy.tools.config_changes import ConfigChange
+from kafkapy.tools.zookeeper_session import with_zookeeper
+from kafkapy.zk import znodes
+from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize, sanitize
+from kafkapy.zk.store import ZkStore
+
+# A running broker takes these from the znodes without being asked.
+REPLICATION_RATES: Final = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+_WORDS: Final = {
+    "topics": "topic",
+    "users": "user-principal",
+    "clients": "client-id",
+    "brokers": "brokers",
+    "ips": "ip",
+}
+_SANITIZED: Final = ("users", "clients", "ips")
+
+
+class NamedEntity(NamedTuple):
+    """A type and a name; "" is the default entity, None is every one."""
+
+    type: str
+    name: str | None
+
+
+Found = dict[tuple[NamedEntity, ...], dict[str, str]]
+
+
+def entity_text(entities: Sequence[NamedEntity]) -> str:
+    """`topic 'foo'`, `default client-id`, `user-principal 'u', client-id 'c'`."""
+    shown = []
+    for kind, name in entities:
+        word = _WORDS[kind]
+        shown.append(kind if name is None else f"{word} '{name}'" if name else f"default {word}")
+    return ", ".join(shown)
+
+
+def node_of(entities: Sequence[NamedEntity]) -> tuple[str, str]:
+    """The type and the node name below `/config`; users with clients are `u/clients/c`."""
+    ordered = sorted(entities, key=lambda entity: entity.type != "users")
+    names = []
+    for kind, name in ordered:
+        assert name is not None
+        sanitized = sanitize(name) if kind in _SANITIZED else name
+        names.append(sanitized if name else DEFAULT_ENTITY)
+    return ordered[0].type, "/clients/".join(names)
+
+
+def entities_of_node(kind: str, node: str) -> tuple[NamedEntity, ...]:
+    """The other way round."""
+    types = (kind, "clients")
+    return tuple(
+        NamedEntity(each, "" if name == DEFAULT_ENTITY else desanitize(name))
+        for each, name in zip(types, node.split("/clients/"), strict=False)
+    )
+
+
+def describe(connect: str, entities: Sequence[NamedEntity]) -> Found:
+    """The configs of an entity (none is no error), or of every one that has some; every topic.
+
+    Raises:
+        ZooKeeperUnavailable: ZooKeeper does not answer.
+    """
+
+    async def work(store: ZkStore) -> Found:
+        if all(entity.name is not None for entity in entities):
+            kind, node = node_of(entities)
+            return {tuple(entities): await store.configs.get(kind, node)}
+        kind = "users" if len(entities) > 1 else entities[0].type
+        found = await store.configs.get_all(kind)
+        if kind == "topics":
+            found = {name: found.get(name, {}) for name in await store.topics.names()}
+        named = {entities_of_node(kind, node): values for node, values in found.items()}
+        return {key: values for key, values in named.items() if values or kind == "topics"}
+
+    found = with_zookeeper(connect, work)
+    return {
+        key: values
+        for key, values in found.items()
+        if len(key) == len(entities) and _named_alike(key, entities)
+    }
+
+
+def _named_alike(found: Sequence[NamedEntity], asked: Sequence[NamedEntity]) -> bool:
+    wanted = {entity.type: entity.name for entity in asked}
+    return all(wanted[entity.type] in (None, entity.name) for entity in found)
+
+
+def alter(connect: str, entities: Sequence[NamedEntity], change: ConfigChange) -> None:
+    """Merge a change into an entity's configs, and tell the brokers.
+
+    Raises:
+        ConfigError: a key to delete is not there, a value is not allowed, or the broker runs.
+        ControllerMoved: there is no controller now.
+        ZooKeeperUnavailable: ZooKeeper does not answer.
+    """
+    kind, node = node_of(entities)
+
+    async def work(store: ZkStore) -> None:
+        if kind == "brokers":
+            refuse_running(node, await store.brokers.ids(), (*change.sets, *change.deletes))
+        if kind == "topics" and not await store.topics.exists(node):
+            raise ConfigError(f"Topic {node} does not exist.")
+        configs = merged(await store.configs.get(kind, node), change)
+        if kind == "topics":
+            validate_topic_configs(configs)
+        await store.configs.set(kind, node, configs)
+        await store.configs.notify(znodes.ConfigChange(kind, node))
+
+    with_zookeeper(connect, work)
+
+
+def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
+    """
+    Raises:
+        ConfigError: a key to delete is not there.
+    """
+    change.refuse_unknown_deletes(present)
+    kept = {key: value for key, value in present.items() if key not in change.deletes}
+    return kept | dict(change.sets)
+
+
+def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
+    """A running broker checks its own configs, so it has to be asked; save for the throttles.
+
+    Raises:
+        ConfigError: names the keys.
+    """
+    others = [key for key in keys if key not in REPLICATION_RATES]
+    runs = bool(live) if node == DEFAULT_ENTITY else node in map(str, live)
+    if others and runs:
+        raise ConfigError(
+            "requirement failed: --bootstrap-server option must be specified to update broker"
+            f" configs {','.join(others)}: the broker runs and checks them"
+        )

@@ -1,0 +1,145 @@
+"""Entity configs and their change notifications in ZooKeeper.
+
+Entity types are `topics clients users brokers ips`; the default entity is `<default>`. Names of
+users, clients and ips are given sanitized (`paths.sanitize`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.zk import paths
+from kafkapy.zk.fencing import ControllerMoved, create_recursive
+from kafkapy.zk.znodes import (
+    ConfigChange,
+    decode_config,
+    decode_config_change,
+    encode_config,
+    encode_config_change,
+)
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    Check,
+    CreateMode,
+    Get,
+    NodeExists,
+    NoNode,
+    SetData,
+    Watch,
+    Znode,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+# Notifications live this long; any broker deletes older ones.
+CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
+
+
+class ConfigStore:
+    """What is configured for topics, brokers, users, clients and addresses."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def get(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """An entity's own configs; empty if it has none."""
+        path = paths.config(entity_type, entity_name)
+        try:
+            return decode_config(path, (await self._zk.get(path)).data)
+        except NoNode:
+            return {}
+
+    async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
+        """The configs of every entity of a type, by name, sorted.
+
+        Users with clients appear as `user/clients/client` too.
+        """
+        names = await self._names(entity_type)
+        requests = [Get(paths.config(entity_type, name)) for name in names]
+        found = {}
+        for request, name, answer in zip(
+            requests, names, await self._zk.pipeline(requests), strict=True
+        ):
+            if isinstance(answer, Znode):
+                found[name] = decode_config(request.path, answer.data)
+            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                raise answer
+        return found
+
+    async def set(self, entity_type: str, entity_name: str, configs: Mapping[str, str]) -> None:
+        """Replace an entity's configs, provided that the cluster has a controller.
+
+        Raises:
+            ControllerMoved: there is no controller, or it changed meanwhile: try again.
+        """
+        stat = await self._zk.exists(paths.CONTROLLER)
+        if stat is None:
+            raise ControllerMoved("there is no controller: configs cannot be changed now")
+        path, data = paths.config(entity_type, entity_name), encode_config(configs)
+        while True:
+            try:
+                await self._zk.multi([Check(paths.CONTROLLER, stat.version), SetData(path, data)])
+                return
+            except (BadVersion, NoNode) as error:
+                if error.path == paths.CONTROLLER:
+                    raise ControllerMoved("the controller changed meanwhile") from error
+            try:
+                await create_recursive(self._zk, path, data)
+                return
+            except NodeExists:
+                continue
+
+    async def notify(self, change: ConfigChange) -> None:
+        """Tell every broker to read the entity's configs again."""
+        await self._zk.create(
+            f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}",
+            encode_config_change(change),
+            CreateMode.PERSISTENT_SEQUENTIAL,
+        )
+
+    async def changes(self, watch: Watch | None = None) -> list[int]:
+        """The sequence numbers of the notifications there are, ascending."""
+        names = await self._zk.children(paths.CONFIG_CHANGES, watch)
+        prefix = paths.CONFIG_CHANGE_PREFIX
+        return sorted(paths.sequence_of(name) for name in names if name.startswith(prefix))
+
+    async def change(self, sequence: int) -> tuple[ConfigChange, int] | None:
+        """One notification and its age's start (ctime, ms); None once it is purged."""
+        path = _change_path(sequence)
+        try:
+            node = await self._zk.get(path)
+        except NoNode:
+            return None
+        return decode_config_change(path, node.data), node.stat.ctime_ms
+
+    async def purge_changes(self, sequences: list[int], now_ms: int) -> None:
+        """Delete those of the notifications that are older than 15 minutes."""
+        for sequence in sequences:
+            path = _change_path(sequence)
+            stat = await self._zk.exists(path)
+            if stat is not None and now_ms - stat.ctime_ms > CHANGE_EXPIRATION_MS:
+                try:
+                    await self._zk.delete(path)
+                except NoNode:
+                    continue
+
+    async def _names(self, entity_type: str) -> list[str]:
+        names = await self._children(f"{paths.CONFIG}/{entity_type}")
+        if entity_type != "users":
+            return names
+        nested = list(names)
+        for user in names:
+            clients = await self._children(f"{paths.CONFIG}/users/{user}/clients")
+            nested += [f"{user}/clients/{client}" for client in clients]
+        return nested
+
+    async def _children(self, path: str) -> list[str]:
+        try:
+            return await self._zk.children(path)
+        except NoNode:
+            return []
+
+
+def _change_path(sequence: int) -> str:
+    return f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}{sequence:010d}"

@@ -1,0 +1,139 @@
+"""How kazoo's connection thread connects, waits and reads: kazoo's handler, ours.
+
+kazoo's own builds an epoll for every wait, reads a header and a body apart, and misses what TLS has
+decrypted but not handed out. Here one `recv` takes all that is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+_READ_BYTES: Final = 64 * 1024
+
+
+class BufferedSocket:
+    """A connected socket as kazoo uses it; `pending` tells what `recv` has without waiting."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._data = b""
+        self._position = 0
+
+    def recv(self, size: int) -> bytes:
+        """At most `size` bytes; b"" at the end of the stream."""
+        if self._position == len(self._data):
+            self._data, self._position = self._socket.recv(_READ_BYTES), 0
+        start = self._position
+        self._position = min(start + size, len(self._data))
+        return self._data[start : self._position]
+
+    def pending(self) -> int:
+        """Bytes that were read and not handed out; TLS holds none back, a read takes a record."""
+        return len(self._data) - self._position
+
+    def send(self, data: Any) -> int:
+        """Send some; the number of bytes taken."""
+        return self._socket.send(data)
+
+    def setblocking(self, blocking: bool) -> None:
+        """As socket.setblocking."""
+        self._socket.setblocking(blocking)
+
+    def fileno(self) -> int:
+        """As socket.fileno."""
+        return self._socket.fileno()
+
+    def shutdown(self) -> None:
+        """Cut the connection, from any thread."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """As socket.close."""
+        self._socket.close()
+
+
+class Handler(SequentialThreadingHandler):  # type: ignore[misc]
+    """No threads for callbacks, our TLS, and an end when told."""
+
+    def __init__(self, connect_timeout_s: float, context: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._connect_timeout_s = connect_timeout_s
+        self._context = context
+        self._connected: BufferedSocket | None = None
+        self._given_up = False
+        self.problem = ""
+        """Why the last attempt to connect failed, in words."""
+
+    def start(self) -> None:
+        """There are no workers: what kazoo calls back only posts to the loop."""
+
+    def stop(self) -> None:
+        """There are no workers."""
+
+    def select(
+        self,
+        readers: Sequence[Any],
+        writers: Sequence[Any],
+        _: Sequence[Any],
+        timeout_s: float | None = None,
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """As select.select, save that bytes already read count too."""
+        pending = [x for x in readers if isinstance(x, BufferedSocket) and x.pending()]
+        if pending:
+            return pending, [], []
+        wanted: dict[int, int] = {}
+        for flag, sockets in ((select.POLLIN, readers), (select.POLLOUT, writers)):
+            for each in sockets:
+                wanted[each.fileno()] = wanted.get(each.fileno(), 0) | flag
+        poll = select.poll()
+        for fd, flags in wanted.items():
+            poll.register(fd, flags)
+        found = dict(poll.poll(None if timeout_s is None else timeout_s * 1000))
+        # An error or a hang-up is for whoever waits: reading or writing will raise it.
+        return (
+            [each for each in readers if found.get(each.fileno(), 0) & ~select.POLLOUT],
+            [each for each in writers if found.get(each.fileno(), 0) & ~select.POLLIN],
+            [],
+        )
+
+    def create_connection(
+        self, address: tuple[str, int], hostname: str, **_: object
+    ) -> BufferedSocket:
+        """Connect to one server, with TLS where that is configured. Raises OSError."""
+        if self._given_up:
+            raise ConnectionAbortedError("the session is over")
+        try:
+            self._connected = BufferedSocket(self._connect(address, hostname))
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+            raise
+        return self._connected
+
+    def _connect(self, address: tuple[str, int], hostname: str) -> socket.socket:
+        plain = socket.create_connection(address, self._connect_timeout_s)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._context is None:
+            return plain
+        try:
+            return self._context.wrap_socket(plain, server_hostname=hostname)
+        except OSError:
+            plain.close()
+            raise
+
+    def give_up(self) -> None:
+        """Connect no more; the connection that is there stays."""
+        self._given_up = True
+
+    def sever(self) -> None:
+        """Give up, and cut the connection that is there."""
+        self._given_up = True
+        if self._connected is not None:
+            self._connected.shutdown()

@@ -1,0 +1,93 @@
+"""Where Kafka keeps things in ZooKeeper (`kafka.zk.ZkData`), and how entity names become paths."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, unquote
+
+CLUSTER_ID: Final = "/cluster/id"
+BROKER_IDS: Final = "/brokers/ids"
+BROKER_SEQUENCE: Final = "/brokers/seqid"
+TOPICS: Final = "/brokers/topics"
+CONTROLLER: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+DELETE_TOPICS: Final = "/admin/delete_topics"
+REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION: Final = "/admin/preferred_replica_election"
+ISR_CHANGE_NOTIFICATION: Final = "/isr_change_notification"
+LOG_DIR_EVENT_NOTIFICATION: Final = "/log_dir_event_notification"
+CONFIG: Final = "/config"
+CONFIG_CHANGES: Final = "/config/changes"
+PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
+FEATURE: Final = "/feature"
+
+CONFIG_CHANGE_PREFIX: Final = "config_change_"
+ISR_CHANGE_PREFIX: Final = "isr_change_"
+LOG_DIR_EVENT_PREFIX: Final = "log_dir_event_"
+
+CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
+DEFAULT_ENTITY: Final = "<default>"
+
+PERSISTENT_PATHS: Final = (
+    "/consumers",
+    BROKER_IDS,
+    TOPICS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    BROKER_SEQUENCE,
+    ISR_CHANGE_NOTIFICATION,
+    PRODUCER_ID_BLOCK,
+    LOG_DIR_EVENT_NOTIFICATION,
+    *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
+)
+
+
+def broker(broker_id: int) -> str:
+    """`/brokers/ids/<id>`."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    """`/brokers/topics/<topic>`."""
+    return f"{TOPICS}/{name}"
+
+
+def partitions(name: str) -> str:
+    """`/brokers/topics/<topic>/partitions`."""
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition(name: str, index: int) -> str:
+    """`/brokers/topics/<topic>/partitions/<index>`."""
+    return f"{TOPICS}/{name}/partitions/{index}"
+
+
+def partition_state(name: str, index: int) -> str:
+    """`/brokers/topics/<topic>/partitions/<index>/state`."""
+    return f"{TOPICS}/{name}/partitions/{index}/state"
+
+
+def config(entity_type: str, entity_name: str) -> str:
+    """`/config/<type>/<entity>`; the name is already sanitized where its type wants that."""
+    return f"{CONFIG}/{entity_type}/{entity_name}"
+
+
+def delete_topic(name: str) -> str:
+    """`/admin/delete_topics/<topic>`."""
+    return f"{DELETE_TOPICS}/{name}"
+
+
+def sanitize(name: str) -> str:
+    """A user, client or ip name as a path part (`Sanitizer`): Java's URLEncoder, `*` as %2A."""
+    return quote(name, safe="").replace("~", "%7E")
+
+
+def desanitize(part: str) -> str:
+    """The name that `sanitize` was given."""
+    return unquote(part)
+
+
+def sequence_of(name: str) -> int:
+    """The number at the end of a sequential node's name (ten digits, negative after 2^31)."""
+    digits = name[name.rindex("_") + 1 :]
+    return int(digits)

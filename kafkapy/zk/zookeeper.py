@@ -1,0 +1,197 @@
+"""The ZooKeeper port: eight verbs, their operations and their errors.
+
+    ZooKeeperError
+     +-- NoNode            the node (or the parent of a node to create) is not there
+     +-- NodeExists        the node to create is there already
+     +-- BadVersion        a conditional set, delete or check met another data version
+     +-- NotEmpty          the node to delete has children
+     +-- SessionExpired    the session is over: its ephemerals are gone, nothing can be done with it
+     +-- ConnectionLoss    the answer was lost: the write may or may not have happened
+     +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
+
+`memory` is the embedded and simulated adapter. Data `b""` is ZooKeeper's null, which is how Kafka
+writes "empty" nodes. Watches are one-shot: passing one again before it fired leaves one watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from kafkapy.common.errors import KafkapyError
+
+ANY_VERSION: Final = -1
+
+
+class ZooKeeperError(KafkapyError):
+    """A ZooKeeper operation was refused; `path` names the (in a multi, the first failing) node."""
+
+    def __init__(self, path: str, message: str | None = None) -> None:
+        super().__init__(message or f"{type(self).__name__} for {path}")
+        self.path = path
+
+
+class NoNode(ZooKeeperError):
+    """The node, or the parent of a node to create, does not exist."""
+
+
+class NodeExists(ZooKeeperError):
+    """The node to create exists."""
+
+
+class BadVersion(ZooKeeperError):
+    """The node's data version is not the expected one."""
+
+
+class NotEmpty(ZooKeeperError):
+    """The node has children."""
+
+
+class SessionExpired(ZooKeeperError):
+    """The session is over."""
+
+
+class ConnectionLoss(ZooKeeperError):
+    """The connection broke before the answer came."""
+
+
+class StoreUnavailable(ZooKeeperError):
+    """The embedded store's file cannot be written; the operation did not happen."""
+
+
+class CreateMode(Enum):
+    """How long a node lives and who names it."""
+
+    PERSISTENT = "persistent"
+    EPHEMERAL = "ephemeral"
+    PERSISTENT_SEQUENTIAL = "persistent_sequential"
+
+
+class ZnodeStat(NamedTuple):
+    """What ZooKeeper knows of a node; `czxid` is the transaction that created it."""
+
+    czxid: int
+    mzxid: int
+    ctime_ms: int
+    mtime_ms: int
+    version: int
+    ephemeral_owner: int = 0
+
+
+class Znode(NamedTuple):
+    """A node's data with its stat."""
+
+    data: bytes
+    stat: ZnodeStat
+
+
+class WatchKind(Enum):
+    """What happened to a watched node."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    DATA_CHANGED = "data_changed"
+    CHILDREN_CHANGED = "children_changed"
+
+
+class WatchEvent(NamedTuple):
+    """What a watch is called with."""
+
+    kind: WatchKind
+    path: str
+
+
+Watch = Callable[[WatchEvent], None]
+
+
+class Create(NamedTuple):
+    """Create a node; the result is its path (with the sequence number where there is one)."""
+
+    path: str
+    data: bytes
+    mode: CreateMode = CreateMode.PERSISTENT
+
+
+class SetData(NamedTuple):
+    """Replace a node's data; the result is its new stat."""
+
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+class Delete(NamedTuple):
+    """Delete a childless node."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+class Check(NamedTuple):
+    """Hold only if the node has this data version."""
+
+    path: str
+    version: int
+
+
+Op = Create | SetData | Delete | Check
+OpResult = str | ZnodeStat | None
+
+
+class Get(NamedTuple):
+    """A read in a pipeline."""
+
+    path: str
+    watch: Watch | None = None
+
+
+class Multi(NamedTuple):
+    """A transaction in a pipeline."""
+
+    ops: Sequence[Op]
+
+
+Request = Get | Multi
+Response = Znode | list[OpResult] | ZooKeeperError
+
+
+class ZooKeeper(Protocol):
+    """One session with ZooKeeper. Every verb may raise SessionExpired or ConnectionLoss."""
+
+    @property
+    def session_id(self) -> int:
+        """The id of the current session, never 0."""
+        ...
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        """A node's data and stat. Raises NoNode (and then leaves no watch)."""
+        ...
+
+    async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
+        """A node's stat; the watch also waits for a node that is not there yet."""
+        ...
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        """The names of a node's children, sorted. Raises NoNode."""
+        ...
+
+    async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
+        """Create a node and give its path. Raises NoNode (no parent) or NodeExists."""
+        ...
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
+        """Replace a node's data. Raises NoNode or BadVersion."""
+        ...
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Delete a node. Raises NoNode, BadVersion or NotEmpty."""
+        ...
+
+    async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
+        """All of the operations or none; raises the error of the first that fails."""
+        ...
+
+    async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
+        """Independent requests sent at once; each answer, or its error, in order."""
+        ...

@@ -1,0 +1,7 @@
+"""Found by Spark: every `pyspark_*` module with a `DefaultSource` is registered at first use."""
+
+from __future__ import annotations
+
+from kafkapy.spark.datasource import KafkapyDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]

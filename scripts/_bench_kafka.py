@@ -1,0 +1,172 @@
+"""`scripts/bench --kafka`: one kafkapy broker beside Apache Kafka 3.9, on the same work, in turn.
+
+    scripts/bench --kafka [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
+
+Each round starts a broker of each system and gives every load to the one, then to the other, the
+other one first in every second round; then the scenarios that need brokers of their own. Writes
+docs/BENCHMARKS.md, the plot beside it, and JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from scripts import _bench_kafka_systems as systems
+from scripts import _kafka, _report
+from scripts._bench_kafka_meter import ClientFailed
+from scripts._bench_kafka_rows import (
+    FULL,
+    MB,
+    QUICK,
+    SHARED,
+    Measured,
+    Scale,
+    Session,
+    Task,
+)
+from scripts._bench_kafka_scenarios import ALONE, Scenario
+from scripts._bench_kafka_systems import System
+from scripts._bench_kafka_table import HEAD, Results, plot
+
+FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
+ROUNDS = 3
+QUICK_ROUNDS = 1
+TITLE = "One broker, beside Apache Kafka"
+PLOT = "kafkapy-and-apache-kafka.svg"
+CAPTION = "times better than Apache Kafka 3.9 (rates: more; latencies, times and memory: less)"
+
+
+class Bench:
+    """What to measure, how much of it, and what was found."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.scale: Scale = QUICK if options.quick else FULL
+        self.rounds: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
+        self.results = Results()
+        self.failures: list[str] = []
+        self._tasks = [task for task in SHARED if self._is_wanted(task, options)]
+        self._scenarios = [one for one in ALONE if self._is_wanted(one, options)]
+        self.is_whole = not options.only
+
+    def _is_wanted(self, one: Task | Scenario, options: Namespace) -> bool:
+        # The names of the others say how much they measure, which is less in a quick run.
+        if options.quick and not one.is_quick:
+            return False
+        return any(options.only in row.name for row in one.rows)
+
+    def run(self) -> None:
+        for number in range(self.rounds):
+            order = list(System) if number % 2 == 0 else list(reversed(System))
+            self._shared(order)
+            for scenario in self._scenarios:
+                for system in order:
+                    with self._attempt(system, scenario.rows[0].name), _scratch() as directory:
+                        found = scenario.run(system, directory / "run", self.scale)
+                        self._scenario_found(system, scenario, found)
+
+    def _shared(self, order: list[System]) -> None:
+        """Every load on one broker, then on the other: what else the machine does changes more in
+        minutes than in seconds. The one that has no load is idle."""
+        if not self._tasks:
+            return
+        with ExitStack() as brokers:
+            sessions = {system: self._session(system, brokers) for system in order}
+            for task in self._tasks:
+                for system, session in sessions.items():
+                    # What the last one wrote is not this one's to wait for.
+                    os.sync()
+                    with self._attempt(system, task.rows[0].name):
+                        measured = task.run(session)
+                        self.results.add(system, task.rows, measured)
+                        _say(system, [row.name for row in task.rows], measured.values)
+
+    def _session(self, system: System, brokers: ExitStack) -> Session:
+        directory = brokers.enter_context(_scratch())
+        servers = brokers.enter_context(systems.running(system, directory / "run"))
+        session = Session(servers, self.scale, directory)
+        session.warm_up()
+        return session
+
+    @contextmanager
+    def _attempt(self, system: System, name: str) -> Iterator[None]:
+        """A row that cannot be measured is told, and does not cost the others."""
+        try:
+            yield
+        except FAILURES as failure:
+            text = f"{system.value}: {name}: {type(failure).__name__} {failure}"
+            print(f"NOT MEASURED {text}", file=sys.stderr, flush=True)
+            self.failures.append(f"{system.value}, {name}")
+
+    def _scenario_found(self, system: System, scenario: Scenario, found: list[Measured]) -> None:
+        left = list(scenario.rows)
+        for measured in found:
+            rows, left = left[: len(measured.values)], left[len(measured.values) :]
+            self.results.add(system, rows, measured)
+            _say(system, [row.name for row in rows], measured.values)
+
+
+def _say(system: System, names: list[str], values: list[float]) -> None:
+    for name, value in zip(names, values, strict=True):
+        print(f"{system.value:>12}  {value:>12,.3f}  {name}", flush=True)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
+    try:
+        yield directory
+    finally:
+        # Killed brokers may have left files half made.
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def run(options: Namespace, document: Path) -> int:
+    """Measure and print; write the documents unless told not to. The exit status."""
+    machine = _report.machine()
+    bench = Bench(options)
+    bench.run()
+    results = bench.results
+    table = _report.table(HEAD, [line.cells() for line in results.lines])
+    print(f"\n{table}\n\n{results.summary()}")
+    about = (
+        f"{_report.today()}, {_report.kafkapy_version()}, Apache Kafka {_kafka.VERSION}, {machine}"
+        f" before the first run and {os.getloadavg()[0]:.1f} after the last. Medians of runs:"
+        f" {bench.rounds}. Loads of {bench.scale.bytes // MB} MB, fixed rates for"
+        f" {bench.scale.seconds:g} s."
+    )
+    if bench.failures:
+        about += f" Not measured in every run: {'; '.join(sorted(set(bench.failures)))}."
+    figures = {"about": about, "rows": [line.figures() for line in results.lines]}
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    if not options.no_write and bench.is_whole:
+        plot(results.lines, document.parent / PLOT, CAPTION)
+        document.with_name("benchmarks-kafka.json").write_text(json.dumps(figures, indent=1) + "\n")
+        text = f"{about} {results.summary()} {NOTES}\n\n![{CAPTION}]({PLOT})\n\n{table}"
+        _report.replace_part(document, TITLE, text, "")
+    return 1 if bench.failures else 0
+
+
+NOTES = """
+
+Both brokers run with their default configs and replication factors of 1 where there is one broker,
+on the same disk; each load goes to the one and then to the other, which is idle meanwhile; the one
+that goes first changes with every round. Apache
+Kafka is in ZooKeeper mode with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its
+metadata itself unless there are three brokers, which share a ZooKeeper in both systems. *produce*
+is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), *consume* its
+ConsumerPerformance, unless another client is named; MB/s count values. *processor* and *resident*
+are of the broker processes while the load ran, kafkapy / Apache Kafka: the clients' are not in
+them. *the limit* is who could do no more meanwhile: the busiest thread of the client or of the
+broker, on a processor for 85 % of the time; or all processors of the machine. Where it is the
+client, a faster broker would not show. A latency counts from when its request was due."""

@@ -1,0 +1,163 @@
+"""The tools on files beside Apache Kafka's, in turn, on the same machine in the same minutes.
+
+    scripts/bench --tools [--runs N] [--no-write]
+
+Records or lines per second over the whole command, start-up included; the largest resident memory
+for an input of 100 MB and one of 1.9 GB (the most that Kafka's tool reads of a segment is 2 GB).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Final, NamedTuple
+
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
+from scripts import _kafka, _report
+from tests.conformance import merger_twin
+
+KAFKAPY = Path(sys.executable).parent / "kafkapy"
+NAME = "00000000000000000000.log"
+RECORDS = 1_000_000
+BATCH = 150
+LINES = 500_000
+COPIES = 17
+START_MS = 1_700_000_000_000
+
+
+class Job(NamedTuple):
+    """The same work for both: Kafka's class, our command, their words."""
+
+    name: str
+    items: int
+    main_class: str
+    command: str
+    words: Sequence[str]
+
+
+def seconds(command: Sequence[str]) -> float:
+    """How long it runs, its output thrown away."""
+    started = time.monotonic()
+    null = subprocess.DEVNULL
+    subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True)
+    return time.monotonic() - started
+
+
+# A child's peak begins with the memory of who forked it, so a small process does that.
+_PEAK: Final = """
+import resource, subprocess, sys
+null = subprocess.DEVNULL
+subprocess.run(sys.argv[1:], stdin=null, stdout=null, stderr=null, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def peak_mb(command: Sequence[str]) -> float:
+    """The largest resident memory of a run."""
+    trampoline = [sys.executable, "-S", "-c", _PEAK, *command]
+    return int(subprocess.run(trampoline, capture_output=True, check=True).stdout) / 1024
+
+
+def kafka(main_class: str, words: Sequence[str]) -> list[str]:
+    """Kafka's tool with the compiler that its scripts let it have."""
+    command = _kafka.java_command(main_class, *words)
+    return [word for word in command if not word.startswith("-XX:TieredStopAtLevel")]
+
+
+def write_segment(path: Path, codec: Codec) -> Path:
+    """Records of 100 B in batches of about 16 KB."""
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as log:
+        for base in range(0, RECORDS, BATCH):
+            rows = [
+                RecordData(b"key-%d" % i, b"%090d" % (i * 2_654_435_761), START_MS + i)
+                for i in range(base, base + BATCH)
+            ]
+            log.write(build_batch(rows, base_offset=base, codec=codec, leader_epoch=0))
+    return path
+
+
+def jobs(scratch: Path) -> list[Job]:
+    """What is measured."""
+    dump = (_kafka.DUMP_LOG_SEGMENTS, "dump-log-segments")
+    made = []
+    for codec in (Codec.NONE, Codec.LZ4):
+        path = str(write_segment(scratch / codec.label / NAME, codec))
+        for flag in ("--print-data-log", "--deep-iteration"):
+            name = f"dump-log {flag}, {codec.label}"
+            made.append(Job(name, RECORDS, *dump, (flag, "--files", path)))
+    logs = [scratch / f"state-change.log.{number}" for number in (1, 2)]
+    for number, log in enumerate(logs):
+        merger_twin.write_log(log, number, LINES)
+    merger = (merger_twin.MERGER, "state-change-log-merger")
+    words = ("--logs", ",".join(map(str, logs)))
+    made.append(Job("merger, two logs", 2 * LINES, *merger, words))
+    return made
+
+
+def row(job: Job, runs: int) -> list[object]:
+    """Thousands per second, ours and Kafka's in turn."""
+    ours, theirs = [], []
+    for _ in range(runs):
+        theirs.append(seconds(kafka(job.main_class, job.words)))
+        ours.append(seconds([str(KAFKAPY), job.command, *job.words]))
+    speeds = [job.items / median(times) / 1000 for times in (ours, theirs)]
+    share = speeds[0] / speeds[1]
+    met = "yes" if share >= 1 else "no"
+    return [job.name, f"{speeds[0]:.0f}", f"{speeds[1]:.0f}", f"{share:.2f}", met]
+
+
+def memory_rows(scratch: Path) -> list[list[object]]:
+    """Peak memory by the size of the input."""
+    small, large = scratch / "none" / NAME, scratch / "large" / NAME
+    large.parent.mkdir()
+    data = small.read_bytes()
+    with large.open("wb") as log:
+        for _ in range(COPIES):
+            log.write(data)
+    logs = [scratch / "state-change.log.1", scratch / "state-change.large"]
+    text = logs[0].read_bytes()
+    with logs[1].open("wb") as log:
+        for _ in range(COPIES):
+            log.write(text)
+    rows: list[list[object]] = []
+    for name, command, files in (
+        ("dump-log --print-data-log", ["dump-log", "--print-data-log", "--files"], (small, large)),
+        ("merger", ["state-change-log-merger", "--logs"], tuple(logs)),
+    ):
+        peaks = [peak_mb([str(KAFKAPY), *command, str(path)]) for path in files]
+        sizes = [path.stat().st_size / 1e6 for path in files]
+        cells = (f"{mb:.0f} MB of {size:,.0f} MB" for mb, size in zip(peaks, sizes, strict=True))
+        rows.append([name, *cells])
+    return rows
+
+
+def main(runs: int, document: Path | None, introduction: str) -> int:
+    """Measure, print, and write the part "Tools on files" of `document`."""
+    machine = _report.machine()
+    with tempfile.TemporaryDirectory(prefix="kafkapy-bench-") as scratch:
+        rows = []
+        for job in jobs(Path(scratch)):
+            rows.append(row(job, runs))
+            print(" | ".join(map(str, rows[-1])), flush=True)
+        memory = memory_rows(Path(scratch))
+    for cells in memory:
+        print(" | ".join(map(str, cells)), flush=True)
+    head = ["what", "kafkapy, k/s", f"Apache Kafka {_kafka.VERSION}, k/s", "share", "at least 1"]
+    body = (
+        f"{_report.today()}, {_report.kafkapy_version()}, {machine} before the first run. Medians"
+        f" of {runs} runs in turn; thousands of records of 100 B, or of lines, per second of the"
+        " whole command.\n\n"
+        + _report.table(head, rows)
+        + "\n\nThe largest resident memory:\n\n"
+        + _report.table(["what", "small input", "large input"], memory)
+    )
+    if document is not None:
+        _report.replace_part(document, "Tools on files", body, introduction)
+    return 0

@@ -1,0 +1,93 @@
+"""The tables in README.md and docs/ that come from the code, so that they cannot lie.
+
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+
+    scripts/docs            write them
+    scripts/docs --check    fail, naming the files, if one is out of date
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+
+from kafkapy.cli.main import COMMANDS
+from kafkapy.server.handlers import SERVED
+from kafkapy.spark.option_table import (
+    CLIENT_OPTIONS,
+    SEGMENT_OPTIONS,
+    SINK_OPTIONS,
+    SOURCE_OPTIONS,
+    Option,
+)
+from scripts._report import ROOT, table
+
+BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def apis() -> str:
+    """Every API the broker serves."""
+    rows = [
+        [key, api.name, f"{api.min_version} - {api.max_version}"] for key, api in SERVED.items()
+    ]
+    return table(["key", "API", "versions"], sorted(rows))
+
+
+def commands() -> str:
+    """Every command of `kafkapy`."""
+    return table(
+        ["command", "what it does"], [[f"`{name}`", text] for name, (_, text) in COMMANDS.items()]
+    )
+
+
+def spark_source() -> str:
+    """Every option of a read."""
+    return option_table((*CLIENT_OPTIONS, *SOURCE_OPTIONS))
+
+
+def spark_sink() -> str:
+    """Every option of a write."""
+    return option_table(SINK_OPTIONS)
+
+
+def spark_segments() -> str:
+    """Every option of reading log directories."""
+    return option_table(SEGMENT_OPTIONS)
+
+
+def option_table(options: Iterable[Option]) -> str:
+    rows = [[f"`{o.name}`", o.valid_in, o.default, o.meaning] for o in options]
+    return table(["option", "valid in", "default", "meaning"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "apis": apis,
+    "commands": commands,
+    "spark_source": spark_source,
+    "spark_sink": spark_sink,
+    "spark_segments": spark_segments,
+}
+
+
+def refreshed(text: str) -> str:
+    """The document with every generated block made anew."""
+    return BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def main(check: bool) -> int:
+    stale = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        old = path.read_text()
+        new = refreshed(old)
+        if new != old:
+            stale.append(path.relative_to(ROOT))
+            if not check:
+                path.write_text(new)
+    for name in stale:
+        print(f"{name} {'is out of date: run scripts/docs' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,242 @@
+"""Apache Kafka 3.9 from Maven Central, run with `java -cp`: broker, ZooKeeper and tools.
+
+The jars live in `~/.cache/kafkapy/kafka-3.9` ($XDG_CACHE_HOME is honoured); `jars()` fetches them
+once. Everything here raises Unavailable when the peer cannot be had on this machine.
+
+    python -m scripts._kafka kafka.tools.ConsoleProducer --help
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.support.broker_process import QUICK_SETTINGS, ServerProcess, free_port
+
+VERSION = "3.9.1"
+FETCH_LIMIT_S = 600
+TOOL_LIMIT_S = 600
+
+CONSOLE_PRODUCER = "kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+DUMP_LOG_SEGMENTS = "kafka.tools.DumpLogSegments"
+GET_OFFSET_SHELL = "org.apache.kafka.tools.GetOffsetShell"
+PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
+CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+STORAGE_TOOL = "kafka.tools.StorageTool"
+BROKER = "kafka.Kafka"
+ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>kafkapy</groupId><artifactId>peers</artifactId><version>1</version>
+<packaging>pom</packaging>
+<dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
+<version>{VERSION}</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
+<version>{VERSION}</version></dependency>
+</dependencies></project>
+"""
+
+LOG4J = """log4j.rootLogger={level}, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.target=System.err
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+class Unavailable(Exception):
+    """A peer cannot be had on this machine; the message says why."""
+
+
+def cache_dir() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkapy"
+
+
+def last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no output"
+
+
+def run_or_unavailable(command: Sequence[str], cwd: Path | None = None) -> None:
+    """Run a fetching command; Unavailable with its last line when it fails."""
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FETCH_LIMIT_S,
+        )
+    except FileNotFoundError:
+        raise Unavailable(f"{name} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{name} took longer than {FETCH_LIMIT_S} s") from None
+    if done.returncode != 0:
+        raise Unavailable(f"{name} failed: {last_line(done.stderr or done.stdout)}")
+
+
+def apt_install(*packages: str) -> None:
+    """Install Debian packages as root; Unavailable otherwise."""
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise Unavailable(f"install {' '.join(packages)} first (not root on Debian)")
+    run_or_unavailable(["apt-get", "update", "-q"])
+    run_or_unavailable(["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages])
+
+
+def java() -> str:
+    """The java executable. Raises Unavailable."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None or not Path(found).exists():
+        raise Unavailable("no Java runtime (JAVA_HOME or java on PATH)")
+    return found
+
+
+def installed() -> bool:
+    """Whether the jars are in the cache and a Java runtime is there."""
+    try:
+        java()
+    except Unavailable:
+        return False
+    return _libs().is_dir()
+
+
+def jars() -> Path:
+    """The directory with Apache Kafka's jars, fetched once. Raises Unavailable."""
+    java()
+    libs = _libs()
+    if libs.is_dir():
+        return libs
+    if shutil.which("mvn") is None:
+        apt_install("maven")
+    libs.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=libs.parent) as scratch:
+        (Path(scratch) / "pom.xml").write_text(POM)
+        fetched = Path(scratch) / "libs"
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+        command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={fetched}"]
+        run_or_unavailable(command, cwd=Path(scratch))
+        fetched.replace(libs)
+    return libs
+
+
+def _libs() -> Path:
+    return cache_dir() / "kafka-3.9" / f"libs-{VERSION}"
+
+
+def java_command(main_class: str, *args: str, heap_mb: int = 256, level: str = "WARN") -> list[str]:
+    """The command line of one of Kafka's classes; log lines go to stderr."""
+    log4j = _libs().parent / f"log4j-{level}.properties"
+    libs = jars()
+    if not log4j.exists():
+        log4j.write_text(LOG4J.format(level=level))
+    return [
+        java(),
+        f"-Xmx{heap_mb}m",
+        "-XX:+UseSerialGC",
+        f"-XX:TieredStopAtLevel={1 if main_class != BROKER else 4}",
+        f"-Dlog4j.configuration=file:{log4j}",
+        "-cp",
+        f"{libs}/*",
+        main_class,
+        *args,
+    ]
+
+
+def run_tool(
+    main_class: str, *args: str, stdin: bytes = b"", limit_s: float = TOOL_LIMIT_S
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a tool to its end; the caller judges exit status, stdout and stderr."""
+    command = java_command(main_class, *args)
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=limit_s)
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
+    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    return path
+
+
+class ZooKeeperProcess(ServerProcess):
+    """Apache ZooKeeper, from the jars Kafka depends on."""
+
+    def __init__(self, directory: Path) -> None:
+        port = free_port()
+        directory.mkdir(parents=True, exist_ok=True)
+        settings = {
+            "dataDir": str(directory / "data"),
+            "clientPort": str(port),
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "maxClientCnxns": "0",
+        }
+        config = write_properties(directory / "zookeeper.properties", settings)
+        command = java_command(ZOOKEEPER, str(config), level="INFO")
+        super().__init__(command, port, directory / "zookeeper.out", "Apache ZooKeeper")
+
+    def start(self) -> ZooKeeperProcess:
+        self.launch()
+        return self  # the broker waits for it by itself
+
+
+class ApacheBroker(ServerProcess):
+    """Apache Kafka 3.9: one KRaft node, or a ZooKeeper-mode broker if `zookeeper` is given.
+
+    Has the same face as BrokerProcess, so that the same checks run against both.
+    """
+
+    def __init__(
+        self,
+        log_dir: Path,
+        overrides: Mapping[str, str] | None = None,
+        zookeeper: ZooKeeperProcess | None = None,
+    ) -> None:
+        port, controller_port = free_port(), free_port()
+        self.log_dir = log_dir
+        self.zookeeper = zookeeper
+        self.properties = {"log.dirs": str(log_dir), **QUICK_SETTINGS}
+        if zookeeper is None:
+            self.properties |= {
+                "process.roles": "broker,controller",
+                "node.id": "0",
+                "controller.quorum.voters": f"0@127.0.0.1:{controller_port}",
+                "controller.listener.names": "CONTROLLER",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "listeners": f"PLAINTEXT://127.0.0.1:{port},"
+                f"CONTROLLER://127.0.0.1:{controller_port}",
+            }
+        else:
+            self.properties |= {
+                "broker.id": "0",
+                "zookeeper.connect": zookeeper.bootstrap_servers,
+                "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            }
+        self.properties |= overrides or {}
+        log_dir.mkdir(parents=True, exist_ok=True)
+        self.config = write_properties(Path(f"{log_dir}.properties"), self.properties)
+        command = java_command(BROKER, str(self.config), heap_mb=1024, level="INFO")
+        super().__init__(command, port, Path(f"{log_dir}.out"), "Apache Kafka broker")
+
+    def start(self) -> ApacheBroker:
+        if self.zookeeper is None and not (self.log_dir / "meta.properties").exists():
+            cluster_id = "kafkapyConformanceAAAA"
+            done = run_tool(STORAGE_TOOL, "format", "-t", cluster_id, "-c", str(self.config))
+            assert done.returncode == 0, done.stderr.decode()
+        super().start()
+        return self
+
+
+if __name__ == "__main__":
+    arguments = java_command(sys.argv[1], *sys.argv[2:])
+    os.execv(arguments[0], arguments)

@@ -1,0 +1,51 @@
+"""Finds processes that a test run left behind: those that bear its mark in their environment."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+GRACE_S = 15.0  # a Spark JVM notices a little later that its Python has gone
+
+
+def marked(mark: str) -> Iterator[tuple[int, str]]:
+    """(pid, command) of each other process started with KAFKAPY_TEST_RUN=mark (Linux)."""
+    wanted = f"KAFKAPY_TEST_RUN={mark}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue  # it ended meanwhile, or is not ours
+        if wanted in environment and int(entry.name) not in (os.getpid(), os.getppid()):
+            yield int(entry.name), command
+
+
+def outlives(pid: int, limit_s: float) -> bool:
+    """Whether a process is still there when the limit has passed."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    found = ended.poll(limit_s * 1000)
+    os.close(handle)
+    return not found
+
+
+def main(mark: str) -> int:
+    """End what is left, by pid, and say so; 0 if nothing was."""
+    left = [found for found in marked(mark) if outlives(found[0], GRACE_S)]
+    for pid, command in left:
+        print(f"left running by the tests: {pid} {command[:200]}", file=sys.stderr)
+        os.kill(pid, signal.SIGKILL)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,102 @@
+"""The peers kafkapy is checked against: what is there, and fetching what is not.
+
+`ensure()` fetches (scripts/test, scripts/conformance); `missing()` only looks, so that a plain
+pytest never installs anything. The Python clients come with the extra `dev`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts import _kafka
+from scripts._kafka import Unavailable, apt_install, cache_dir, run_or_unavailable
+
+KAFKAJS_PACKAGES = ("kafkajs@2", "kafkajs-snappy@1")
+
+
+def kafkajs_dir() -> Path:
+    """Where kafkajs and its codec plug-ins live: outside the repository."""
+    return cache_dir() / "kafkajs"
+
+
+def _reasons_file() -> Path:
+    return cache_dir() / "peers.json"
+
+
+def has_kcat() -> bool:
+    return shutil.which("kcat") is not None
+
+
+def has_kafkajs() -> bool:
+    packages = kafkajs_dir() / "node_modules"
+    return shutil.which("node") is not None and (packages / "kafkajs-snappy").is_dir()
+
+
+def fetch_kcat() -> None:
+    apt_install("kcat")
+
+
+def fetch_kafkajs() -> None:
+    if shutil.which("npm") is None:
+        raise Unavailable("npm is not installed")  # Debian's brings half a thousand packages
+    directory = kafkajs_dir()
+    directory.mkdir(parents=True, exist_ok=True)
+    flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(directory)]
+    run_or_unavailable(["npm", "install", *flags, *KAFKAJS_PACKAGES])
+
+
+def fetch_kafka() -> None:
+    _kafka.jars()
+
+
+# name -> (is it there, fetch it)
+OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
+    "kcat": (has_kcat, fetch_kcat),
+    "kafkajs": (has_kafkajs, fetch_kafkajs),
+    "Apache Kafka 3.9": (_kafka.installed, fetch_kafka),
+}
+
+
+def ensure(say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
+    """Fetch what is not there; name -> why not, for those that cannot be had."""
+    reasons = {}
+    for name, (is_there, fetch) in OPTIONAL.items():
+        if is_there():
+            continue
+        say(f"fetching {name}")
+        try:
+            fetch()
+        except Unavailable as why:
+            reasons[name] = str(why)
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    _reasons_file().write_text(json.dumps(reasons))
+    return reasons
+
+
+def missing() -> dict[str, str]:
+    """name -> why, for each optional peer that is not on this machine. Fetches nothing."""
+    known = json.loads(_reasons_file().read_text()) if _reasons_file().exists() else {}
+    return {
+        name: known.get(name, "not fetched yet: run scripts/test")
+        for name, (is_there, _) in OPTIONAL.items()
+        if not is_there()
+    }
+
+
+def command_output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return (done.stdout or done.stderr).strip()
+
+
+def main() -> None:
+    for name, why in ensure(lambda text: print(f"kafkapy: {text}", file=sys.stderr)).items():
+        print(f"kafkapy: not to be had here: {name} ({why})", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

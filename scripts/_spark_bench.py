@@ -1,0 +1,230 @@
+"""Speed beside Spark's own Kafka connector: `scripts/bench --spark`.
+
+Both read and write the same topics of one kafkapy broker, in turn, each in a Spark process of its
+own, so that memory can be told apart. Sizes can be reduced (`--records`) on a busy machine; the
+report says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from scripts import _report, _spark_connector
+from tests.support.broker_process import BrokerProcess
+from tests.support.topics import create_topic
+
+DOCUMENT = _report.ROOT / "docs" / "BENCHMARKS.md"
+FULL = {100: 10_000_000, 1000: 2_000_000}
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+PARTITIONS = 2
+LIMIT_S = 3600
+GOALS = {
+    "count": "at least 2x",
+    "parse and aggregate": "at least 2x",
+    "write": "at least 1x",
+    "first batch": "at most as long",
+}
+
+
+def child(format: str, servers: str, topic: str, runs: int, records: int) -> dict[str, Any]:
+    """Every figure of one format on one topic, in seconds, and peak memory in MB."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    _, jars = _spark_connector.jars()
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.jars", ",".join(map(str, jars)))
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    spark = builder.config("spark.log.level", "OFF").getOrCreate()
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
+
+    def load() -> Any:
+        return spark.read.format(format).options(**options).load()
+
+    def count() -> None:
+        assert load().count() == records
+
+    def aggregate() -> None:
+        text = F.col("value").cast("string")
+        number = F.regexp_extract(text, r"^(\d+)", 1).cast("long")
+        load().groupBy((number % 10).alias("bucket")).agg(F.count("*"), F.sum(number)).collect()
+
+    def write() -> None:
+        target = {"kafka.bootstrap.servers": servers, "topic": f"{topic}-out"}
+        frame = spark.range(0, records // 10, 1, 2).select(
+            F.rpad(F.col("id").cast("string"), int(topic.split("-")[1]), "x").alias("value")
+        )
+        frame.write.format(format).options(**target).mode("append").save()
+
+    def first_batch() -> None:
+        stream = spark.readStream.format(format)
+        stream = stream.options(**options, startingOffsets="earliest", maxOffsetsPerTrigger="1000")
+        with tempfile.TemporaryDirectory() as scratch:
+            query = stream.load().writeStream.format("noop")
+            query = query.option("checkpointLocation", scratch).start()
+            while not query.recentProgress:
+                query.awaitTermination(0.01)
+            query.stop()
+
+    found: dict[str, Any] = {"first batch": timed(first_batch)}
+    count()  # what is compiled or started once
+    jobs = {"count": count, "parse and aggregate": aggregate, "write": write}
+    for name, job in jobs.items():
+        found[name] = median(timed(job) for _ in range(runs))
+    found["memory"] = peaks()
+    spark.stop()
+    return found
+
+
+def timed(job: Callable[[], None]) -> float:
+    started = time.monotonic()
+    job()
+    return time.monotonic() - started
+
+
+def peaks() -> dict[str, int]:
+    """Peak resident MB of the JVM, and of the largest Python worker, below this process."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+        except FileNotFoundError:
+            continue  # it has ended
+    found = {"JVM": 0, "worker": 0}
+    for pid in parents:
+        above = pid
+        while above not in (os.getpid(), 0, 1):
+            above = parents.get(above, 0)
+        if above != os.getpid() or pid == os.getpid():
+            continue
+        status = Path(f"/proc/{pid}/status").read_text()
+        words = dict(line.split(":", 1) for line in status.splitlines())
+        kind = "JVM" if "java" in words["Name"] else "worker"
+        peak = int(words.get("VmHWM", "0").split()[0]) >> 10
+        found[kind] = max(found[kind], peak)
+    return found
+
+
+def fill(servers: str, size: int, codec: str, records: int) -> str:
+    """A topic of records that begin with a number."""
+    from confluent_kafka import Producer
+
+    topic = f"bench-{size}-{codec}"
+    create_topic(servers, topic, PARTITIONS)
+    create_topic(servers, f"{topic}-out", PARTITIONS)
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "linger.ms": "20",
+            "compression.type": codec,
+            "batch.size": "100000",
+            "log_level": 0,
+        }
+    )
+    filling = (b" GET /item/%d HTTP/1.1 200 agent" * (size // 20 + 1)).replace(b"%d", b"17")
+    for i in range(records):
+        value = (b"%d" % i + filling)[:size]
+        while True:
+            try:
+                producer.produce(topic, value, partition=i % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.05)
+    assert producer.flush(300) == 0
+    return topic
+
+
+def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
+    """The report."""
+    version, _ = _spark_connector.jars()
+    rows: list[list[object]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="kafkapy-spark-bench-") as scratch,
+        BrokerProcess(Path(scratch) / "logs", {"log.retention.ms": "-1"}) as broker,
+    ):
+        for size, count in records.items():
+            for codec in codecs:
+                topic = fill(broker.bootstrap_servers, size, codec, count)
+                found = {
+                    format: in_child(format, broker.bootstrap_servers, topic, runs, count)
+                    for format in ("kafka", "kafkapy")
+                }
+                rows += table_rows(size, codec, count, found)
+                print(*rows[-len(GOALS) - 1 :], sep="\n", flush=True)
+    reduced = records != {size: FULL[size] for size in records} or set(codecs) != set(CODECS)
+    text = (
+        f"{_report.today()}, {_report.kafkapy_version()}, `scripts/bench --spark`, {runs} runs"
+        f" each, Spark 4.3.0 with `local[2]`, the connector {version}, one kafkapy broker."
+        f" {_report.machine()}."
+    )
+    if reduced:
+        text += " **Reduced sizes**: not the whole measurement, and no judge on a busy machine."
+    head = ["records", "codec", "what", "connector", "kafkapy", "kafkapy is", "goal"]
+    return f"{text}\n\n{_report.table(head, rows)}\n"
+
+
+def table_rows(
+    size: int, codec: str, count: int, found: dict[str, dict[str, Any]]
+) -> list[list[object]]:
+    """The lines of one topic."""
+    theirs, ours = found["kafka"], found["kafkapy"]
+    what = f"{count:,} of {size} B"
+    rows: list[list[object]] = []
+    for name, goal in GOALS.items():
+        times = theirs[name] / ours[name]
+        figures = [f"{each[name]:.1f} s" for each in (theirs, ours)]
+        rows.append([what, codec, name, *figures, f"{times:.1f}x as fast", goal])
+    memory = [
+        f"JVM {m['JVM']:,}, worker {m['worker']:,} MB" for m in (theirs["memory"], ours["memory"])
+    ]
+    return [*rows, [what, codec, "peak memory", *memory, "", ""]]
+
+
+def in_child(format: str, servers: str, topic: str, runs: int, count: int) -> dict[str, Any]:
+    """Run `child` in a process of its own."""
+    words = ["--child", format, servers, topic, str(runs), str(count)]
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts._spark_bench", *words],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    if done.returncode:
+        raise SystemExit(f"{format}: {done.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main(words: list[str]) -> int:
+    """The report to docs/BENCHMARKS.md, unless --no-write."""
+    if words[:1] == ["--child"]:
+        format, servers, topic, runs, count = words[1:]
+        print(json.dumps(child(format, servers, topic, int(runs), int(count))))
+        return 0
+    parser = argparse.ArgumentParser(prog="scripts/bench --spark")
+    parser.add_argument("--records", type=float, default=1.0, help="share of the full sizes")
+    parser.add_argument("--codecs", default=",".join(CODECS))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--no-write", action="store_true")
+    given = parser.parse_args(words)
+    records = {size: int(count * given.records) for size, count in FULL.items()}
+    text = run(records, given.codecs.split(","), given.runs)
+    print(text)
+    if not given.no_write:
+        _report.replace_part(DOCUMENT, "Spark, beside the JVM connector", text, "# Benchmarks\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""The same Spark jobs through Spark's own Kafka connector and through the kafkapy source.
+
+One Spark session has both. Each job runs on a kafkapy broker and on an Apache Kafka 3.9 broker;
+what it gives must be the same four times. Called by `scripts/conformance --spark`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from scripts import _kafka, _report, _spark_connector
+from tests.conformance.spark_jobs import JOBS, Bench
+from tests.support.broker_process import BrokerProcess
+
+FORMATS = ("kafka", "kafkapy")
+KEEP = {"log.retention.ms": "-1"}  # the records' times are of 2023
+
+
+def session(jars: Sequence[Path]) -> SparkSession:
+    """A local session with the connector's jars; its workers run this Python."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    spark: SparkSession = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.jars", ",".join(map(str, jars)))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.python.filterPushdown.enabled", "true")
+        .getOrCreate()
+    )
+    return spark
+
+
+def outcome(job: Callable[[Bench], Any], bench: Bench) -> Any:
+    """What the job gives; an exception that it does not expect is a finding like any other."""
+    try:
+        return job(bench)
+    except Exception as fault:
+        said = [line for line in str(fault).splitlines() if line.strip()]
+        return f"{type(fault).__name__}: {said[0][:200]} ... {said[-1][:200]}" if said else ""
+
+
+def run(only: str, say: Callable[[str], None]) -> tuple[str, bool]:
+    """All jobs on both brokers; the report's text, and whether all was the same."""
+    version, jars = _spark_connector.jars()
+    spark = session(jars)
+    results: dict[tuple[str, str, str], Any] = {}
+    wanted = {name: job for name, job in JOBS.items() if only in name}
+    started = time.monotonic()
+    for kind in (BrokerProcess, _kafka.ApacheBroker):
+        apache = kind is _kafka.ApacheBroker
+        with (
+            tempfile.TemporaryDirectory(prefix="kafkapy-parity-") as scratch,
+            kind(Path(scratch) / "logs", KEEP) as broker,
+        ):
+            for name, job in wanted.items():
+                for format in FORMATS:
+                    servers = broker.bootstrap_servers
+                    bench = Bench(spark, format, servers, Path(scratch), apache)
+                    results[name, format, kind.__name__] = outcome(job, bench)
+                say(f"  {kind.__name__} {name}: {verdict(results, name, kind.__name__)}")
+    spark.stop()
+    brokers = (BrokerProcess.__name__, _kafka.ApacheBroker.__name__)
+    rows = [[name, *(verdict(results, name, each) for each in brokers)] for name in wanted]
+    same = all(row[1:] == ["same", "same"] for row in rows)
+    text = (
+        f"{_report.today()}, {_report.kafkapy_version()}, `scripts/conformance --spark`,"
+        f" {time.monotonic() - started:.0f} s. {len(wanted)} jobs"
+        f" (`tests/conformance/spark_jobs.py`) through Spark's own connector {version} and through"
+        " `kafkapy`, in one Spark 4.3.0 session, on a kafkapy broker and on Apache Kafka"
+        f" {_kafka.VERSION}. *same*: the same rows, sizes of micro-batches and failures.\n\n"
+        + _report.table(["job", "on kafkapy", "on Apache Kafka"], rows)
+    )
+    return text, same
+
+
+def verdict(results: dict[tuple[str, str, str], Any], name: str, broker: str) -> str:
+    """`same`, or what parts the two."""
+    theirs, ours = (results[name, format, broker] for format in FORMATS)
+    if theirs == ours:
+        return "same"
+    return f"kafka: {brief(theirs)}; kafkapy: {brief(ours)}"
+
+
+def brief(value: Any) -> str:
+    text = repr(value).replace("|", "/")
+    return text if len(text) < 160 else f"{text[:80]} ... {text[-80:]}"
+
+
+def main() -> int:
+    """`python -m scripts._spark_parity [WORD]`: some jobs, nothing written."""
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    text, same = run(only, lambda line: print(line, flush=True))
+    print(text)
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

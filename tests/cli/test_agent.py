@@ -1,0 +1,73 @@
+"""`kafkapy agent`, as a process, into a broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.support.broker_process import BrokerProcess
+from tests.support.cli import kafkapy
+from tests.support.topics import QUIET, create_topic
+from tests.support.waiting import wait_until
+
+KAFKAPY = str(Path(sys.executable).parent / "kafkapy")
+
+
+class Reader:
+    """Everything of a topic's only partition, as it comes."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        self._consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", **QUIET})
+        self._consumer.assign([TopicPartition(topic, 0, 0)])
+        self.lines: list[str] = []
+        self.headers: list[dict[str, bytes]] = []
+
+    def has(self, *lines: str) -> bool:
+        for message in self._consumer.consume(100, timeout=0.2):
+            self.lines.append((message.value() or b"").decode())
+            self.headers.append(dict(message.headers() or ()))
+        return self.lines == list(lines)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def test_lines_arrive_while_files_grow_and_rotate(broker: BrokerProcess, tmp_path: Path) -> None:
+    create_topic(broker.bootstrap_servers, "lines")
+    log = tmp_path / "app.log"
+    log.write_text("one\n")
+    words = ["--bootstrap-server", broker.bootstrap_servers, "--topic", "lines", "--poll-ms", "20"]
+    words += ["--state", str(tmp_path / "state"), str(tmp_path / "app.log*")]
+    reader = Reader(broker.bootstrap_servers, "lines")
+    with subprocess.Popen([KAFKAPY, "agent", *words], stdout=subprocess.PIPE, text=True) as agent:
+        try:
+            wait_until(lambda: reader.has("one"), "the first line")
+            log.rename(tmp_path / "app.log.1")
+            log.write_text("two\n")
+            wait_until(lambda: reader.has("one", "two"), "the line after the rotation")
+        finally:
+            os.kill(agent.pid, signal.SIGTERM)
+        said, _ = agent.communicate(timeout=60)
+    assert (agent.returncode, said) == (0, "2 lines to lines\n")
+    log.write_text("two\nthree\n")
+    again = subprocess.run([KAFKAPY, "agent", *words, "--once"], timeout=60)
+    assert again.returncode == 0
+    wait_until(lambda: reader.has("one", "two", "three"), "what was written meanwhile")
+    reader.close()
+    assert reader.headers[2] == {"file": str(log).encode(), "offset": b"4"}
+
+
+def test_words_that_are_missing(tmp_path: Path) -> None:
+    servers = ("--bootstrap-server", "b:1")
+    assert 'Missing required argument "[topic]"' in kafkapy("agent", *servers, "f").stderr
+    state = ("--topic", "t", "--state", str(tmp_path / "s"))
+    assert "Name the files to follow" in kafkapy("agent", *servers, *state).stderr
+    (tmp_path / "s").write_text("?")
+    refused = kafkapy("agent", *servers, *state, "f")
+    assert refused.status != 0
+    assert "is no state of an agent" in refused.stderr

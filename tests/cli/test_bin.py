@@ -1,0 +1,104 @@
+"""The drop-in names: `kafka-topics.sh` and its sisters call kafkapy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkapy import __version__
+
+BIN = Path(__file__).parents[2] / "scripts" / "bin"
+NAMES = {path.name: path for path in sorted(BIN.glob("*.sh"))}
+USAGE = "[-daemon] server.properties [--override property=value]*\n"
+
+
+def run(name: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        [NAMES[name], *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path, **env},
+        timeout=60,
+    )
+
+
+def test_all_of_them_are_there_and_executable() -> None:
+    assert set(NAMES) == {
+        "kafka-acls.sh",
+        "kafka-broker-api-versions.sh",
+        "kafka-cluster.sh",
+        "kafka-configs.sh",
+        "kafka-console-consumer.sh",
+        "kafka-console-producer.sh",
+        "kafka-consumer-groups.sh",
+        "kafka-consumer-perf-test.sh",
+        "kafka-delete-records.sh",
+        "kafka-dump-log.sh",
+        "kafka-e2e-latency.sh",
+        "kafka-get-offsets.sh",
+        "kafka-leader-election.sh",
+        "kafka-log-dirs.sh",
+        "kafka-preferred-replica-election.sh",
+        "kafka-producer-perf-test.sh",
+        "kafka-reassign-partitions.sh",
+        "kafka-replica-verification.sh",
+        "kafka-run-class.sh",
+        "kafka-server-start.sh",
+        "kafka-server-stop.sh",
+        "kafka-topics.sh",
+        "kafka-transactions.sh",
+        "kafka-verifiable-consumer.sh",
+        "kafka-verifiable-producer.sh",
+        "zookeeper-shell.sh",
+    }
+    assert all(os.access(path, os.X_OK) for path in NAMES.values())
+
+
+@pytest.mark.parametrize("name", NAMES.keys() - {"kafka-run-class.sh"})
+def test_they_answer(name: str) -> None:
+    done = run(name, "--version")
+    assert (done.stdout, done.stderr, done.returncode) == (f"{__version__}\n", "", 0)
+
+
+def test_words_and_status_pass_through() -> None:
+    done = run("kafka-topics.sh", "--create", "--topic", "a b", "-bootstrap-server", "x")
+    assert done.returncode == 1
+    assert "Invalid url in bootstrap.servers: x" in done.stderr
+
+
+def test_server_start_without_a_file_is_kafkas_usage_line() -> None:
+    done = run("kafka-server-start.sh")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.endswith(USAGE)
+
+
+def test_server_stop_takes_the_signal_from_the_environment() -> None:
+    done = run("kafka-server-stop.sh", "--log-dir", "/nope", SIGNAL="KILL")
+    assert (done.stdout, done.returncode) == ("No kafka server to stop\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kafka.tools.DumpLogSegments", 'Missing required argument "[files]"'),
+        ("kafka.tools.StateChangeLogMerger", "Provide arguments to exactly one of the two options"),
+        ("org.apache.kafka.tools.ReplicaVerificationTool", 'Missing required argument "[broker-li'),
+        ("kafka.admin.TopicCommand", "Command must include exactly one action"),
+        ("kafka.tools.MirrorMaker", "kafkapy has no tool for the class kafka.tools.MirrorMaker"),
+    ],
+)
+def test_run_class_finds_the_tool_of_a_class(name: str, said: str) -> None:
+    done = run("kafka-run-class.sh", name, "--output", "text")
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr.startswith(said)
+
+
+def test_run_class_without_a_class_is_kafkas_usage_line() -> None:
+    done = run("kafka-run-class.sh")
+    assert done.stdout.endswith("[-daemon] [-name servicename] [-loggc] classname [opts]\n")
+    assert (done.stderr, done.returncode) == ("", 1)

@@ -1,0 +1,45 @@
+"""`kafkapy server` as an operator uses it: in the background, by directory, twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.broker_process import free_port
+from tests.support.kafkapy_process import Kafkapy
+
+EXECUTABLE = str(Path(sys.executable).parent / "kafkapy")
+
+
+def server(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [EXECUTABLE, "server", *words], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_start_in_the_background_use_and_stop(tmp_path: Path) -> None:
+    log_dir, port = tmp_path / "logs", free_port()
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={log_dir}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
+    started = server("start", str(file), "--daemon")
+    try:
+        assert started.stdout.startswith("Started the broker with pid "), started
+        listed = Kafkapy(f"127.0.0.1:{port}")("topics", "--list")
+        assert (listed.stdout, listed.returncode) == ("\n", 0)
+        second = server("start", str(file), "--daemon")
+        assert second.returncode == 1
+        assert "ended with status 1" in second.stderr
+    finally:
+        stopped = server("stop", str(file))
+    assert (stopped.stdout, stopped.stderr, stopped.returncode) == ("", "", 0)
+    assert server("stop", str(file)).stdout == "No kafka server to stop\n"
+    assert not (log_dir / "kafkapy.pid").exists()
+
+
+def test_a_bad_property_names_key_value_and_what_is_allowed(tmp_path: Path) -> None:
+    done = server("start", "--override", f"log.dirs={tmp_path}", "--override", "num.io.threads=x")
+    assert done.returncode == 1
+    assert "num.io.threads" in done.stderr
+    assert "x" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,116 @@
+"""`kafkapy spark-submit`: its own words sorted from Spark's, and a script run to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from kafkapy.cli.spark_submit import arrange
+from tests.support.broker_process import BrokerProcess
+from tests.support.spark_topics import Topic
+from tests.support.topics import QUIET
+
+OWN = {"--from": True, "--to": True, "--checkpoint": True, "--once": False}
+
+
+@pytest.mark.parametrize(
+    ("line", "arranged"),
+    [
+        ("job.py", "-- job.py"),
+        ("--from a job.py --from b", "--from a -- job.py --from b"),
+        ("--master x --from=a --verbose job.py", "--from=a -- --master x --verbose job.py"),
+        ("--name --from job.py", "-- --name --from job.py"),  # a value that looks like ours
+        ("--once --conf a=b job.py --once", "--once -- --conf a=b job.py --once"),
+        ("--help", "--help"),
+        ("job.py --help", "-- job.py --help"),
+        ("", ""),
+    ],
+)
+def test_words_are_sorted_up_to_the_script(line: str, arranged: str) -> None:
+    assert arrange(line.split(), OWN) == arranged.split()
+
+
+def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    executable = Path(sys.executable).parent / "kafkapy"
+    return subprocess.run(
+        [str(executable), "spark-submit", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environ},
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--from", "t"], "Name the script to run"),
+        (["--from", "t", "job.py"], "--bootstrap-server is required with --from and --to"),
+        (["--from", "t", "--bootstrap-server", "b:1", "nowhere.py"], "Cannot read the script"),
+        (["--sql", "SELECT 1", "--from", "t", "job.py"], "job.py is one"),
+        (["--sql", "SELECT 1"], "--from is required with --sql"),
+        (["--once", "job.py"], "--once is for streams: it needs --checkpoint"),
+        (["--metrics-port", "1", "job.py"], "--metrics-port is for streams"),
+    ],
+)
+def test_one_line_for_what_is_wrong(words: list[str], message: str) -> None:
+    done = run(*words)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_says_what_is_added() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    assert "--from TOPICS" in done.stdout
+    assert "--checkpoint DIR" in done.stdout
+
+
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+import kafkapy.spark
+spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+print("ROWS", kafkapy.spark.read(spark).count(), sys.argv[1:])
+sys.exit(3)
+"""
+
+
+def test_a_plain_script_reads_the_topic_that_was_wired(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
+    topic = Topic(broker.bootstrap_servers, 2)
+    topic.write(11)
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    wiring = ["--from", topic.name, "--bootstrap-server", broker.bootstrap_servers]
+    done = run("--master", "local[1]", *wiring, str(script), "--from", "mine")
+    assert done.returncode == 3, done.stderr  # the script's own
+    assert "ROWS 11 ['--from', 'mine']" in done.stdout
+
+
+def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Path) -> None:
+    source, target = (Topic(broker.bootstrap_servers) for _ in range(2))
+    source.send((0, None, b'{"user": "u%d", "n": %d}' % (i % 2, i)) for i in range(10))
+    words = ["--from", source.name, "--to", target.name, "--once"]
+    words += ["--bootstrap-server", broker.bootstrap_servers, "--checkpoint", str(tmp_path / "c")]
+    words += ["--schema", "user STRING, n INT", "--sql", "SELECT user, n FROM records WHERE n > 3"]
+    done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
+    assert done.returncode == 0, done.stderr
+    values = values_of(target, 6)
+    assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
+
+
+def values_of(topic: Topic, count: int) -> list[dict[str, object]]:
+    consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": "test", **QUIET})
+    consumer.assign([TopicPartition(topic.name, 0, 0)])
+    messages = consumer.consume(count, timeout=30)
+    consumer.close()
+    return [json.loads(message.value() or b"") for message in messages]

@@ -1,0 +1,111 @@
+"""`kafkapy topics` and `configs` against a running broker, as processes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.broker_process import BrokerProcess
+from tests.support.kafkapy_process import Kafkapy
+
+
+@pytest.fixture(scope="module")
+def kafkapy(broker: BrokerProcess) -> Kafkapy:
+    return Kafkapy(broker.bootstrap_servers)
+
+
+def test_the_life_of_a_topic(kafkapy: Kafkapy) -> None:
+    made = kafkapy("topics", "--create", "--topic", "life", "--partitions", "2")
+    assert (made.stdout, made.stderr, made.returncode) == ("Created topic life.\n", "", 0)
+    again = kafkapy("topics", "--create", "--topic", "life")
+    assert again.stderr == "Error while executing topic command : Topic 'life' already exists.\n"
+    assert again.returncode == 1
+    assert kafkapy("topics", "--create", "--topic", "life", "--if-not-exists").stdout == ""
+    assert "life" in kafkapy("topics", "--list").stdout.split("\n")
+
+    kafkapy("topics", "--alter", "--topic", "life", "--partitions", "3")
+    header, *rows = kafkapy("topics", "--describe", "--topic", "life").stdout.splitlines()
+    fields = header.split("\t")
+    assert fields[0] == "Topic: life"
+    assert fields[1].startswith("TopicId: ")
+    assert fields[2:] == ["PartitionCount: 3", "ReplicationFactor: 1", "Configs: "]
+    assert rows == [
+        f"\tTopic: life\tPartition: {p}\tLeader: 0\tReplicas: 0\tIsr: 0"
+        "\tElr: N/A\tLastKnownElr: N/A"
+        for p in range(3)
+    ]
+    less = kafkapy("topics", "--alter", "--topic", "life", "--partitions", "1")
+    assert "Topic currently has 3 partitions, which is higher than the requested 1." in less.stderr
+
+    gone = kafkapy("topics", "--delete", "--topic", "life")
+    assert (gone.stdout, gone.returncode) == ("", 0)
+    missing = kafkapy("topics", "--describe", "--topic", "life")
+    assert missing.stderr.endswith("Topic 'life' does not exist as expected\n")
+
+
+def test_configs_of_a_topic(kafkapy: Kafkapy) -> None:
+    words = ("--config", "cleanup.policy=compact,delete", "--config", "retention.ms=1000")
+    kafkapy("topics", "--create", "--topic", "configured", *words)
+    topic = json.loads(
+        kafkapy("topics", "--describe", "--topic", "configured", "--output", "json").stdout
+    )["data"][0]
+    assert topic["configs"] == {"cleanup.policy": "compact,delete", "retention.ms": "1000"}
+
+    entity = ("--entity-type", "topics", "--entity-name", "configured")
+    changes = ("--add-config", "segment.bytes=5000000", "--delete-config", "retention.ms")
+    changed = kafkapy("configs", "--alter", *entity, *changes)
+    assert changed.stdout == "Completed updating config for topic configured.\n"
+    title, *rows = kafkapy("configs", "--describe", *entity).stdout.splitlines()
+    assert title == "Dynamic configs for topic configured are:"
+    assert [row.split("=")[0] for row in rows] == ["  cleanup.policy", "  segment.bytes"]
+    assert rows[1].startswith(
+        "  segment.bytes=5000000 sensitive=false "
+        "synonyms={DYNAMIC_TOPIC_CONFIG:segment.bytes=5000000"
+    )
+    wrong = kafkapy("configs", "--alter", *entity, "--add-config", "segment.bytes=x")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert "segment.bytes" in wrong.stderr
+    absent = kafkapy("configs", "--alter", *entity, "--delete-config", "retention.ms")
+    assert absent.stderr == "Invalid config(s): retention.ms\n"
+
+
+def test_configs_of_brokers(kafkapy: Kafkapy) -> None:
+    default = ("--entity-type", "brokers", "--entity-default")
+    changed = kafkapy("configs", "--alter", *default, "--add-config", "message.max.bytes=2000000")
+    assert changed.stdout == "Completed updating default config for brokers in the cluster.\n"
+    shown = kafkapy("configs", "--describe", *default).stdout
+    assert shown.startswith(
+        "Default configs for brokers in the cluster are:\n  message.max.bytes=2000000 "
+    )
+    everything = kafkapy("configs", "--describe", "--broker", "0", "--all").stdout.splitlines()
+    assert everything[0] == "All configs for broker 0 are:"
+    assert len(everything) > 100
+    kafkapy("configs", "--alter", *default, "--delete-config", "message.max.bytes")
+    assert len(kafkapy("configs", "--describe", *default).stdout.splitlines()) == 1
+
+
+def test_a_broker_without_quotas_is_said_plainly(kafkapy: Kafkapy) -> None:
+    done = kafkapy("configs", "--describe", "--entity-type", "users")
+    assert done.returncode == 1
+    assert done.stderr.endswith("The broker does not support DESCRIBE_CLIENT_QUOTAS\n")
+
+
+def test_refusals_have_the_brokers_words(kafkapy: Kafkapy) -> None:
+    said = {
+        ("--topic", "a b"): "Topic name is invalid: 'a b' contains one or more characters other",
+        ("--topic", "rf", "--replication-factor", "3"): (
+            "Replication factor: 3 larger than available brokers: 1."
+        ),
+    }
+    for words, text in said.items():
+        done = kafkapy("topics", "--create", *words)
+        assert done.returncode == 1
+        assert f"Error while executing topic command : {text}" in done.stderr
+
+
+def test_what_the_broker_speaks(kafkapy: Kafkapy, broker: BrokerProcess) -> None:
+    lines = kafkapy("broker-api-versions").stdout.splitlines()
+    assert lines[0] == f"{broker.bootstrap_servers} (id: 0 rack: null) -> ("
+    assert lines[-1] == ")"
+    assert "\tMetadata(3): 0 to 12 [usable: 12]," in lines

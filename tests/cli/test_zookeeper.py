@@ -1,0 +1,97 @@
+"""`kafkapy zookeeper`: the words it takes, and one real life in each of its two forms."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkapy.tools.zookeeper_process import four_letter_word, is_zookeeper, serves
+from tests.support.broker_process import POLL_S, free_port
+from tests.support.cli import kafkapy
+
+LIMIT_S = 60
+
+
+def start(*words: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own: the server is to outlive the command."""
+    command = [sys.executable, "-m", "kafkapy.cli.main", "zookeeper", "start", "--daemon", *words]
+    return subprocess.run(
+        [*command, "--output", "json"], capture_output=True, text=True, timeout=LIMIT_S
+    )
+
+
+def test_it_must_be_told_what_to_do() -> None:
+    outcome = kafkapy("zookeeper", "restart")
+    assert outcome.status == 1
+    assert "kafkapy zookeeper start|stop [zoo.cfg]" in outcome.stderr
+    outcome = kafkapy("zookeeper", "start", "a.cfg", "b.cfg")
+    assert "Found non argument parameters: b.cfg" in outcome.stderr
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    outcome = kafkapy("zookeeper", "start", str(tmp_path / "zoo.cfg"))
+    assert (outcome.status, outcome.stdout) == (1, "")
+    assert f"Cannot read {tmp_path}/zoo.cfg" in outcome.stderr
+
+
+def test_nothing_to_stop_is_said_as_kafka_says_it(tmp_path: Path) -> None:
+    for words in (("--data-dir", str(tmp_path)), ("--pid", str(os.getpid()))):
+        outcome = kafkapy("zookeeper", "stop", *words)
+        assert (outcome.status, outcome.stdout) == (1, "No zookeeper server to stop\n")
+
+
+def test_started_in_the_background_it_serves_until_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOG_DIR", raising=False)
+    data_dir, port = tmp_path / "data", free_port()
+    file = tmp_path / "zoo.cfg"
+    file.write_text(f"dataDir={data_dir}\nclientPort=1\nclientPortAddress=127.0.0.1\n")
+    outcome = start(str(file), "--port", str(port))
+    assert outcome.returncode == 0, outcome.stderr
+    (row,) = json.loads(outcome.stdout)["data"]
+    try:
+        assert (row["host"], row["port"]) == ("127.0.0.1", port)
+        assert row["output"] == str(data_dir / "zookeeper.out")
+        assert is_zookeeper(row["pid"])
+        assert serves("127.0.0.1", port)
+        assert four_letter_word("127.0.0.1", port, "ruok") == "imok"
+        again = start(str(file), "--port", str(free_port()))
+        assert again.returncode == 1
+        assert f"A ZooKeeper runs on {data_dir} already, with pid {row['pid']}" in again.stderr
+    finally:
+        stopped = kafkapy("zookeeper", "stop", str(file), "--output", "json")
+    assert stopped.status == 0, stopped.stderr
+    assert stopped.data == [{"stopped": row["pid"]}]
+    assert not serves("127.0.0.1", port)
+
+
+def test_in_the_foreground_it_is_the_process_that_was_started(tmp_path: Path) -> None:
+    port = free_port()
+    file = tmp_path / "zoo.cfg"
+    file.write_text("clientPortAddress=127.0.0.1\n")
+    words = ["zookeeper", "start", str(file), "--data-dir", str(tmp_path), "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kafkapy.cli.main", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(int(LIMIT_S / POLL_S)):
+            if serves("127.0.0.1", port):
+                break
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(POLL_S)
+        stopped = kafkapy("zookeeper", "stop", "--data-dir", str(tmp_path), "--output", "json")
+        assert stopped.data == [{"stopped": process.pid}]
+        assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()

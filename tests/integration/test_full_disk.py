@@ -1,0 +1,103 @@
+"""A log directory that fills up goes offline; the others go on and nothing is corrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from tests.conformance import kill_rounds
+from tests.conftest import BrokerFactory
+from tests.support import unchecked
+from tests.support.small_disks import can_mount, mount, mounted
+from tests.support.topics import QUIET, create_topic
+
+SMALL = "8m"
+LARGE = "64m"
+PARTITIONS = 4
+TOPIC = "filling"
+
+
+def write_until_refused(servers: str, acknowledged: list[list[int]]) -> set[int]:
+    """Write 0, 1, 2, ... to each partition until one is refused; the refusing partitions."""
+    refused: set[int] = set()
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": servers, "message.timeout.ms": 8000, "linger.ms": 5, **QUIET}
+    )
+
+    def delivered(error: object, message: confluent_kafka.Message) -> None:
+        if error is None:
+            value = int(message.value().split(b" ")[0])
+            acknowledged[message.partition()].append(value)
+        else:
+            refused.add(message.partition())
+
+    number = 0
+    while not refused:
+        for partition in range(PARTITIONS):
+            value = b"%d %s" % (number, b"f" * 4000)
+            producer.produce(TOPIC, value, partition=partition, on_delivery=delivered)
+        number += 1
+        if number % 100 == 0:
+            producer.flush(60)
+    producer.flush(60)
+    return refused
+
+
+def partitions_in(log_dir: Path) -> set[int]:
+    return {int(path.name.rpartition("-")[2]) for path in log_dir.glob(f"{TOPIC}-*")}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB."""
+    with mounted(tmp_path / "small-disk", SMALL) as disk:
+        yield disk
+
+
+if can_mount():
+
+    def test_full_disk_takes_only_its_directory_offline(
+        broker_factory: BrokerFactory, tmp_path: Path, small_disk: Path
+    ) -> None:
+        ample = tmp_path / "ample"
+        broker = broker_factory({"log.dirs": f"{ample},{small_disk}/logs"})
+        servers = broker.bootstrap_servers
+        create_topic(servers, TOPIC, PARTITIONS)
+        full, others = partitions_in(small_disk / "logs"), partitions_in(ample)
+        assert full, "no partition was placed on the small disk"
+        assert full | others == set(range(PARTITIONS))
+        acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
+        assert write_until_refused(servers, acknowledged) <= full
+        said = broker.output_text()
+        assert f"{small_disk}/logs" in said
+        assert "No space left on device" in said
+        check_that_others_go_on(servers, others, acknowledged)
+        assert broker.stop() in (0, 143)
+
+        assert mount(small_disk, LARGE, "remount")
+        broker.start()
+        found = kill_rounds.read_everything(servers, TOPIC, PARTITIONS)
+        for partition, records in enumerate(found):
+            offsets = [offset for offset, _ in records]
+            assert offsets == list(range(len(offsets)))
+            assert set(acknowledged[partition]) <= {value for _, value in records}
+
+    def check_that_others_go_on(
+        servers: str, others: set[int], acknowledged: list[list[int]]
+    ) -> None:
+        """The other directory's partitions still take records."""
+        producer = confluent_kafka.Producer({"bootstrap.servers": servers, **QUIET})
+        errors: list[object] = []
+        for partition in others:
+            producer.produce(
+                TOPIC, b"-1 after", partition=partition, on_delivery=lambda e, _: errors.append(e)
+            )
+            acknowledged[partition].append(-1)
+        assert producer.flush(60) == 0
+        assert errors == [None] * len(others)
+
+else:
+    unchecked.note("a full disk", "needs root and mount")

@@ -1,0 +1,145 @@
+"""TLS to a real ZooKeeper, and how kazoo's thread reads."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kafkapy.zk.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo_adapter import KazooZooKeeper, ZooKeeperUnavailable
+from kafkapy.zk.kazoo_handler import BufferedSocket, Handler
+from kafkapy.zk.zookeeper import Get, Znode, ZooKeeperError
+from tests.support.broker_process import free_port
+from tests.support.certificates import can_make, make_identity
+from tests.support.ensembles import run
+from tests.support.zookeeper_server import ZooKeeperServer
+
+TLS = "TLS to ZooKeeper"
+
+
+class SecureServer(NamedTuple):
+    """Addresses of a ZooKeeper that takes TLS with client certificates, and the stores."""
+
+    secure: str
+    plain: str
+    stores: Path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServer | None]:
+    """None where certificates cannot be made."""
+    if not can_make(TLS):
+        yield None
+        return
+    stores = tmp_path_factory.mktemp("stores")
+    for name in ("server", "client"):
+        make_identity(stores, name)
+    port = str(free_port())
+    settings = {
+        "secureClientPort": port,
+        "secureClientPortAddress": "127.0.0.1",
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "ssl.keyStore.location": str(stores / "server.pem"),
+        "ssl.trustStore.location": str(stores / "client.pem"),
+    }
+    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper") / "data", settings) as process:
+        yield SecureServer(f"127.0.0.1:{port}", process.bootstrap_servers, stores)
+
+
+def client(server: SecureServer, **changes: str) -> KazooZooKeeper:
+    settings = {
+        "connect": f"{server.secure}/tls",
+        "connection.timeout.ms": "20000",
+        "ssl.client.enable": "true",
+        "ssl.truststore.location": str(server.stores / "server.crt"),
+        "ssl.keystore.location": str(server.stores / "client.pem"),
+        "set.acl": "true",
+    }
+    settings |= {key.replace("_", "."): value for key, value in changes.items()}
+    properties = {f"zookeeper.{key}": value for key, value in settings.items()}
+    return KazooZooKeeper(ZooKeeperClientConfig.from_properties(properties))
+
+
+async def _secrets_are_the_certificates(server: SecureServer) -> None:
+    zk = client(server)
+    await zk.connect()
+    await zk.create("/config", b"")
+    await zk.create("/config/users", b"secret")
+    assert (await zk.get("/config/users")).data == b"secret"
+    plain = {"connect": f"{server.plain}/tls", "ssl_client_enable": "false", "set_acl": "false"}
+    stranger = client(server, **plain)
+    await stranger.connect()
+    with pytest.raises(ZooKeeperError, match="NoAuth"):
+        await stranger.get("/config/users")
+    await stranger.close()
+    await zk.close()
+
+
+def test_a_client_certificate_is_an_identity(server: SecureServer | None) -> None:
+    if server is not None:
+        run(_secrets_are_the_certificates(server))
+
+
+async def _reads_many(server: SecureServer) -> None:
+    zk = client(server, session_timeout_ms="60000")
+    await zk.connect()
+    await zk.create("/many", b"x" * 5000)
+    async with asyncio.timeout(15):
+        answers = await zk.pipeline([Get("/many")] * 500)
+    assert all(isinstance(answer, Znode) for answer in answers)
+    await zk.close()
+
+
+def test_many_answers_in_one_tls_record_are_all_read(server: SecureServer | None) -> None:
+    """What TLS has decrypted makes no socket readable: waiting for it would take until a ping."""
+    if server is not None:
+        run(_reads_many(server))
+
+
+async def _trusts_only_its_store(server: SecureServer) -> None:
+    other = str(server.stores / "client.crt")
+    zk = client(server, ssl_truststore_location=other, connection_timeout_ms="500")
+    with pytest.raises(ZooKeeperUnavailable, match="certificate verify failed"):
+        await zk.connect()
+
+
+def test_a_server_that_is_not_trusted_gets_nothing(server: SecureServer | None) -> None:
+    if server is not None:
+        run(_trusts_only_its_store(server))
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[BufferedSocket, socket.socket]]:
+    near, far = socket.socketpair()
+    with near, far:
+        yield BufferedSocket(near), far
+
+
+def test_one_read_takes_all_and_hands_it_out(
+    pair: tuple[BufferedSocket, socket.socket],
+) -> None:
+    near, far = pair
+    handler = Handler(1.0, None)
+    assert handler.select([near], [], [], 0) == ([], [], [])
+    far.sendall(b"abcdef")
+    assert handler.select([near], [], [], 10) == ([near], [], [])
+    assert near.recv(2) == b"ab"
+    assert near.pending() == 4
+    assert handler.select([near], [], [], 0) == ([near], [], [])
+    assert near.recv(100) == b"cdef"
+    assert near.pending() == 0
+    assert handler.select([near, far], [near], [], 0) == ([], [near], [])
+    far.close()
+    assert near.recv(1) == b""
+
+
+def test_no_new_connection_after_giving_up() -> None:
+    handler = Handler(1.0, None)
+    handler.give_up()
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ConnectionAbortedError):
+        handler.create_connection(listener.getsockname(), "localhost")

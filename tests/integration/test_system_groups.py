@@ -1,0 +1,29 @@
+"""Kafka's system tests of consumer groups, in small and on one cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support import group_scenarios as groups
+from tests.support.scenario import in_turn
+
+
+def test_groups_while_members_come_and_go(tmp_path: Path) -> None:
+    scenarios = (
+        groups.member_bounce(1, rolling=False, static=False),
+        groups.member_bounce(1, rolling=True, static=True),
+        groups.fencing(2),
+        groups.member_failure(commits=True),
+        groups.comings_and_goings("cooperative-sticky"),
+    )
+    verdict = in_turn(*scenarios).run(tmp_path)
+    assert verdict.clean, verdict.text()
+
+
+def test_groups_while_brokers_come_and_go(tmp_path: Path) -> None:
+    scenarios = (
+        groups.static_members_persist(),
+        groups.broker_failure(clean=False, commits=False),
+    )
+    verdict = in_turn(*scenarios).run(tmp_path)
+    assert verdict.clean, verdict.text()

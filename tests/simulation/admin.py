@@ -1,0 +1,138 @@
+"""The administrator of the simulated cluster: asks the controller for changes, by the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages import (
+    alter_partition_reassignments,
+    create_topics,
+    delete_topics,
+    elect_leaders,
+    metadata,
+)
+from kafkapy.server.node_client import NodeUnavailable
+from tests.simulation.clients import Client, Refused
+from tests.simulation.cluster import TOPIC
+
+if TYPE_CHECKING:
+    from tests.simulation.cluster import Cluster
+
+_NONE: Final = int(ErrorCode.NONE)
+_WAIT_MS: Final = 1000
+_PREFERRED, _UNCLEAN = 0, 1
+
+
+class Admin(Client):
+    """One change after another, each sent once: an answer that is lost leaves two outcomes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.world, "admin")
+        self.cluster = cluster
+        self.is_busy = False
+        self._topics_made = 0
+
+    def begin(self, work: Any) -> None:
+        """Run one change, unless one is under way."""
+        self.is_busy = True
+
+        async def run() -> None:
+            try:
+                await work
+            except (NodeUnavailable, Refused):
+                self.world.counts["administrative requests without an answer"] += 1
+            self.is_busy = False
+
+        self.spawn(run())
+
+    async def _ask_controller(self, request: Any, version: int) -> Any:
+        wanted = metadata.MetadataRequest(topics=[])
+        known = await self.node(self.any_broker()).request(wanted, 8)
+        if known.controller_id < 0:
+            raise Refused("no controller")
+        return await self.node(known.controller_id).request(request, version)
+
+    # topics
+
+    async def create_main_topic(self) -> None:
+        """Make the topic under test, however often that must be asked for."""
+        plan = self.cluster.plan
+        while not self.is_stopping:
+            try:
+                code = await self._create(TOPIC, plan.partitions, plan.replication_factor)
+            except (NodeUnavailable, Refused):
+                code = -1
+            if code in (_NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                break
+            await self.pause(50, 200)
+        for topic_partition in self.cluster.partitions():
+            assigned = self.cluster.assignment(topic_partition)
+            assert assigned is not None
+            self.cluster.targets[topic_partition] = [assigned]
+
+    async def _create(self, name: str, partitions: int, replication_factor: int) -> int:
+        topic = create_topics.CreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=replication_factor
+        )
+        request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        response = await self._ask_controller(request, 7)
+        return int(response.topics[0].error_code)
+
+    async def create_topic(self) -> None:
+        """Another topic, which nobody writes to."""
+        self._topics_made += 1
+        await self._create(f"other-{self._topics_made}", 2, 2)
+
+    async def delete_topic(self, name: str) -> None:
+        topic = delete_topics.DeleteTopicState(name=name)
+        request = delete_topics.DeleteTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        await self._ask_controller(request, 6)
+
+    # partitions
+
+    async def elect(self, unclean: bool) -> None:
+        """Elections of all partitions of the topic under test."""
+        partitions = list(range(self.cluster.plan.partitions))
+        request = elect_leaders.ElectLeadersRequest(
+            election_type=_UNCLEAN if unclean else _PREFERRED,
+            topic_partitions=[elect_leaders.TopicPartitions(topic=TOPIC, partitions=partitions)],
+            timeout_ms=_WAIT_MS,
+        )
+        await self._ask_controller(request, 2)
+
+    async def reassign(self, topic_partition: TopicPartition, target: Sequence[int] | None) -> None:
+        """Move a partition, or (None) cancel its move."""
+        before = self.cluster.targets.setdefault(topic_partition, [])
+        outcome = tuple(target) if target is not None else self._origin(topic_partition)
+        self.cluster.targets[topic_partition] = [*before, outcome]
+        row = alter_partition_reassignments.ReassignablePartition(
+            partition_index=topic_partition.partition,
+            replicas=None if target is None else list(target),
+        )
+        topic = alter_partition_reassignments.ReassignableTopic(
+            name=topic_partition.topic, partitions=[row]
+        )
+        request = alter_partition_reassignments.AlterPartitionReassignmentsRequest(
+            timeout_ms=_WAIT_MS, topics=[topic]
+        )
+        response = await self._ask_controller(request, 0)
+        if response.error_code != _NONE:
+            return
+        code = response.responses[0].partitions[0].error_code
+        if code == _NONE:
+            self.cluster.targets[topic_partition] = [outcome]
+        elif code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS:
+            self.cluster.targets[topic_partition] = before
+        self.world.trace.note("admin", f"{topic_partition} to {target}: {ErrorCode(code).name}")
+
+    def _origin(self, topic_partition: TopicPartition) -> tuple[int, ...]:
+        """Where a partition is that is being moved: without the replicas that are added."""
+        assigned = self.cluster.assignment(topic_partition) or ()
+        topic = self.cluster.znode(f"/brokers/topics/{topic_partition.topic}") or {}
+        moving = topic.get("adding_replicas") or {}
+        assert isinstance(moving, dict)
+        adding = moving.get(str(topic_partition.partition), [])
+        return tuple(b for b in assigned if b not in adding)

@@ -1,0 +1,237 @@
+"""Logs agree below the high watermark, and who comes to lead has all that was committed.
+
+What a leader's high watermark once covered is committed: it stays at its offset, the same batch on
+every replica. A leader that lacks some of it lost it, which Kafka's rules allow in these cases:
+
+- an unclean election, of a replica that was not in sync;
+- a replica that was the only live one in sync, whose disk was torn by a power cut;
+- a replica in sync whose disk was torn and which was back before the controller that elects it
+  came into office: nobody saw it go. If it led, it leads on in its leader epoch; what it then
+  writes there cannot be told from what others have in that epoch, so they may part later too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.replication.partition import Partition
+from kafkapy.zk import paths
+from kafkapy.zk.zookeeper import Create, Op, SetData
+from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.cluster import Cluster
+from tests.simulation.node import Node
+
+_READ_BYTES = 1 << 20
+
+
+class _Batch(NamedTuple):
+    next_offset: int
+    leader_epoch: int
+    crc: int
+
+
+class _Committed:
+    """The batches of a partition below its highest high watermark, by base offset."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, _Batch] = {}
+        self.since_us: dict[int, int] = {}
+        self.end = 0
+        self.end_of_replaced = 0
+
+    def cut(self, end: int) -> None:
+        self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
+        self.end = max((b.next_offset for b in self.batches.values()), default=0)
+
+
+class _Election(NamedTuple):
+    """How a leader came to be one; the last two are zxids."""
+
+    leader: int
+    isr_before: tuple[int, ...]
+    live: tuple[int, ...]
+    registered: int
+    controller_since: int
+
+
+class CommittedLogs(Checker):
+    """Remembers what was committed, and how each leader was elected."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._committed: dict[PartitionKey, _Committed] = {}
+        self._compared: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
+        self._elections: dict[tuple[str, int], _Election] = {}
+        self._isr: dict[str, tuple[int, ...]] = {}
+        self._led: dict[PartitionKey, tuple[int, int]] = {}
+        self._written_twice: set[PartitionKey] = set()
+
+    def on_change(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Create | SetData) and op.path.endswith("/state"):
+                state = json.loads(op.data)
+                before = self._isr.get(op.path, ()) if isinstance(op, SetData) else ()
+                election = self._election(state["leader"], before)
+                self._elections.setdefault((op.path, state["leader_epoch"]), election)
+                self._isr[op.path] = tuple(state["isr"])
+
+    def _election(self, leader: int, isr_before: tuple[int, ...]) -> _Election:
+        tree = self.world.ensemble.tree
+        live = tuple(int(name) for name in tree.child_names(paths.BROKER_IDS))
+        registration = tree.nodes.get(paths.broker(leader))
+        return _Election(
+            leader,
+            isr_before,
+            live,
+            0 if registration is None else registration.stat.czxid,
+            tree.nodes[paths.CONTROLLER_EPOCH].stat.mzxid,
+        )
+
+    def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        committed = self._committed.setdefault(key, _Committed())
+        epoch = partition.leader_epoch
+        latest_epoch, life = self._led.get(key, (-1, 0))
+        if partition.is_leader and (latest_epoch, life) < (epoch, node.life):
+            self._led[key] = (epoch, node.life)
+            lost = self._begins_to_lead(node, key, partition, committed)
+            if lost and epoch == latest_epoch:
+                self._written_twice.add(key)
+        is_latest_leader = partition.is_leader and epoch >= latest_epoch
+        self._compare(node, key, partition, committed, is_latest_leader)
+
+    def _begins_to_lead(
+        self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
+    ) -> bool:
+        """Whether the leader lacks some of what was committed, as Kafka's rules allow."""
+        kept = self._common_end(partition, committed)
+        if kept >= committed.end:
+            return False
+        path = paths.partition_state(*key.topic_partition)
+        election = self._elections[path, partition.leader_epoch]
+        now = self._election(node.broker_id, election.isr_before)
+        lost = (
+            f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
+            f" offset {kept} of {committed.end}"
+        )
+        since_us = committed.since_us[kept]
+        reason = self._excuse(node, election, since_us)
+        if reason is None and now.registered != election.registered:
+            # It restarted after it had been elected, and leads on in that epoch.
+            reason = self._excuse(node, now, since_us)
+        if reason is None and key in self._written_twice:
+            reason = "a torn replica led on in its epoch, which now has two histories"
+        if reason is None:
+            self.violated(f"{key.topic_partition}: {lost}; elected by {election}")
+        self.cluster.history.allow_loss(*key.topic_partition, f"{reason}: {lost}")
+        committed.cut(kept)
+        return True
+
+    def _excuse(self, node: Node, election: _Election, since_us: int) -> str | None:
+        """Why records that were committed since `since_us` may be missing, None if they may not."""
+        if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
+            return "an unclean election"
+        was_torn = node.last_power_cut_us >= since_us
+        others = [b for b in election.isr_before if b != node.broker_id and b in election.live]
+        if was_torn and not others:
+            return "the last in-sync replica's disk was torn"
+        if was_torn and election.registered < election.controller_since:
+            return "no controller saw that a torn replica was gone"
+        return None
+
+    def _common_end(self, partition: Partition, committed: _Committed) -> int:
+        """Up to where the log has the committed batches."""
+        log = partition.log
+        mine = dict(self._batches(partition, log.log_start_offset, log.log_end_offset))
+        for base in sorted(committed.batches):
+            batch = committed.batches[base]
+            if base >= log.log_start_offset and mine.get(base) != batch:
+                return base
+        return committed.end
+
+    @staticmethod
+    def _batches(partition: Partition, start: int, end: int) -> list[tuple[int, _Batch]]:
+        found: list[tuple[int, _Batch]] = []
+        while start < end:
+            records = partition.log.read(start, _READ_BYTES, end, True).records
+            headers = [header for _, header in iter_headers(records)]
+            if not headers:
+                break
+            found += [
+                (h.base_offset, _Batch(h.next_offset, h.partition_leader_epoch, h.crc))
+                for h in headers
+            ]
+            start = headers[-1].next_offset
+        return found
+
+    def _compare(
+        self,
+        node: Node,
+        key: PartitionKey,
+        partition: Partition,
+        committed: _Committed,
+        may_commit: bool,
+    ) -> None:
+        """Hold what lies below this replica's high watermark against what was committed."""
+        life = id(partition)
+        known_life, start = self._compared.get((node.broker_id, key), (0, 0))
+        end = partition.log.high_watermark
+        if not may_commit and end > committed.end:
+            self._is_ahead(node, key, partition, committed, end)
+            end = committed.end
+        if known_life != life:
+            start = 0
+        start = max(min(start, end), partition.log.log_start_offset)
+        for base, batch in self._batches(partition, start, end):
+            known = committed.batches.get(base)
+            if known is None and base >= committed.end and may_commit and batch.next_offset <= end:
+                committed.batches[base] = batch
+                committed.since_us[base] = self.world.events.now_us
+                committed.end = batch.next_offset
+            elif known != batch and batch.next_offset <= end:
+                self._diverged(node, key, partition, base, batch, known)
+        self._compared[node.broker_id, key] = (life, end)
+
+    def _is_ahead(
+        self,
+        node: Node,
+        key: PartitionKey,
+        partition: Partition,
+        committed: _Committed,
+        end: int,
+    ) -> None:
+        """A leader that was replaced may yet commit what its followers fetched before they heard;
+        whoever replaced it has that. A follower's high watermark is some leader's."""
+        if partition.is_leader:
+            committed.end_of_replaced = max(committed.end_of_replaced, end)
+        elif end > committed.end_of_replaced and not self._is_lossy(key):
+            self.violated(
+                f"{key.topic_partition}: the high watermark of follower {node.broker_id} is {end};"
+                f" committed are only records up to {committed.end}"
+            )
+
+    def _is_lossy(self, key: PartitionKey) -> bool:
+        return key.topic_partition in self.cluster.history.lossy
+
+    def _diverged(
+        self,
+        node: Node,
+        key: PartitionKey,
+        partition: Partition,
+        base: int,
+        batch: _Batch,
+        known: _Batch | None,
+    ) -> None:
+        if self._is_lossy(key):
+            return
+        self.violated(
+            f"{key.topic_partition}: below its high watermark {partition.log.high_watermark} broker"
+            f" {node.broker_id} has {batch} at offset {base}; committed was {known}"
+        )
+
+    def on_end(self) -> None:
+        self.world.counts["batches committed"] += sum(
+            len(committed.batches) for committed in self._committed.values()
+        )

@@ -1,0 +1,16 @@
+"""A reassignment ends in exactly its target, a cancelled one in what was before."""
+
+from __future__ import annotations
+
+from tests.simulation.checkers.base import Checker
+
+
+class Reassignments(Checker):
+    """Holds the final assignments against what was asked for last."""
+
+    def on_end(self) -> None:
+        for topic_partition, allowed in self.cluster.targets.items():
+            found = self.cluster.assignment(topic_partition)
+            if found is not None and found not in allowed:
+                wanted = " or ".join(map(str, allowed))
+                self.violated(f"{topic_partition} is on {found}; asked for was {wanted}")

@@ -1,0 +1,257 @@
+"""Correct clients of the simulated cluster: what they share, producers and readers.
+
+They speak the wire through production's connection and codec; what they were answered goes into the
+history that checkers judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages import fetch, find_coordinator, metadata
+from kafkapy.protocol.messages import produce as produce_messages
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.records import iter_records
+from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from tests.simulation.node import PORT
+from tests.support.judge import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
+
+if TYPE_CHECKING:
+    from tests.simulation.history import SimHistory
+    from tests.simulation.world import World
+
+REQUEST_TIMEOUT_MS: Final = 1500
+_PRODUCE_TIMEOUT_MS: Final = 1000
+_BACKOFF_MS: Final = 60
+_FETCH_BYTES: Final = 4096
+_METADATA_MAX_AGE_S: Final = 2.0
+
+_NONE: Final = int(ErrorCode.NONE)
+
+
+class Refused(Exception):
+    """A broker answered with an error code that is worth another try, maybe elsewhere."""
+
+
+class Client:
+    """A process with connections to all brokers it has heard of."""
+
+    def __init__(self, world: World, host: str) -> None:
+        self.world = world
+        self.host = host
+        self.process = world.process(host)
+        self.is_stopping = False
+        self.is_done = False
+        self._nodes: dict[int, NodeClient] = {}
+        self._leader_epochs: dict[tuple[str, int], int] = {}
+
+    def spawn(self, work: Any) -> None:
+        self.process.call_soon(lambda: self.process.create_task(work))
+
+    def node(self, broker_id: int) -> NodeClient:
+        found = self._nodes.get(broker_id)
+        if found is None:
+            found = self._nodes[broker_id] = NodeClient(
+                f"b{broker_id}", PORT, self.host, request_timeout_ms=REQUEST_TIMEOUT_MS
+            )
+        return found
+
+    def any_broker(self) -> int:
+        return self.world.random.choice(list(self.world.nodes))
+
+    async def pause(self, low_ms: int, high_ms: int) -> None:
+        await asyncio.sleep(self.world.random.randrange(low_ms, high_ms) / 1000)
+
+    async def leader(self, topic: str, partition: int) -> int:
+        """Ask any broker who leads; an older leader epoch than one known is no news (KIP-320).
+
+        Raises:
+            NodeUnavailable: that broker does not answer.
+            Refused: it knows of no leader, or less than this client.
+        """
+        request = metadata.MetadataRequest(topics=[metadata.MetadataRequestTopic(name=topic)])
+        response = await self.node(self.any_broker()).request(request, 8)
+        for row in response.topics[0].partitions:
+            known = self._leader_epochs.get((topic, row.partition_index), 0)
+            if row.partition_index == partition and row.leader_id >= 0 <= row.leader_epoch - known:
+                self._leader_epochs[topic, partition] = row.leader_epoch
+                return int(row.leader_id)
+        raise Refused("nobody leads")
+
+    async def coordinator(self, group: str) -> int:
+        request = find_coordinator.FindCoordinatorRequest(key=group)
+        response = await self.node(self.any_broker()).request(request, 3)
+        if response.error_code != _NONE:
+            raise Refused("no coordinator")
+        return int(response.node_id)
+
+
+class Producer(Client):
+    """Sends numbered values to one partition, one batch under way; retries until answered.
+
+    acks -1: idempotent, every value ends ACKED. acks 1: sent once, and may be lost.
+    """
+
+    def __init__(
+        self, world: World, history: SimHistory, number: int, topic: str, partition: int, acks: int
+    ) -> None:
+        super().__init__(world, f"p{number}")
+        self._history = history
+        self._topic = topic
+        self._partition = partition
+        self._acks = acks
+        self._next_value = number * PRODUCER_STEP
+        self._producer_id = -1
+        self._sequence = 0
+        self.spawn(self._run())
+
+    async def _run(self) -> None:
+        while not self.is_stopping:
+            count = 1 + self.world.random.randrange(3)
+            values = list(range(self._next_value, self._next_value + count))
+            self._next_value += count
+            if self._acks == -1:
+                await self._deliver(values)
+            else:
+                await self._try_once(values)
+            await self.pause(20, 160)
+        self.is_done = True
+
+    async def _deliver(self, values: list[int]) -> None:
+        """Send until it is answered that it was appended."""
+        while True:
+            try:
+                if self._producer_id < 0:
+                    await self._init()
+                offset = await self._send(values)
+            except (NodeUnavailable, Refused):
+                await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
+            except OutOfOrder:
+                self._history.out_of_order(self._topic, self._partition)
+                self._producer_id, self._sequence = -1, 0
+            else:
+                self._sequence += len(values)
+                self._history.acknowledged(self._topic, self._partition, values, offset)
+                return
+
+    async def _try_once(self, values: list[int]) -> None:
+        try:
+            await self._send(values)
+        except (NodeUnavailable, Refused):
+            await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
+        else:
+            self.world.counts["records acknowledged by the leader alone"] += len(values)
+        sends = self._history.of(self._topic).sends
+        sends.extend(Send(self._partition, value, Outcome.UNKNOWN) for value in values)
+
+    async def _init(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None)
+        response = await self.node(self.any_broker()).request(request, 4)
+        if response.error_code != _NONE:
+            raise Refused("no producer id")
+        self._producer_id = response.producer_id
+
+    async def _send(self, values: list[int]) -> int:
+        """The offset of the first value, -1 if it is only known that it is there."""
+        leader = await self.leader(self._topic, self._partition)
+        records = [RecordData(None, b"%d" % value, 1_700_000_000_000) for value in values]
+        batch = build_batch(
+            records,
+            producer_id=self._producer_id,
+            producer_epoch=0 if self._producer_id >= 0 else -1,
+            base_sequence=self._sequence if self._producer_id >= 0 else -1,
+        )
+        row = produce_messages.PartitionProduceData(index=self._partition, records=batch)
+        request = produce_messages.ProduceRequest(
+            acks=self._acks,
+            timeout_ms=_PRODUCE_TIMEOUT_MS,
+            topic_data=[produce_messages.TopicProduceData(name=self._topic, partition_data=[row])],
+        )
+        response = await self.node(leader).request(request, 9)
+        [answer] = response.responses[0].partition_responses
+        code = answer.error_code
+        if code == _NONE:
+            return int(answer.base_offset)
+        if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            return -1
+        if code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
+            raise OutOfOrder(ErrorCode(code).name)
+        raise Refused(ErrorCode(code).name)
+
+
+class OutOfOrder(Exception):
+    """The partition does not know what was acknowledged before: it lost something."""
+
+
+class Reader(Client):
+    """Polls one partition from its start, up to offset `end` once that is known."""
+
+    def __init__(
+        self,
+        world: World,
+        history: SimHistory,
+        name: str,
+        topic: str,
+        partition: int,
+        mode: Mode,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(world, name)
+        self.position = 0
+        self._history = history
+        self._topic = topic
+        self._partition = partition
+        self._mode = mode
+        self.end = end
+        self.spawn(self._run())
+
+    async def _run(self) -> None:
+        while not self.is_stopping:
+            if self.end is not None and self.position >= self.end:
+                break
+            try:
+                await self._poll()
+            except (NodeUnavailable, Refused):
+                await self.pause(_BACKOFF_MS, 3 * _BACKOFF_MS)
+        self.is_done = True
+
+    async def _poll(self) -> None:
+        leader = await self.leader(self._topic, self._partition)
+        asks_again_s = asyncio.get_running_loop().time() + _METADATA_MAX_AGE_S
+        while not self.is_stopping and asyncio.get_running_loop().time() < asks_again_s:
+            row = fetch.FetchPartition(
+                partition=self._partition,
+                fetch_offset=self.position,
+                partition_max_bytes=_FETCH_BYTES,
+            )
+            request = fetch.FetchRequest(
+                max_wait_ms=300,
+                min_bytes=1,
+                max_bytes=_FETCH_BYTES,
+                topics=[fetch.FetchTopic(topic=self._topic, partitions=[row])],
+            )
+            # Without a leader epoch, as here, later versions let a follower answer that is behind.
+            response = await self.node(leader).request(request, 10)
+            [answer] = response.responses[0].partitions
+            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._history.out_of_range(self._topic, self._partition, self.position)
+                self.position = 0
+            if answer.error_code != _NONE:
+                raise Refused(ErrorCode(answer.error_code).name)
+            self._take(bytes(answer.records or b""))
+            if self.end is not None and self.position >= self.end:
+                return
+
+    def _take(self, records: bytes) -> None:
+        found = [
+            (record.offset, int(record.value or b""))
+            for record in iter_records(records)
+            if record.offset >= self.position
+        ]
+        if found:
+            self.position = found[-1][0] + 1
+            poll = Poll(self.host, self._mode, self._partition, *run_of(found))
+            self._history.of(self._topic).polls.append(poll)

@@ -1,0 +1,164 @@
+"""A simulated cluster under watch: brokers, the topic under test, checkers that look on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.replication.partition import Partition
+from kafkapy.zk import paths
+from kafkapy.zk.zookeeper import Create, Op, SetData
+from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.history import SimHistory
+from tests.simulation.node import Node
+from tests.simulation.plan import Plan
+from tests.simulation.world import World
+
+TOPIC = "orders"
+
+
+class Cluster:
+    """The brokers of a plan. `targets` are the assignments that reassignments may end in;
+    `offsets_found` what groups found committed at the end; `never_settled` what did not heal."""
+
+    def __init__(self, world: World, plan: Plan) -> None:
+        self.world = world
+        self.plan = plan
+        self.history = SimHistory(world)
+        self.targets: dict[TopicPartition, list[tuple[int, ...]]] = {}
+        self.offsets_found: dict[str, int] = {}
+        self.never_settled: list[str] = []
+        self.checkers: list[Checker] = []
+        self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
+        for broker_id in range(1, plan.brokers + 1):
+            world.nodes[broker_id] = Node(world, broker_id, plan.config)
+        world.events.on_instant = self._look
+        world.ensemble.on_change = self._znodes_changed
+
+    @property
+    def allows_unclean_elections(self) -> bool:
+        """Whether they are configured, or somebody asked for one."""
+        return self.plan.unclean or self.world.counts["unclean election"] > 0
+
+    # watching
+
+    def watch(self, checkers: Sequence[Callable[[Cluster], Checker]]) -> None:
+        """Have the checkers look on from now on."""
+        self.checkers = [make(self) for make in checkers]
+
+    def _znodes_changed(self, ops: Sequence[Op], session_id: int) -> None:
+        for op in ops:
+            if op.path.endswith("/state") and isinstance(op, Create | SetData):
+                state = json.loads(op.data)
+                self.world.trace.note(
+                    "znode",
+                    f"{op.path.split('/')[3]}-{op.path.split('/')[5]} leader {state['leader']}"
+                    f" epoch {state['leader_epoch']} isr {state['isr']}",
+                )
+        for checker in self.checkers:
+            checker.on_change(ops)
+
+    def _look(self, hosts: dict[str, None]) -> None:
+        """Something ran on these hosts: tell the checkers what is different now."""
+        for node in self.world.nodes.values():
+            if node.host not in hosts or node.services is None:
+                continue
+            for partition in node.partitions():
+                self._look_at(node, partition)
+            for checker in self.checkers:
+                checker.on_step(node)
+
+    def _look_at(self, node: Node, partition: Partition) -> None:
+        log = partition.log
+        seen = (
+            partition.is_leader, partition.leader_epoch, partition.isr, log.high_watermark,
+            log.log_end_offset, id(partition),
+        )  # fmt: skip
+        where = (node.broker_id, partition.topic_partition)
+        if self._seen.get(where) != seen:
+            self._seen[where] = seen
+            key = PartitionKey(str(partition.topic_id), partition.topic_partition)
+            for checker in self.checkers:
+                checker.on_partition(node, key, partition)
+
+    # what the znodes say
+
+    def znode(self, path: str) -> dict[str, object] | None:
+        node = self.world.ensemble.tree.nodes.get(path)
+        return None if node is None else json.loads(node.data)
+
+    def topics(self) -> list[str]:
+        tree = self.world.ensemble.tree
+        return tree.child_names(paths.TOPICS) if paths.TOPICS in tree.nodes else []
+
+    def assignment(self, topic_partition: TopicPartition) -> tuple[int, ...] | None:
+        """The assigned replicas, None if there is no such partition."""
+        topic = self.znode(paths.topic(topic_partition.topic))
+        if topic is None:
+            return None
+        partitions = topic["partitions"]
+        assert isinstance(partitions, dict)
+        found = partitions.get(str(topic_partition.partition))
+        return None if found is None else tuple(found)
+
+    def partitions(self) -> list[TopicPartition]:
+        found = []
+        for name in self.topics():
+            topic = self.znode(paths.topic(name))
+            assert topic is not None
+            assert isinstance(topic["partitions"], dict)
+            found += [TopicPartition(name, int(index)) for index in topic["partitions"]]
+        return found
+
+    # is it over?
+
+    def unsettled(self) -> list[str]:
+        """What is still to heal or to finish, in words; nothing if all is well."""
+        found = [f"broker {n.broker_id} is not up" for n in self.world.nodes.values()
+                 if not n.is_serving]  # fmt: skip
+        tree = self.world.ensemble.tree
+        if paths.DELETE_TOPICS in tree.nodes:
+            found += [f"{name} is not deleted" for name in tree.child_names(paths.DELETE_TOPICS)]
+        for name in (TOPIC, GROUP_METADATA_TOPIC):
+            if name not in self.topics():
+                found.append(f"there is no topic {name}")
+        for topic_partition in self.partitions():
+            found += self._unsettled_partition(topic_partition)
+        return found
+
+    def _unsettled_partition(self, topic_partition: TopicPartition) -> list[str]:
+        topic = self.znode(paths.topic(topic_partition.topic))
+        state = self.znode(paths.partition_state(*topic_partition))
+        assert topic is not None
+        if state is None:
+            return [f"{topic_partition} has no leader yet"]
+        index = str(topic_partition.partition)
+        for key in ("adding_replicas", "removing_replicas"):
+            moving = topic.get(key) or {}
+            assert isinstance(moving, dict)
+            if moving.get(index):
+                return [f"{topic_partition} is being reassigned: {key} {moving[index]}"]
+        replicas, isr = self.assignment(topic_partition) or (), state["isr"]
+        assert isinstance(isr, list)
+        if set(isr) != set(replicas):
+            return [f"{topic_partition} has ISR {isr} of {replicas}, leader {state['leader']}"]
+        return self._unequal_logs(topic_partition, replicas, state["leader"])
+
+    def _unequal_logs(
+        self, topic_partition: TopicPartition, replicas: Sequence[int], leader: object
+    ) -> list[str]:
+        topic, index = topic_partition
+        ends = {}
+        for broker_id in replicas:
+            services = self.world.nodes[broker_id].services
+            hosted = None if services is None else services.replicas.partitions.get(topic, {})
+            partition = None if hosted is None else hosted.get(index)
+            if partition is None:
+                return [f"{topic_partition} is not hosted by {broker_id}"]
+            if partition.is_leader != (broker_id == leader):
+                return [f"{broker_id} does not know that {leader} leads {topic_partition}"]
+            ends[broker_id] = (partition.log.log_end_offset, partition.log.high_watermark)
+        if len({end for end, _ in ends.values()}) != 1 or any(e != h for e, h in ends.values()):
+            return [f"{topic_partition} has (log end, high watermark) {ends}"]
+        return []

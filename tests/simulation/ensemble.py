@@ -1,0 +1,323 @@
+"""A simulated ZooKeeper ensemble: one tree, sessions that expire, watches that belong to
+connections.
+
+The tree is production's (`zk.znode_tree`); answers and watch events of a session come in one order.
+A request is carried out when it arrives: whether its answer arrives is another matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.protocol import serialization as wire
+from kazoo.protocol.serialization import int_struct, long_struct, read_string, write_string
+from kazoo.protocol.states import ZnodeStat as KazooStat
+
+from kafkapy.zk import zookeeper as port
+from kafkapy.zk.znode_tree import Transaction, TreeNode, ZnodeTree
+from tests.simulation.events import Event
+from tests.simulation.network import Pipe
+
+if TYPE_CHECKING:
+    from tests.simulation.events import Events
+    from tests.simulation.network import Network
+    from tests.simulation.trace import Trace
+
+HOST: Final = "zookeeper"
+SET_WATCHES: Final = 101
+
+_MODES: Final = {
+    0: port.CreateMode.PERSISTENT,
+    1: port.CreateMode.EPHEMERAL,
+    2: port.CreateMode.PERSISTENT_SEQUENTIAL,
+}
+_KINDS: Final = {
+    port.WatchKind.CREATED: 1,
+    port.WatchKind.DELETED: 2,
+    port.WatchKind.DATA_CHANGED: 3,
+    port.WatchKind.CHILDREN_CHANGED: 4,
+}
+_ERRORS: Final[dict[type[Exception], type[Exception]]] = {
+    port.NoNode: kazoo_errors.NoNodeError,
+    port.NodeExists: kazoo_errors.NodeExistsError,
+    port.BadVersion: kazoo_errors.BadVersionError,
+    port.NotEmpty: kazoo_errors.NotEmptyError,
+}
+_REFUSALS: Final = tuple(_ERRORS)
+
+Answer = Callable[[Any, Exception | None, int], None]
+
+
+class Session:
+    """One client as the ensemble knows it."""
+
+    def __init__(self, session_id: int, timeout_us: int) -> None:
+        self.session_id = session_id
+        self.timeout_us = timeout_us
+        self.link: Link | None = None
+        self.timer: Event | None = None
+
+
+class Link:
+    """One connection of a client. `on_event` and `on_end` are the client's, called over `back`."""
+
+    def __init__(
+        self,
+        back: Pipe,
+        on_event: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self.back = back
+        self.session: Session | None = None
+        self._on_event = on_event
+        self._on_end = on_end
+
+    def fire(self, kind: port.WatchKind, path: str) -> None:
+        """Tell of a watched node."""
+        event = int_struct.pack(_KINDS[kind]) + int_struct.pack(3) + write_string(path)
+        self.back.send(lambda: self._on_event(event))
+
+    def end(self) -> None:
+        """Close the connection from the server's side."""
+        self.back.send(self._on_end)
+
+
+class Ensemble:
+    """The servers as one. `on_change(ops, session_id)` hears of every transaction that changed the
+    tree, after it."""
+
+    def __init__(self, events: Events, network: Network, trace: Trace) -> None:
+        self.tree = ZnodeTree()
+        self.sessions: dict[int, Session] = {}
+        self.on_change: Callable[[Sequence[port.Op], int], None] = lambda ops, session_id: None
+        self.is_down = False
+        self._events = events
+        self._network = network
+        self._trace = trace
+        self._next_session_id = 0x100
+        self._data_watches: dict[str, dict[Link, None]] = {}
+        self._child_watches: dict[str, dict[Link, None]] = {}
+        self._children_zxid: dict[str, int] = {}
+
+    # sessions
+
+    def open(self, link: Link, session_id: int, timeout_us: int) -> int:
+        """Begin a session (0), or go on with one over a new connection; 0 if it is over."""
+        if session_id == 0:
+            session_id = self._next_session_id
+            self._next_session_id += 1
+            self.sessions[session_id] = Session(session_id, timeout_us)
+        session = self.sessions.get(session_id)
+        if session is None:
+            return 0
+        if session.link is not None:
+            self._forget(session.link)
+            session.link.end()
+        session.link, link.session = link, session
+        self.heard(session)
+        return session_id
+
+    def heard(self, session: Session) -> None:
+        """The session lives for another timeout."""
+        if session.timer is not None:
+            session.timer.cancel()
+        session.timer = self._events.after(
+            session.timeout_us, lambda: self.expire(session.session_id)
+        )
+
+    def closed(self, link: Link) -> None:
+        """A connection is gone; its session waits for another one."""
+        self._forget(link)
+        if link.session is not None and link.session.link is link:
+            link.session.link = None
+
+    def expire(self, session_id: int, why: str = "expired") -> None:
+        """End a session: its ephemerals go in one transaction, its client hears when it asks."""
+        session = self.sessions.pop(session_id, None)
+        if session is None:
+            return
+        if session.timer is not None:
+            session.timer.cancel()
+        self._trace.note(HOST, f"session 0x{session_id:x} {why}")
+        if session.link is not None:
+            self._forget(session.link)
+            session.link.end()
+        paths = self.tree.ephemerals(session_id)
+        if paths:
+            self._transact([port.Delete(path) for path in paths], session_id)
+
+    def stop(self) -> None:
+        """The ensemble is away: connections end, no session can expire."""
+        self.is_down = True
+        for session in self.sessions.values():
+            if session.timer is not None:
+                session.timer.cancel()
+            if session.link is not None:
+                self._forget(session.link)
+                session.link.end()
+                session.link = None
+
+    def start(self) -> None:
+        """The ensemble is back: every session has its whole timeout to return."""
+        self.is_down = False
+        for session in self.sessions.values():
+            self.heard(session)
+
+    # requests
+
+    def request(self, link: Link, record: Any, answer: Answer) -> None:
+        """Carry a request out; `answer(value, error, zxid)` is called over the way back."""
+        session = link.session
+        if self.is_down or session is None or session.link is not link:
+            return
+        self.heard(session)
+        value, error = self._carry_out(link, session, record)
+        zxid = self.tree.zxid
+        link.back.send(lambda: answer(value, error, zxid))
+
+    def _carry_out(self, link: Link, session: Session, record: Any) -> tuple[Any, Exception | None]:
+        kind = record.type
+        if kind == SET_WATCHES:
+            self._watch_again(link, record)
+            return True, None
+        try:
+            if kind in (wire.GetData.type, wire.Exists.type, wire.GetChildren.type):
+                return self._read(link, kind, bytes(record.serialize())), None
+            if kind == wire.Transaction.type:
+                return self._multi(record, session.session_id), None
+            return self._transact([_op(record)], session.session_id)[0], None
+        except _REFUSALS as refusal:
+            return None, _ERRORS[type(refusal)]()
+
+    def _read(self, link: Link, kind: int, request: bytes) -> Any:
+        path, end = read_string(request, 0)
+        is_watched = bool(request[end])
+        node = self.tree.nodes.get(path)
+        if kind == wire.GetChildren.type:
+            names = self.tree.child_names(path)
+            if is_watched:
+                self._child_watches.setdefault(path, {})[link] = None
+            return names
+        if node is None and kind == wire.GetData.type:
+            raise port.NoNode(path)
+        if is_watched:
+            self._data_watches.setdefault(path, {})[link] = None
+        if node is None:
+            return None
+        stat = self._stat(path, node)
+        return stat if kind == wire.Exists.type else (node.data or None, stat)
+
+    def _multi(self, record: Any, session_id: int) -> list[Any]:
+        ops = [_op(each) for each in record.operations]
+        try:
+            return self._transact(ops, session_id)
+        except _REFUSALS as refusal:
+            at = next(i for i, op in enumerate(ops) if _is_cause(op, refusal))
+            return [
+                kazoo_errors.RolledBackError()
+                if i < at
+                else _ERRORS[type(refusal)]()
+                if i == at
+                else kazoo_errors.RuntimeInconsistency()
+                for i in range(len(ops))
+            ]
+
+    def _transact(self, ops: Sequence[port.Op], session_id: int) -> list[Any]:
+        tree = self.tree
+        time_ms = self._events.now_us // 1000
+        applied = tree.apply(Transaction(tree.zxid + 1, time_ms, session_id, ops))
+        for kind, path in applied.events:
+            if kind is port.WatchKind.CHILDREN_CHANGED:
+                self._children_zxid[path] = tree.zxid
+            self._fire(kind, path)
+        self.on_change(ops, session_id)
+        return [
+            self._stat(op.path, tree.nodes[op.path])
+            if isinstance(op, port.SetData)
+            else result
+            if isinstance(op, port.Create)
+            else True
+            for op, result in zip(ops, applied.results, strict=True)
+        ]
+
+    def _stat(self, path: str, node: TreeNode) -> KazooStat:
+        stat = node.stat
+        return KazooStat(
+            stat.czxid, stat.mzxid, stat.ctime_ms, stat.mtime_ms, stat.version, 0, 0,
+            stat.ephemeral_owner, len(node.data), 0, self._children_zxid.get(path, stat.czxid),
+        )  # fmt: skip
+
+    # watches
+
+    def _fire(self, kind: port.WatchKind, path: str) -> None:
+        if kind is port.WatchKind.CHILDREN_CHANGED:
+            found = self._child_watches.pop(path, {})
+        else:
+            found = self._data_watches.pop(path, {})
+            if kind is port.WatchKind.DELETED:
+                found = found | self._child_watches.pop(path, {})
+        for link in found:
+            link.fire(kind, path)
+
+    def _forget(self, link: Link) -> None:
+        for watches in (*self._data_watches.values(), *self._child_watches.values()):
+            watches.pop(link, None)
+
+    def _watch_again(self, link: Link, record: Any) -> None:
+        """SetWatches: what changed since the client's last zxid fires at once."""
+        seen, data, absence, children = _parse_set_watches(bytes(record.serialize()))
+        for path in data:
+            node = self.tree.nodes.get(path)
+            if node is None:
+                link.fire(port.WatchKind.DELETED, path)
+            elif node.stat.mzxid > seen:
+                link.fire(port.WatchKind.DATA_CHANGED, path)
+            else:
+                self._data_watches.setdefault(path, {})[link] = None
+        for path in absence:
+            if path in self.tree.nodes:
+                link.fire(port.WatchKind.CREATED, path)
+            else:
+                self._data_watches.setdefault(path, {})[link] = None
+        for path in children:
+            if path not in self.tree.nodes:
+                link.fire(port.WatchKind.DELETED, path)
+            elif self._children_zxid.get(path, 0) > seen:
+                link.fire(port.WatchKind.CHILDREN_CHANGED, path)
+            else:
+                self._child_watches.setdefault(path, {})[link] = None
+
+
+def _op(record: Any) -> port.Op:
+    if record.type == wire.Create.type:
+        return port.Create(record.path, record.data or b"", _MODES[record.flags])
+    if record.type == wire.SetData.type:
+        return port.SetData(record.path, record.data or b"", record.version)
+    if record.type == wire.Delete.type:
+        return port.Delete(record.path, record.version)
+    assert record.type == wire.CheckVersion.type, record
+    return port.Check(record.path, record.version)
+
+
+def _is_cause(op: port.Op, refusal: Exception) -> bool:
+    """Whether a multi failed because of `op`: the refusal names its path."""
+    assert isinstance(refusal, port.ZooKeeperError)
+    is_sequential = isinstance(op, port.Create) and op.mode is port.CreateMode.PERSISTENT_SEQUENTIAL
+    return refusal.path.startswith(op.path) if is_sequential else refusal.path == op.path
+
+
+def _parse_set_watches(request: bytes) -> tuple[int, list[str], list[str], list[str]]:
+    [seen] = long_struct.unpack_from(request)
+    at = long_struct.size
+    lists: list[list[str]] = []
+    for _ in range(3):
+        [count] = int_struct.unpack_from(request, at)
+        at += int_struct.size
+        paths = []
+        for _ in range(count):
+            path, at = read_string(request, at)
+            paths.append(path)
+        lists.append(paths)
+    return seen, *lists

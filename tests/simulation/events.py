@@ -1,0 +1,72 @@
+"""All that is going to happen in a simulation: one queue, ordered by time, then by who asked first.
+
+Time is whole microseconds since the simulation began, and moves only from event to event.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+SECOND_US: Final = 1_000_000
+MS_US: Final = 1_000
+
+Callback = Callable[[], None]
+
+
+class Event:
+    """One thing that will happen unless it is cancelled."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback: Callback | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class Events:
+    """The queue. `soon` is for what happens in the same instant, in the order of the calls;
+    `on_instant` is told, after each instant, of the hosts on which something ran."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._heap: list[tuple[int, int, Event]] = []
+        self._sequence = 0
+        self._ready: deque[Any] = deque()  # asyncio handles: what has `run` as their loop's method
+        self.soon = self._ready.append
+        self.touched: dict[str, None] = {}
+        self.on_instant: Callable[[dict[str, None]], None] = lambda hosts: None
+
+    def at(self, due_us: int, callback: Callback) -> Event:
+        """Have `callback` called at `due_us`, or now if that is past."""
+        event = Event(callback)
+        self._sequence += 1
+        heapq.heappush(self._heap, (max(due_us, self.now_us), self._sequence, event))
+        return event
+
+    def after(self, delay_us: int, callback: Callback) -> Event:
+        return self.at(self.now_us + delay_us, callback)
+
+    def run_until(self, end_us: int, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Let everything happen up to `end_us`, or until `is_over()` after some instant."""
+        heap, ready = self._heap, self._ready
+        while True:
+            while ready:
+                handle = ready.popleft()
+                handle._loop.run(handle)
+            if self.touched:
+                self.on_instant(self.touched)
+                self.touched.clear()
+            if not heap or heap[0][0] > end_us:
+                self.now_us = max(self.now_us, end_us)
+                return
+            due_us, _, event = heapq.heappop(heap)
+            self.now_us = due_us
+            if event.callback is not None:
+                event.callback()
+            if is_over():
+                return

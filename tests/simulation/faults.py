@@ -1,0 +1,292 @@
+"""What goes wrong in a simulation, one method a kind; `KINDS` names them.
+
+Each fault ends by itself some time later, and all of them end at `stop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.zk import paths
+from tests.simulation.admin import Admin
+from tests.simulation.cluster import TOPIC, Cluster
+from tests.simulation.ensemble import HOST as ZOOKEEPER
+from tests.simulation.events import MS_US
+from tests.simulation.node import Node
+
+
+class Faults:
+    """Makes faults by chance until it is stopped. What cannot be done now is not done."""
+
+    def __init__(self, cluster: Cluster, admin: Admin) -> None:
+        self.cluster = cluster
+        self.world = cluster.world
+        self.admin = admin
+        self._is_over = False
+
+    def start(self) -> None:
+        """From now on, about one every `fault_every_us`."""
+        every_us = self.cluster.plan.fault_every_us
+        self.world.events.after(self.world.random.randrange(1, 2 * every_us), self._next)
+
+    def _next(self) -> None:
+        if self._is_over:
+            return
+        weights = self.cluster.plan.weights
+        [kind] = self.world.random.choices(list(weights), list(weights.values()))
+        if KINDS[kind](self):
+            self.world.counts[kind] += 1
+        self.start()
+
+    def stop(self) -> None:
+        """Everything is well again, and stays so."""
+        self._is_over = True
+        self.world.trace.note("faults", "are over")
+        self.world.network.heal()
+        if self.world.ensemble.is_down:
+            self.world.ensemble.start()
+        for node in self.world.nodes.values():
+            node.faulty_disk.fail_at = 0
+            node.resume()
+            self._replace_disk(node)
+            if not node.is_up:
+                node.power_on()
+
+    # helpers
+
+    def _for(self, low_ms: int, high_ms: int, undo: Callable[[], None]) -> None:
+        delay_us = self.world.random.randrange(low_ms, high_ms) * MS_US
+        self.world.events.after(delay_us, undo)
+
+    def _some(self) -> Node | None:
+        running = [n for n in self.world.nodes.values() if n.is_serving and not n.is_paused]
+        return self.world.random.choice(running) if running else None
+
+    def _leader(self) -> Node | None:
+        index = self.world.random.randrange(self.cluster.plan.partitions)
+        state = self.cluster.znode(paths.partition_state(TOPIC, index)) or {}
+        leader = state.get("leader", -1)
+        assert isinstance(leader, int)
+        return self.world.nodes.get(leader)
+
+    def _controller(self) -> Node | None:
+        controller = self.cluster.znode(paths.CONTROLLER) or {}
+        broker_id = controller.get("brokerid", -1)
+        assert isinstance(broker_id, int)
+        return self.world.nodes.get(broker_id)
+
+    def _note(self, what: str) -> bool:
+        self.world.trace.note("fault", what)
+        return True
+
+    # processes
+
+    def _kill(self, node: Node | None) -> bool:
+        if node is None or not node.is_up:
+            return False
+        node.kill()
+        self._for(100, 3500, node.start)
+        return self._note(f"kill -9 {node.host}")
+
+    def kill(self) -> bool:
+        return self._kill(self._some())
+
+    def kill_controller(self) -> bool:
+        return self._kill(self._controller())
+
+    def kill_leader(self) -> bool:
+        return self._kill(self._leader())
+
+    def power_cut(self) -> bool:
+        node = self.world.nodes[self.cluster.plan.fragile]
+        if not node.is_up:
+            return False
+        node.cut_power(self.world.random.randrange(1 << 30))
+        self._for(100, 3500, node.power_on)
+        return self._note(f"power cut at {node.host}")
+
+    def pause(self) -> bool:
+        node = self._some()
+        if node is None or node.process is None:
+            return False
+        process = node.process
+        process.pause()
+
+        def resume() -> None:
+            if process is node.process:
+                self._note(f"{node.host} goes on")
+            process.resume()
+
+        self._for(300, 4000, resume)
+        return self._note(f"{node.host} is paused")
+
+    def controlled_shutdown(self) -> bool:
+        node = self._some()
+        if node is None:
+            return False
+        node.stop()
+        return True
+
+    # links
+
+    def _cut(self, pairs: list[tuple[str, str]], what: str) -> bool:
+        network = self.world.network
+        for source, target in pairs:
+            network.cut_link(source, target)
+
+        def heal() -> None:
+            for source, target in pairs:
+                network.heal_link(source, target)
+
+        self._for(200, 4500, heal)
+        return self._note(what)
+
+    def _two(self) -> tuple[str, str]:
+        a, b = self.world.random.sample(list(self.world.nodes.values()), 2)
+        return a.host, b.host
+
+    def cut_link(self) -> bool:
+        a, b = self._two()
+        return self._cut([(a, b), (b, a)], f"{a} and {b} are cut off from each other")
+
+    def cut_one_way(self) -> bool:
+        a, b = self._two()
+        return self._cut([(a, b)], f"nothing gets from {a} to {b}")
+
+    def isolate(self) -> bool:
+        node = self.world.random.choice(list(self.world.nodes.values()))
+        others = [n.host for n in self.world.nodes.values() if n is not node] + [ZOOKEEPER]
+        pairs = [pair for o in others for pair in ((node.host, o), (o, node.host))]
+        return self._cut(pairs, f"{node.host} is cut off from all but clients")
+
+    def cut_from_zookeeper(self) -> bool:
+        node = self.world.random.choice(list(self.world.nodes.values()))
+        pairs = [(node.host, ZOOKEEPER), (ZOOKEEPER, node.host)]
+        way = self.world.random.randrange(3)
+        chosen = pairs if way == 0 else [pairs[way - 1]]
+        return self._cut(chosen, f"cut: {', '.join(f'{a} to {b}' for a, b in chosen)}")
+
+    def slow_link(self) -> bool:
+        hosts = [n.host for n in self.world.nodes.values()]
+        a, b = self.world.random.sample([*hosts, ZOOKEEPER], 2)
+        network = self.world.network
+        network.slow_us[a, b] = self.world.random.randrange(20, 800) * MS_US
+
+        def recover() -> None:
+            network.slow_us.pop((a, b), None)
+
+        self._for(500, 4000, recover)
+        return self._note(f"{a} to {b} is slow")
+
+    # ZooKeeper
+
+    def expire_session(self) -> bool:
+        node = self._some()
+        if node is None:
+            return False
+        found = self.world.ensemble.tree.nodes.get(paths.broker(node.broker_id))
+        if found is None:
+            return False
+        self._note(f"the session of {node.host} expires")
+        self.world.ensemble.expire(found.stat.ephemeral_owner)
+        return True
+
+    def zookeeper_restart(self) -> bool:
+        ensemble = self.world.ensemble
+        if ensemble.is_down:
+            return False
+        ensemble.stop()
+
+        def start() -> None:
+            if ensemble.is_down:
+                ensemble.start()
+
+        self._for(100, 2500, start)
+        return self._note("ZooKeeper is down")
+
+    # disks
+
+    def disk_failure(self) -> bool:
+        node = self._some()
+        if node is None:
+            return False
+        disk = node.faulty_disk
+        disk.prefix = self.world.random.choice(node.log_dirs)
+        disk.fail_at = disk.changes + self.world.random.randrange(1, 20)
+        disk.for_good = True
+        self._for(1000, 5000, lambda: self._replace_disk(node))
+        return self._note(f"the disk {disk.prefix} of {node.host} fails soon")
+
+    def _replace_disk(self, node: Node) -> None:
+        """A broker that goes on without one of its disks is restarted when that is whole again."""
+        if node.has_failed_disk:
+            self._note(f"{node.host} restarts for its new disk")
+            node.kill()
+            node.start()
+
+    # administration
+
+    def _ask(self, work: Callable[[], object], what: str) -> bool:
+        if self.admin.is_busy:
+            return False
+        self.admin.begin(work())
+        return self._note(what)
+
+    def reassign(self) -> bool:
+        random = self.world.random
+        partition = TopicPartition(TOPIC, random.randrange(self.cluster.plan.partitions))
+        least = min(self.cluster.plan.replication_factor, len(self.world.nodes))
+        count = random.randrange(least, len(self.world.nodes) + 1)
+        target = random.sample(list(self.world.nodes), count)
+        return self._ask(
+            lambda: self.admin.reassign(partition, target), f"{partition} moves to {target}"
+        )
+
+    def cancel_reassignment(self) -> bool:
+        index = self.world.random.randrange(self.cluster.plan.partitions)
+        partition = TopicPartition(TOPIC, index)
+        return self._ask(
+            lambda: self.admin.reassign(partition, None), f"the move of {partition} is cancelled"
+        )
+
+    def preferred_election(self) -> bool:
+        return self._ask(lambda: self.admin.elect(False), "preferred election")
+
+    def unclean_election(self) -> bool:
+        return self._ask(lambda: self.admin.elect(True), "unclean election")
+
+    def create_topic(self) -> bool:
+        return self._ask(self.admin.create_topic, "a topic is made")
+
+    def delete_topic(self) -> bool:
+        others = [name for name in self.cluster.topics() if name.startswith("other-")]
+        if not others:
+            return False
+        name = self.world.random.choice(others)
+        return self._ask(lambda: self.admin.delete_topic(name), f"{name} is deleted")
+
+
+KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
+    "kill": Faults.kill,
+    "kill controller": Faults.kill_controller,
+    "kill leader": Faults.kill_leader,
+    "power cut": Faults.power_cut,
+    "pause": Faults.pause,
+    "controlled shutdown": Faults.controlled_shutdown,
+    "cut link": Faults.cut_link,
+    "cut one way": Faults.cut_one_way,
+    "isolate": Faults.isolate,
+    "cut from zookeeper": Faults.cut_from_zookeeper,
+    "expire session": Faults.expire_session,
+    "zookeeper restart": Faults.zookeeper_restart,
+    "slow link": Faults.slow_link,
+    "disk failure": Faults.disk_failure,
+    "reassign": Faults.reassign,
+    "cancel reassignment": Faults.cancel_reassignment,
+    "preferred election": Faults.preferred_election,
+    "unclean election": Faults.unclean_election,
+    "create topic": Faults.create_topic,
+    "delete topic": Faults.delete_topic,
+}

@@ -1,0 +1,59 @@
+"""What the simulated clients were answered."""
+
+from __future__ import annotations
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from tests.simulation.world import World
+from tests.support.judge import History, Outcome, Send
+
+
+class SimHistory:
+    """Histories by topic, commits by group; `lossy` are partitions that may have lost records."""
+
+    def __init__(self, world: World) -> None:
+        self.topics: dict[str, History] = {}
+        self.commits: dict[str, list[int]] = {}
+        self.lossy: dict[tuple[str, int], str] = {}
+        self.unexplained: list[str] = []
+        self._world = world
+
+    def of(self, topic: str) -> History:
+        return self.topics.setdefault(topic, History())
+
+    def acknowledged(self, topic: str, partition: int, values: list[int], offset: int) -> None:
+        """By all in-sync replicas; `offset` is the first one's, -1 if it was not said."""
+        self._world.counts["records acknowledged by all in sync"] += len(values)
+        for i, value in enumerate(values):
+            at = offset + i if offset >= 0 else -1
+            self.of(topic).sends.append(Send(partition, value, Outcome.ACKED, at))
+
+    def committed(self, group: str, offset: int) -> None:
+        self._world.counts["offsets committed"] += 1
+        self.commits.setdefault(group, []).append(offset)
+
+    def last_commit(self, group: str) -> int:
+        """The largest offset whose commit was acknowledged, -1 for none."""
+        return max(self.commits.get(group, ()), default=-1)
+
+    def went_back(self, group: str, known: int, found: int) -> None:
+        """A member began a generation and found less than had been acknowledged before."""
+        if (GROUP_METADATA_TOPIC, 0) not in self.lossy:
+            self.unexplained.append(f"{group} had committed {known} and found {found}")
+
+    def allow_loss(self, topic: str, partition: int, reason: str) -> None:
+        """Kafka's own rules lost records of a partition."""
+        self._world.counts["allowed losses"] += 1
+        self._world.trace.note("judge", f"{topic}-{partition} may have lost records: {reason}")
+        self.lossy.setdefault((topic, partition), reason)
+
+    def out_of_order(self, topic: str, partition: int) -> None:
+        """A producer with one batch under way was told that its numbers leave something out."""
+        if (topic, partition) not in self.lossy:
+            self.unexplained.append(
+                f"{topic}-{partition}: an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
+            )
+
+    def out_of_range(self, topic: str, partition: int, offset: int) -> None:
+        """A reader was told that what it had read up to is not there."""
+        if (topic, partition) not in self.lossy:
+            self.unexplained.append(f"{topic}-{partition}: offset {offset} was read, and is gone")

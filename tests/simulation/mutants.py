@@ -1,0 +1,120 @@
+"""Production code broken on purpose: each mutant breaks one rule that a checker must miss.
+
+A mutant is a context manager: inside, the rule is broken in this process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+from unittest import mock
+
+from kafkapy.common.cluster_state import LeaderAndIsr
+from kafkapy.common.errors import ErrorCode
+from kafkapy.controller import election
+from kafkapy.controller.context import ReplicaAssignment
+from kafkapy.replication.delayed_produce import DelayedProduce
+from kafkapy.replication.follower_fetcher import FollowerFetcher
+from kafkapy.replication.partition import Partition
+from kafkapy.zk import election_store, znodes
+
+Mutant = Callable[[], AbstractContextManager[Any]]
+
+
+def no_truncation_by_epoch() -> AbstractContextManager[Any]:
+    """Leaders do not say where a follower's log parts from theirs (before KIP-101)."""
+    return mock.patch.object(Partition, "_diverging_epoch", return_value=None)
+
+
+def truncation_to_the_high_watermark() -> AbstractContextManager[Any]:
+    """Followers cut their logs to their own high watermark before they fetch (before KIP-101)."""
+    follow = FollowerFetcher.follow
+
+    def broken(self: FollowerFetcher, partition: Partition) -> None:
+        log = partition.log
+        if log.log_end_offset > log.high_watermark:
+            log.truncate_to(max(log.high_watermark, log.log_start_offset))
+        follow(self, partition)
+
+    return mock.patch.object(FollowerFetcher, "follow", broken)
+
+
+def acknowledgement_before_replication() -> AbstractContextManager[Any]:
+    """acks=all is answered when the leader has the records."""
+
+    def broken(self: DelayedProduce) -> bool:
+        for wait in self.waits:
+            wait.error = ErrorCode.NONE
+        return True
+
+    return mock.patch.object(DelayedProduce, "ready", broken)
+
+
+def controller_epoch_not_incremented() -> AbstractContextManager[Any]:
+    """Whoever is elected controller acts in the first epoch."""
+    decode = znodes.decode_controller_epoch
+    return mock.patch.object(
+        election_store, "decode_controller_epoch", lambda data: max(decode(data), 1) - 1
+    )
+
+
+def leader_epoch_not_incremented() -> AbstractContextManager[Any]:
+    """A new leader leads on in the epoch of the one before."""
+
+    def broken(state: LeaderAndIsr, **changes: Any) -> LeaderAndIsr:
+        changes.pop("leader_epoch", None)
+        return dataclasses.replace(state, **changes)
+
+    return mock.patch.object(election, "replace", broken)
+
+
+def high_watermark_of_the_fastest() -> AbstractContextManager[Any]:
+    """The high watermark follows the leader and its fastest follower, not the slowest in sync."""
+
+    def broken(self: Partition, now_ms: int) -> bool:
+        if not self.is_leader:
+            return False
+        ends = [r.log_end_offset for r in self.remote_replicas.values()]
+        before = self.log.high_watermark
+        end = min(max(ends, default=self.log.log_end_offset), self.log.log_end_offset)
+        return end > before and self.log.update_high_watermark(end) > before
+
+    return mock.patch.object(Partition, "maybe_increment_high_watermark", broken)
+
+
+def high_watermark_begins_anew() -> AbstractContextManager[Any]:
+    """With a change of the ISR the high watermark starts from where the leader began."""
+    on_isr_answer = Partition.on_isr_answer
+
+    def broken(self: Partition, *args: Any) -> Any:
+        self.log.update_high_watermark(self.leader_epoch_start_offset)
+        return on_isr_answer(self, *args)
+
+    return mock.patch.object(Partition, "on_isr_answer", broken)
+
+
+def reassignment_reorders_its_target() -> AbstractContextManager[Any]:
+    """A reassignment ends with the replicas of its target, in another order."""
+    reassign_to = ReplicaAssignment.reassign_to
+
+    def broken(self: ReplicaAssignment, target: Sequence[int]) -> ReplicaAssignment:
+        return reassign_to(self, target[::-1])
+
+    return mock.patch.object(ReplicaAssignment, "reassign_to", broken)
+
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    mutant.__name__: mutant
+    for mutant in (
+        no_truncation_by_epoch,
+        truncation_to_the_high_watermark,
+        acknowledgement_before_replication,
+        controller_epoch_not_incremented,
+        leader_epoch_not_incremented,
+        high_watermark_of_the_fastest,
+        high_watermark_begins_anew,
+        reassignment_reorders_its_target,
+    )
+}

@@ -1,0 +1,336 @@
+"""A network of hosts: delay, loss, cut links (one way or both), reordering between connections.
+
+A connection is a pair of pipes. A pipe keeps its order, as TCP does; what meets a cut link waits at
+it and goes on when the link heals, unless the connection was given up meanwhile. Loss, which TCP
+repairs, shows as delay; what it cannot repair, as a reset that takes all that was under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.simulation.events import MS_US
+
+if TYPE_CHECKING:
+    from tests.simulation.events import Events
+    from tests.simulation.process import SimProcess
+    from tests.simulation.trace import Trace
+
+_SLOW_IN: Final = 50  # one message in so many takes long
+_BYTES_AT_ONCE: Final = 4096
+
+
+class Pipe:
+    """One direction of a connection: what is sent is delivered once, in order, some time later."""
+
+    __slots__ = ("_is_armed", "_is_dropped", "_items", "_last_us", "_network", "source", "target")
+
+    def __init__(self, network: Network, source: str, target: str) -> None:
+        self.source = source
+        self.target = target
+        self._network = network
+        self._items: deque[tuple[int, Callable[[], None]]] = deque()
+        self._last_us = 0
+        self._is_armed = False
+        self._is_dropped = False
+
+    def send(self, deliver: Callable[[], None]) -> None:
+        if self._is_dropped:
+            return
+        network = self._network
+        due_us = max(self._last_us, network.events.now_us + network.delay_us(self))
+        self._last_us = due_us
+        self._items.append((due_us, deliver))
+        self._arm()
+
+    def forget_unsent(self) -> None:
+        """The sender gives up: what a cut link holds back was never on its way."""
+        if (self.source, self.target) in self._network.cut:
+            self._items.clear()
+
+    def drop(self) -> None:
+        """Lose what is under way and whatever is sent from now on."""
+        self._is_dropped = True
+        self._items.clear()
+
+    def _arm(self) -> None:
+        if not self._is_armed and self._items:
+            self._is_armed = True
+            self._network.events.at(self._items[0][0], self._arrive)
+
+    def _arrive(self) -> None:
+        self._is_armed = False
+        if not self._items:
+            return
+        network = self._network
+        if (self.source, self.target) in network.cut:
+            network.waiting.setdefault((self.source, self.target), []).append(self)
+            self._is_armed = True
+            return
+        _, deliver = self._items.popleft()
+        deliver()
+        self._arm()
+
+    def go_on(self) -> None:
+        """The link is whole again."""
+        self._is_armed = False
+        self._arm()
+
+
+class Network:
+    """Hosts by name, links by (from, to)."""
+
+    def __init__(self, events: Events, random: Random, trace: Trace) -> None:
+        self.events = events
+        self.random = random
+        self.trace = trace
+        self.cut: dict[tuple[str, str], None] = {}
+        self.waiting: dict[tuple[str, str], list[Pipe]] = {}
+        self.slow_us: dict[tuple[str, str], int] = {}
+        self.reset_one_in = 0  # writes, 0 for never
+        self.resets = 0
+        self.powered_off: dict[str, None] = {}
+        self._listeners: dict[tuple[str, int], tuple[SimProcess, Callable[[], Any]]] = {}
+        self._next_port = 40_000
+
+    def delay_us(self, pipe: Pipe) -> int:
+        chance = self.random.random()
+        delay_us = 150 + int(chance * 600)
+        if int(chance * 1_000_000) % _SLOW_IN == 0:
+            delay_us += int(chance * 60 * MS_US)
+        return delay_us + self.slow_us.get((pipe.source, pipe.target), 0)
+
+    def cut_link(self, source: str, target: str) -> None:
+        self.cut[source, target] = None
+
+    def heal_link(self, source: str, target: str) -> None:
+        self.cut.pop((source, target), None)
+        for pipe in self.waiting.pop((source, target), ()):
+            pipe.go_on()
+
+    def heal(self) -> None:
+        """Make every link whole and quick."""
+        for source, target in list(self.cut):
+            self.heal_link(source, target)
+        self.slow_us.clear()
+        self.reset_one_in = 0
+
+    # processes and their connections
+
+    def listen(
+        self, process: SimProcess, address: tuple[str, int], factory: Callable[[], Any]
+    ) -> SimServer:
+        self._listeners[address] = (process, factory)
+        return SimServer(self, address)
+
+    def stop_listening(self, address: tuple[str, int]) -> None:
+        self._listeners.pop(address, None)
+
+    def process_ended(self, process: SimProcess, says_goodbye: bool) -> None:
+        """The kernel closes what a process had open; with the power gone nobody does."""
+        for address, (owner, _) in list(self._listeners.items()):
+            if owner is process:
+                del self._listeners[address]
+        if says_goodbye:
+            self.reset_all(process)
+
+    def reset_all(self, process: SimProcess) -> None:
+        for transport in list(process.transports):
+            transport.reset_peer()
+        process.transports.clear()
+
+    async def connect(
+        self, process: SimProcess, factory: Callable[[], Any], host: str, port: int
+    ) -> tuple[Any, Any]:
+        """As loop.create_connection; refused where nobody listens, never answered without power."""
+        self._next_port += 1
+        near = SimTransport(self, process, Pipe(self, process.host, host), (host, port))
+        back = Pipe(self, host, process.host)
+        established = process.create_future()
+
+        def arrived() -> None:
+            if host in self.powered_off:
+                return
+            found = self._listeners.get((host, port))
+            if found is None or found[0].is_dead:
+                back.send(refuse)
+                return
+            server, make_protocol = found
+            far = SimTransport(self, server, back, (process.host, self._next_port))
+            far.peer, near.peer = near, far
+            server.call_soon(far.begin, make_protocol)
+            back.send(accept)
+
+        def refuse() -> None:
+            process.call_soon(fail)
+
+        def fail() -> None:
+            if not established.done():
+                established.set_exception(ConnectionRefusedError(f"{host}:{port} refused"))
+
+        def accept() -> None:
+            process.call_soon(succeed)
+
+        def succeed() -> None:
+            if established.done():
+                near.reset_peer()
+            else:
+                near.begin(factory)
+                established.set_result((near, near.protocol))
+
+        near.pipe.send(arrived)
+        return await established  # type: ignore[no-any-return]
+
+
+class SimServer:
+    """What create_server gives."""
+
+    def __init__(self, network: Network, address: tuple[str, int]) -> None:
+        self._network = network
+        self._address = address
+
+    def close(self) -> None:
+        self._network.stop_listening(self._address)
+
+
+class SimSocket:
+    """A bound socket, as far as a broker looks at it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = (host, port)
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._address
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class SimTransport(asyncio.Transport):
+    """One end of a connection, with the face of asyncio's transports for buffered protocols."""
+
+    def __init__(
+        self, network: Network, process: SimProcess, pipe: Pipe, peer_address: tuple[str, int]
+    ) -> None:
+        super().__init__({"peername": peer_address})
+        self.peer: SimTransport | None = None
+        self.protocol: Any = None
+        self.pipe = pipe
+        self._network = network
+        self._process = process
+        self._is_closing = False
+        self._is_lost = False
+        self._is_reading = True
+        self._received: deque[bytes] = deque()
+
+    def begin(self, factory: Callable[[], Any]) -> None:
+        """Connected: in the process's turn."""
+        self.protocol = factory()
+        self._process.transports[self] = None
+        self.protocol.connection_made(self)
+
+    # what protocols call
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Nothing is buffered here."""
+
+    def write(self, data: Any) -> None:
+        if self._is_closing:
+            return
+        network = self._network
+        if network.reset_one_in and network.random.randrange(network.reset_one_in) == 0:
+            self._break()
+            return
+        whole = bytes(data)
+        for start in range(0, len(whole), _BYTES_AT_ONCE):
+            part = whole[start : start + _BYTES_AT_ONCE]
+            self.pipe.send(lambda part=part: self._at_peer(part))  # type: ignore[misc]
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.write(b"".join(list_of_data))
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        self._is_reading = True
+        if self._received:
+            self._process.call_soon(self._take, b"")
+
+    def close(self) -> None:
+        """What was written goes out first, as it does here always."""
+        if not self._is_closing:
+            self._end(None)
+            self.pipe.send(lambda: self._lost_at_peer(None))
+
+    def abort(self) -> None:
+        if not self._is_closing:
+            self.pipe.forget_unsent()
+            self._end(None)
+            self.reset_peer()
+
+    # what happens to a connection
+
+    def reset_peer(self) -> None:
+        """Tell the other end that this one is gone, when the link lets the news through."""
+        self._is_closing = True
+        self.pipe.send(lambda: self._lost_at_peer(ConnectionResetError("reset by peer")))
+
+    def _break(self) -> None:
+        """The network loses the connection: all that is under way goes with it."""
+        self._network.resets += 1
+        peer = self.peer
+        assert peer is not None
+        self.pipe.drop()
+        peer.pipe.drop()
+        error = ConnectionResetError("the connection broke")
+        self._end(error)
+        self._network.events.after(
+            self._network.delay_us(self.pipe), lambda: peer._post_lost(error)
+        )
+
+    def _at_peer(self, data: bytes) -> None:
+        peer = self.peer
+        assert peer is not None
+        process = peer._process
+        if process.is_dead:
+            return
+        process.call_soon(peer._take, data)
+
+    def _lost_at_peer(self, error: Exception | None) -> None:
+        if self.peer is not None:
+            self.peer._post_lost(error)
+
+    def _post_lost(self, error: Exception | None) -> None:
+        if not self._process.is_dead:
+            self._process.call_soon(self._end, error)
+
+    def _end(self, error: Exception | None) -> None:
+        self._is_closing = True
+        if not self._is_lost:
+            self._is_lost = True
+            self._process.transports.pop(self, None)
+            if self.protocol is not None:
+                self._process.call_soon(self.protocol.connection_lost, error)
+
+    def _take(self, data: bytes) -> None:
+        """Hand bytes to the protocol, in its turn."""
+        if data:
+            self._received.append(data)
+        while self._received and self._is_reading and not self._is_closing:
+            part = self._received.popleft()
+            self._network.trace.bytes_arrived(self._process.host, part)
+            view = memoryview(part)
+            while view and not self._is_closing:
+                buffer = self.protocol.get_buffer(-1)
+                size = min(len(buffer), len(view))
+                buffer[:size] = view[:size]
+                view = view[size:]
+                self.protocol.buffer_updated(size)

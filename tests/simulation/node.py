@@ -1,0 +1,266 @@
+"""A broker of the simulation: the production `Broker` in a simulated process and machine.
+
+The disk and the clock's errors are the node's; a process is one life of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.server.broker import Broker
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.metadata_connection import MetadataConnection, over_zookeeper
+from kafkapy.server.system import Machine
+from kafkapy.zk.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from tests.simulation.events import SECOND_US
+from tests.simulation.kazoo_twin import KazooTwin
+from tests.simulation.network import SimSocket
+from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.faulty_filesystem import FaultyFileSystem
+
+if TYPE_CHECKING:
+    import socket
+
+    from kafkapy.common.ports import Clock
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.listeners import Listener
+    from kafkapy.server.services import Services
+    from kafkapy.server.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.storage.filesystem import FileSystem
+    from tests.simulation.process import SimProcess
+    from tests.simulation.world import World
+
+PORT: Final = 9092
+_START_AGAIN_US: Final = SECOND_US // 2
+_WALL_EPOCH_MS: Final = 1_700_000_000_000
+
+BASE_CONFIG: Final = {
+    "zookeeper.connect": "zookeeper:2181",
+    "zookeeper.session.timeout.ms": "1500",
+    "zookeeper.connection.timeout.ms": "10000",
+    "log.dirs": "/data",
+    "log.segment.bytes": "4096",
+    "log.index.size.max.bytes": "1024",
+    "log.index.interval.bytes": "256",
+    "log.initial.task.delay.ms": "400",
+    "log.flush.offset.checkpoint.interval.ms": "2000",
+    "log.flush.start.offset.checkpoint.interval.ms": "2000",
+    "replica.high.watermark.checkpoint.interval.ms": "700",
+    "log.cleaner.dedupe.buffer.size": "1048576",
+    "replica.lag.time.max.ms": "1500",
+    "replica.fetch.wait.max.ms": "400",
+    "replica.fetch.backoff.ms": "100",
+    "replica.socket.timeout.ms": "1500",
+    "controller.socket.timeout.ms": "1500",
+    "controlled.shutdown.retry.backoff.ms": "300",
+    "leader.imbalance.check.interval.seconds": "4",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "3",
+    "offsets.commit.timeout.ms": "2000",
+    "min.insync.replicas": "2",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+}
+
+
+class NodeClock:
+    """The simulation's time, off by what this machine's clocks are off."""
+
+    def __init__(self, world: World, wall_ahead_ms: int, booted_ms: int) -> None:
+        self._events = world.events
+        self._wall_ms = _WALL_EPOCH_MS + wall_ahead_ms
+        self._booted_ms = booted_ms
+
+    def time_ms(self) -> int:
+        return self._wall_ms + self._events.now_us // 1000
+
+    def monotonic_ms(self) -> int:
+        return self._booted_ms + self._events.now_us // 1000
+
+
+class WorldRandom:
+    """Production's chance out of the simulation's one source."""
+
+    def __init__(self, world: World) -> None:
+        self._random = world.random
+
+    def below(self, n: int) -> int:
+        return self._random.randrange(n)
+
+    def bytes(self, n: int) -> bytes:
+        return self._random.randbytes(n)
+
+
+class Node:
+    """Fixed: id, host, disk. `broker` and `process` are those of the current life, or None."""
+
+    def __init__(self, world: World, broker_id: int, config: dict[str, str]) -> None:
+        self.broker_id = broker_id
+        self.host = f"b{broker_id}"
+        self.disk = SimFileSystem()
+        self.faulty_disk = FaultyFileSystem(self.disk)
+        self.process: SimProcess | None = None
+        self.broker: Broker | None = None
+        self.is_serving = False
+        self.life = 0
+        self.last_power_cut_us = -1
+        self.on_step: Callable[[Node], None] = lambda node: None
+        self._world = world
+        self._config = config
+        self._wall_ahead_ms = world.random.randrange(-400, 400)
+        self._lives: list[object] = []
+        self._stale: SimProcess | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.process is not None and self.process.is_paused
+
+    @property
+    def services(self) -> Services | None:
+        """The parts of the broker, from when they are there until its process ends."""
+        services = None if self.broker is None else self.broker._services
+        return services if hasattr(services, "controller") else None
+
+    def partitions(self) -> list[Partition]:
+        """What this broker hosts now."""
+        services = self.services
+        return [] if services is None else list(services.replicas.all_partitions())
+
+    @property
+    def log_dirs(self) -> list[str]:
+        return (BASE_CONFIG | self._config)["log.dirs"].split(",")
+
+    @property
+    def has_failed_disk(self) -> bool:
+        """Whether it serves without one of its log directories."""
+        services = self.services
+        return services is not None and bool(services.replicas.log_manager.offline_log_dirs)
+
+    # lives
+
+    def start(self) -> None:
+        """Begin a life."""
+        if self.is_up:
+            return
+        world = self._world
+        self.life += 1
+        self.faulty_disk.fail_at = 0
+        world.network.powered_off.pop(self.host, None)
+        self.process = process = world.process(self.host)
+        world.trace.note(self.host, "starts")
+        self._spawn(self._live(process))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        process = self.process
+        assert process is not None
+        process.call_soon(lambda: process.create_task(work))
+
+    async def _live(self, process: SimProcess) -> None:
+        world = self._world
+        properties = BASE_CONFIG | self._config | {
+            "broker.id": str(self.broker_id),
+            "listeners": f"PLAINTEXT://{self.host}:{PORT}",
+        }  # fmt: skip
+        clock = NodeClock(world, self._wall_ahead_ms, world.random.randrange(1, 10**9))
+        machine = Machine(clock, WorldRandom(world), self.faulty_disk, _bind, self._connect)
+        broker = self.broker = Broker(KafkaConfig(properties), machine)
+        self._lives.append(broker)
+        try:
+            await broker.start()
+        except (KafkapyError, OSError) as error:
+            world.trace.note(self.host, f"does not start: {type(error).__name__}")
+            world.log(self.host, f"does not start: {error}")
+            self.exit()
+            return
+        self.is_serving = True
+        world.trace.note(self.host, f"serves, broker epoch {broker._member.broker_epoch}")
+        await broker.failed.wait()
+        world.trace.note(self.host, "ends by itself: its disk failed")
+        world.counts["broker ended by itself"] += 1
+        self.exit()
+
+    async def _connect(
+        self, config: KafkaConfig, fs: FileSystem, clock: Clock, metrics: ZooKeeperMetrics
+    ) -> MetadataConnection:
+        ensemble = self._world.ensemble
+        client = KazooZooKeeper(
+            ZooKeeperClientConfig.from_properties(config.properties),
+            lambda *args, **options: KazooTwin(ensemble, *args, **options),
+        )
+        await client.connect()
+        return over_zookeeper(client)
+
+    def stop(self) -> None:
+        """SIGTERM: a controlled shutdown, then a clean end."""
+        broker = self.broker
+        if broker is None or not self.is_serving:
+            return
+        self._world.trace.note(self.host, "is told to stop")
+        self.is_serving = False
+
+        async def work() -> None:
+            await broker.stop()
+            self._world.trace.note(self.host, "has stopped cleanly")
+            self.exit()
+
+        self._spawn(work())
+
+    def exit(self) -> None:
+        """The process ends by itself; somebody starts it again."""
+        self.end_process(says_goodbye=True)
+        self._world.events.after(_START_AGAIN_US, self.start)
+
+    def kill(self) -> None:
+        """kill -9: what was written stays."""
+        self.end_process(says_goodbye=True)
+
+    def cut_power(self, seed: int) -> None:
+        """What was not synced is kept, dropped or torn; nobody is told."""
+        process = self.process
+        if process is not None:
+            self.end_process(says_goodbye=False)
+            self._world.network.powered_off[self.host] = None
+            # Whoever still believes in the old connections learns when the machine is back.
+            self._lives.append(process)
+            self._stale = process
+        self.disk.crash(seed)
+        self.last_power_cut_us = self._world.events.now_us
+
+    def power_on(self) -> None:
+        """Boot: old connections are unknown here, which their other ends now learn."""
+        self.start()
+        if self._stale is not None:
+            self._world.network.reset_all(self._stale)
+            self._stale = None
+
+    def end_process(self, says_goodbye: bool) -> None:
+        process = self.process
+        if process is None:
+            return
+        self._lives.append(process)
+        self.process = None
+        self.broker = None
+        self.is_serving = False
+        process.kill()
+        self._world.network.process_ended(process, says_goodbye)
+        self.disk.process_ended()
+
+    def pause(self) -> None:
+        if self.process is not None:
+            self.process.pause()
+
+    def resume(self) -> None:
+        if self.process is not None:
+            self.process.resume()
+
+
+def _bind(listener: Listener) -> socket.socket:
+    return cast("socket.socket", SimSocket(listener.host, listener.port))

@@ -1,0 +1,157 @@
+"""A simulated process: an asyncio loop without a selector, whose time is the simulation's.
+
+Production code runs on it unchanged: tasks, timers, connections and the threads of `to_thread` are
+events of the one queue. A process can be paused (what is due waits) and killed (nothing of it ever
+runs again; its objects are kept, so that no destructor runs at a moment that chance decides).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.simulation.events import Events
+    from tests.simulation.network import Network, SimTransport
+
+
+class SimProcess(asyncio.AbstractEventLoop):
+    """One process on a host. `on_fault(error, what)` hears of exceptions that nobody caught."""
+
+    def __init__(
+        self,
+        events: Events,
+        network: Network,
+        host: str,
+        on_fault: Callable[[BaseException | None, str], None],
+    ) -> None:
+        self.events = events
+        self.network = network
+        self.host = host
+        self.is_dead = False
+        self.is_paused = False
+        self.transports: dict[SimTransport, None] = {}
+        self._on_fault = on_fault
+        self._held: deque[asyncio.Handle] = deque()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    # what the simulation does with it
+
+    def run(self, handle: asyncio.Handle) -> None:
+        """Run what is due, unless this process is dead or paused."""
+        if self.is_paused:
+            self._held.append(handle)
+        elif not self.is_dead and not handle._cancelled:
+            self.events.touched[self.host] = None
+            asyncio._set_running_loop(self)
+            handle._run()
+            asyncio._set_running_loop(None)
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        """SIGCONT: what was due meanwhile is done now, in its order."""
+        self.is_paused = False
+        while self._held:
+            self.events.soon(self._held.popleft())
+
+    def kill(self) -> None:
+        """Nothing of this process runs any more; the network is told by `Network.host_down`."""
+        self.is_dead = True
+        self.is_paused = False
+        self._held.clear()
+        for task in self._tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    # asyncio's side
+
+    def time(self) -> float:
+        return self.events.now_us / 1e6
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return self.is_dead
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self.events.soon(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self.events.at(round(when * 1e6), lambda: self.run(timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer stays queued and does nothing."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, Any], *, name: str | None = None, context: Any = None
+    ) -> asyncio.Task[Any]:
+        task = asyncio.Task(coro, loop=self, name=name)
+        self._tasks.append(task)
+        return task
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self._on_fault(context.get("exception"), str(context.get("message")))
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """A thread: the work is done, at once, somewhat later."""
+        future = self.create_future()
+
+        def work() -> None:
+            try:
+                result = func(*args)
+            except Exception as error:
+                if not future.done():
+                    future.set_exception(error)
+            else:
+                if not future.done():
+                    future.set_result(result)
+
+        self.call_later(self.network.random.randrange(1, 20_000) / 1e6, work)
+        return future
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], host: str, port: int, **_: Any
+    ) -> tuple[Any, Any]:
+        return await self.network.connect(self, protocol_factory, host, port)
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], *, sock: Any, **_: Any
+    ) -> Any:
+        return self.network.listen(self, sock.getsockname(), protocol_factory)

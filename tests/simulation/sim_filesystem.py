@@ -1,0 +1,252 @@
+"""A disk in memory that can lose power.
+
+What is written is seen at once, and is only safe after an fsync, as on a journaling file system:
+
+- data: each write or truncate of a file waits until an fsync of that file; a crash keeps, drops or
+  tears each waiting one by itself, so that holes are zeros;
+- names: creations, renames and removals wait in one journal, which any fsync commits whole; a crash
+  keeps a prefix of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File
+
+_SECTOR = 512
+
+
+@dataclass(eq=False)
+class _Inode:
+    """`data` is what readers see; a crash leaves `durable` and what it spares of `waiting`."""
+
+    data: bytearray = field(default_factory=bytearray)
+    durable: bytes = b""
+    waiting: list[tuple[int, bytes | None]] = field(default_factory=list)
+    modified_ms: int = 0
+
+
+class SimFile:
+    """An open file; it outlives its name, as on POSIX."""
+
+    def __init__(self, disk: SimFileSystem, inode: _Inode, path: str) -> None:
+        self._disk = disk
+        self._inode = inode
+        self._path = path
+        self._open = True
+
+    def _check(self) -> None:
+        assert self._open, f"{self._path} is closed"
+
+    def pread(self, size: int, position: int) -> bytes:
+        self._check()
+        return bytes(self._inode.data[position : position + size])
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        self._check()
+        data = b"".join(buffers)
+        _write(self._inode.data, position, data)
+        self._inode.waiting.append((position, data))
+
+    def truncate(self, size: int) -> None:
+        self._check()
+        _truncate(self._inode.data, size)
+        self._inode.waiting.append((size, None))
+
+    def size(self) -> int:
+        return len(self._inode.data)
+
+    def fsync(self) -> None:
+        self._check()
+        self._inode.durable = bytes(self._inode.data)
+        self._inode.waiting.clear()
+        self._disk.commit_names()
+
+    def duplicate(self) -> SimFile:
+        self._check()
+        return SimFile(self._disk, self._inode, self._path)
+
+    def close(self) -> None:
+        self._open = False
+
+
+def _write(content: bytearray, position: int, data: bytes) -> None:
+    if len(content) < position:
+        content.extend(bytes(position - len(content)))
+    content[position : position + len(data)] = data
+
+
+def _truncate(content: bytearray, size: int) -> None:
+    del content[size:]
+    content.extend(bytes(size - len(content)))
+
+
+class SimFileSystem:
+    """`storage.filesystem.FileSystem` in memory; `crash(seed)` is a power cut."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _Inode] = {}
+        self._dirs: set[str] = {"/"}
+        self._durable_files: dict[str, _Inode] = {}
+        self._durable_dirs: set[str] = {"/"}
+        self._journal: list[Callable[[dict[str, _Inode], set[str]], None]] = []
+        self._locked: set[str] = set()
+
+    # names
+
+    def _change(self, step: Callable[[dict[str, _Inode], set[str]], None]) -> None:
+        step(self._files, self._dirs)
+        self._journal.append(step)
+
+    def commit_names(self) -> None:
+        for step in self._journal:
+            step(self._durable_files, self._durable_dirs)
+        self._journal.clear()
+
+    def open(self, path: str, create: bool = False) -> SimFile:
+        inode = self._files.get(path)
+        if inode is None:
+            if not create or path.rpartition("/")[0] not in self._dirs:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            made = inode = _Inode()
+            self._change(lambda files, _: files.__setitem__(path, made))
+        return SimFile(self, inode, path)
+
+    def list(self, path: str) -> list[Entry]:
+        if path not in self._dirs:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        prefix = path.rstrip("/") + "/"
+        found = [
+            Entry(name.removeprefix(prefix), False, len(inode.data), inode.modified_ms)
+            for name, inode in self._files.items()
+            if name.startswith(prefix) and "/" not in name.removeprefix(prefix)
+        ]
+        return found + [
+            Entry(name.removeprefix(prefix), True, 0, 0)
+            for name in sorted(self._dirs)
+            if name.startswith(prefix) and name != prefix and "/" not in name.removeprefix(prefix)
+        ]
+
+    def stat(self, path: str) -> Entry | None:
+        name = path.rpartition("/")[2]
+        inode = self._files.get(path)
+        if inode is not None:
+            return Entry(name, False, len(inode.data), inode.modified_ms)
+        return Entry(name, True, 0, 0) if path in self._dirs else None
+
+    def make_dir(self, path: str) -> None:
+        parts = path.strip("/").split("/")
+        for i in range(len(parts)):
+            parent = "/" + "/".join(parts[: i + 1])
+            if parent not in self._dirs:
+                self._change(lambda _, dirs, name=parent: dirs.add(name))  # type: ignore[misc]
+
+    def rename(self, source: str, target: str) -> None:
+        if source not in self._files and source not in self._dirs:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+
+        def step(files: dict[str, _Inode], dirs: set[str]) -> None:
+            if source in files:
+                files[target] = files.pop(source)
+                return
+            for name in [n for n in files if n.startswith(source + "/")]:
+                files[target + name.removeprefix(source)] = files.pop(name)
+            for name in [n for n in dirs if n == source or n.startswith(source + "/")]:
+                dirs.discard(name)
+                dirs.add(target + name.removeprefix(source))
+
+        self._change(step)
+
+    def remove(self, path: str) -> None:
+        if path in self._files:
+            self._change(lambda files, _: files.__delitem__(path))
+
+    def remove_tree(self, path: str) -> None:
+        def step(files: dict[str, _Inode], dirs: set[str]) -> None:
+            for name in [n for n in files if n.startswith(path + "/")]:
+                del files[name]
+            for name in [n for n in dirs if n == path or n.startswith(path + "/")]:
+                dirs.discard(name)
+
+        self._change(step)
+
+    def fsync_dir(self, path: str) -> None:
+        if path not in self._dirs:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        self.commit_names()
+
+    def fsync_all(self, files: Sequence[File]) -> None:
+        for file in files:
+            file.fsync()
+
+    def fsync_dirs(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.fsync_dir(path)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        self._files[path].modified_ms = modified_ms
+
+    def lock(self, path: str) -> SimFile | None:
+        if path in self._locked:
+            return None
+        self._locked.add(path)
+        return _LockFile(self, self.open(path, create=True)._inode, path)
+
+    def unlock(self, path: str) -> None:
+        self._locked.discard(path)
+
+    def disk_space(self, path: str) -> DiskSpace:
+        return DiskSpace(1 << 40, (1 << 40) - sum(len(i.data) for i in self._files.values()))
+
+    def open_files_limit(self) -> int:
+        return 64
+
+    # the process ends, the power is cut
+
+    def process_ended(self) -> None:
+        """The locks of a killed process go with it; the system keeps what it wrote."""
+        self._locked.clear()
+
+    def crash(self, seed: int) -> None:
+        """Lose what was not synced: the same seed loses the same things."""
+        chance = random.Random(seed)
+        for step in self._journal[: chance.randint(0, len(self._journal))]:
+            step(self._durable_files, self._durable_dirs)
+        for _, inode in sorted(self._durable_files.items()):
+            inode.data = _after_crash(inode, chance)
+            inode.durable = bytes(inode.data)
+            inode.waiting.clear()
+        self._files = dict(self._durable_files)
+        self._dirs = set(self._durable_dirs)
+        self._journal.clear()
+        self._locked.clear()
+
+
+def _after_crash(inode: _Inode, chance: random.Random) -> bytearray:
+    content = bytearray(inode.durable)
+    for position, data in inode.waiting:
+        fate = chance.choice(("kept", "dropped", "torn"))
+        if fate == "dropped":
+            continue
+        if data is None:
+            _truncate(content, position)
+        elif fate == "kept":
+            _write(content, position, data)
+        else:
+            for start in range(0, len(data), _SECTOR):
+                if chance.random() < 0.5:
+                    _write(content, position + start, data[start : start + _SECTOR])
+    return content
+
+
+class _LockFile(SimFile):
+    """Closing it lets go of the lock."""
+
+    def close(self) -> None:
+        super().close()
+        self._disk.unlock(self._path)

@@ -1,0 +1,277 @@
+"""One seed, from the first broker's start to the verdict.
+
+    outcome = simulate(7)
+
+Start, make a topic, let clients work under faults, heal, wait until all has settled, judge.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from kafkapy.server.node_client import NodeUnavailable
+from tests.simulation.admin import Admin
+from tests.simulation.checkers.base import Checker, Violation
+from tests.simulation.checkers.table import CHECKERS
+from tests.simulation.clients import Client, Producer, Reader, Refused
+from tests.simulation.cluster import TOPIC, Cluster
+from tests.simulation.events import SECOND_US
+from tests.simulation.faults import Faults
+from tests.simulation.group_clients import Committer, GroupClient, Member
+from tests.simulation.plan import Plan, plan_of
+from tests.simulation.world import World
+from tests.support.judge import Mode
+
+_START_LIMIT_US: Final = 10 * SECOND_US
+_SETTLE_LIMIT_US: Final = 60 * SECOND_US
+_LOOK_EVERY_US: Final = SECOND_US // 5
+_GROUP_MEMBERS: Final = 2
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a seed. `violation` is empty for a good one; `losses` are allowed ones."""
+
+    seed: int
+    digest: str
+    violation: str
+    tail: list[str]
+    counts: Counter[str]
+    losses: dict[str, str] = field(default_factory=dict)
+    simulated_s: float = 0.0
+
+    def report(self) -> str:
+        """For a failed seed: the seed, the trace's tail, how to see it again."""
+        return "\n".join(
+            [
+                f"seed {self.seed}: {self.violation}",
+                *self.tail,
+                f"trace {self.digest}; see it again: scripts/simulate {self.seed}",
+            ]
+        )
+
+
+class Simulation:
+    """The parts of one run. `plan` is what the seed chooses unless it is given."""
+
+    def __init__(
+        self,
+        seed: int,
+        plan: Plan | None = None,
+        echo: Callable[[str], None] | None = None,
+        checkers: Sequence[Callable[[Cluster], Checker]] = CHECKERS,
+    ) -> None:
+        self.world = World(seed, echo)
+        self.plan = plan_of(self.world.random) if plan is None else plan
+        self.world.network.reset_one_in = self.plan.reset_one_in
+        self.cluster = Cluster(self.world, self.plan)
+        self.cluster.watch(checkers)
+        self.admin = Admin(self.cluster)
+        self.faults = Faults(self.cluster, self.admin)
+        self.producers: list[Producer] = []
+        self.readers: list[Reader] = []
+        self.group_clients: list[GroupClient] = []
+
+    def run(self) -> None:
+        """Raises Violation."""
+        self.start()
+        self._work()
+        self._settle()
+        self._drain()
+        for checker in self.cluster.checkers:
+            checker.on_end()
+
+    def end(self) -> None:
+        """No process runs any more."""
+        for node in self.world.nodes.values():
+            node.end_process(says_goodbye=False)
+        for process in self.world.processes:
+            process.kill()
+
+    # the steps
+
+    def _until(self, is_so: Callable[[], bool], limit_us: int) -> bool:
+        """Let time pass until something is so; False if it is not within the limit."""
+        events = self.world.events
+        end_us = events.now_us + limit_us
+        while events.now_us < end_us:
+            events.run_until(min(events.now_us + _LOOK_EVERY_US, end_us))
+            if is_so():
+                return True
+        return False
+
+    def start(self) -> None:
+        """Brokers, a topic, clients."""
+        world = self.world
+        for node in world.nodes.values():
+            node.start()
+        self.admin.begin(self.admin.create_main_topic())
+        self._until(lambda: not self.admin.is_busy, _START_LIMIT_US)
+        history = self.cluster.history
+        self.group_clients.append(Committer(world, history, "g0", "billing", TOPIC))
+        for i in range(1, 1 + _GROUP_MEMBERS):
+            self.group_clients.append(Member(world, history, f"g{i}", "shipping", TOPIC))
+        for partition in range(self.plan.partitions):
+            number = partition + 1
+            self.producers.append(Producer(world, history, number, TOPIC, partition, -1))
+            reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN)
+            self.readers.append(reader)
+        weak = self.plan.partitions + 1
+        self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
+
+    def _work(self) -> None:
+        self.faults.start()
+        events = self.world.events
+        events.run_until(events.now_us + self.plan.faults_us)
+        self.faults.stop()
+
+    def _settle(self) -> None:
+        """Clients finish what they had begun; the cluster heals."""
+        workers: list[Client] = [*self.producers, *self.group_clients]
+        for worker in workers:
+            worker.is_stopping = True
+        has_settled = self._until(
+            lambda: (
+                all(worker.is_done for worker in workers)
+                and not self.admin.is_busy
+                and not self.cluster.unsettled()
+            ),
+            _SETTLE_LIMIT_US,
+        )
+        if not has_settled:
+            self.cluster.never_settled = self.cluster.unsettled()
+        for worker in self.producers:
+            if not worker.is_done:
+                self._stuck(worker, "which produces")
+
+    def _stuck(self, client: Client, what: str) -> NoReturn:
+        why = "; ".join(self.cluster.unsettled()) or "although all looks well"
+        raise Violation("Convergence", f"{client.host}, {what}, is not answered: {why}")
+
+    def _drain(self) -> None:
+        """Read everything once more, and ask what was committed."""
+        world, history = self.world, self.cluster.history
+        drains = []
+        for partition, reader in enumerate(self.readers):
+            end = self._log_end(partition)
+            reader.end = end
+            name = f"d{partition}"
+            drains.append(Reader(world, history, name, TOPIC, partition, Mode.SUBSCRIBE, end))
+        for client in self.group_clients:
+            client.spawn(self._ask_offsets(client))
+        self._until(
+            lambda: (
+                all(reader.is_done for reader in (*self.readers, *drains))
+                and all(c.group in self.cluster.offsets_found for c in self.group_clients)
+            ),
+            _SETTLE_LIMIT_US,
+        )
+        for reader in (*self.readers, *drains):
+            if not reader.is_done:
+                self._stuck(reader, f"which reads at {reader.position} of {reader.end}")
+
+    async def _ask_offsets(self, client: GroupClient) -> None:
+        found = self.cluster.offsets_found
+        while client.group not in found:
+            try:
+                found[client.group] = await client.fetch()
+            except (NodeUnavailable, Refused):
+                client.lose_coordinator()
+                await client.pause(50, 100)
+
+    def _log_end(self, partition: int) -> int:
+        ends = [
+            hosted.log.high_watermark
+            for node in self.world.nodes.values()
+            for hosted in node.partitions()
+            if hosted.topic_partition == (TOPIC, partition)
+        ]
+        return max(ends, default=0)
+
+
+def simulate(
+    seed: int,
+    plan: Plan | None = None,
+    echo: Callable[[str], None] | None = None,
+    checkers: Sequence[Callable[[Cluster], Checker]] = CHECKERS,
+) -> Outcome:
+    """Run one seed to its verdict."""
+    with destructors_held_back():
+        return _simulate(seed, plan, echo, checkers)
+
+
+def _simulate(
+    seed: int,
+    plan: Plan | None,
+    echo: Callable[[str], None] | None,
+    checkers: Sequence[Callable[[Cluster], Checker]],
+) -> Outcome:
+    simulation = Simulation(seed, plan, echo, checkers)
+    world = simulation.world
+    violation = ""
+    with faults_logged(world):
+        try:
+            simulation.run()
+        except Violation as found:
+            violation = str(found)
+            world.trace.note("violation", violation)
+    simulation.end()
+    losses = {f"{t}-{p}": reason for (t, p), reason in simulation.cluster.history.lossy.items()}
+    return Outcome(
+        seed, world.trace.digest(), violation, list(world.trace.tail), world.counts, losses,
+        world.events.now_us / 1e6,
+    )  # fmt: skip
+
+
+class _FaultLog(logging.Handler):
+    """What production code logs with a traceback is a fault that it swallowed."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.DEBUG if world.is_echoing else logging.ERROR)
+        self._world = world
+        self._format = logging.Formatter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._world.log("log", f"{record.name.rpartition('.')[2]}: {record.getMessage()}")
+        if record.exc_info and record.exc_info[1] is not None:
+            self._world.fault("log", record.exc_info[1], record.getMessage())
+
+
+@contextmanager
+def faults_logged(world: World) -> Iterator[None]:
+    root = logging.getLogger()
+    handler, level, others = _FaultLog(world), root.level, root.handlers[:]
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO if world.is_echoing else logging.ERROR)
+    try:
+        yield
+    finally:
+        root.handlers[:] = others
+        root.setLevel(level)
+
+
+@contextmanager
+def destructors_held_back() -> Iterator[None]:
+    """No destructor may run at a moment that is not the seed's. They run at the end, when the tasks
+    that were killed in the middle of something complain to nobody."""
+    gc.disable()
+    gc.freeze()  # what is there already is nothing to look at in the end
+    complain = sys.unraisablehook
+    try:
+        yield
+        sys.unraisablehook = lambda unraisable: None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
+    finally:
+        sys.unraisablehook = complain
+        gc.unfreeze()
+        gc.enable()

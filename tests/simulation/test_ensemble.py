@@ -1,0 +1,92 @@
+"""The simulated ensemble, behind production's adapter, does what a real ZooKeeper does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kafkapy.zk.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from kafkapy.zk.zookeeper import CreateMode, NodeExists
+from tests.simulation.ensemble import HOST
+from tests.simulation.events import SECOND_US
+from tests.simulation.kazoo_twin import KazooTwin
+from tests.simulation.world import World
+from tests.support.zookeeper_contract import CASES, Ensemble
+
+CONFIG = {"zookeeper.connect": "zookeeper:2181", "zookeeper.session.timeout.ms": "1500"}
+
+
+class SimEnsemble:
+    """An empty tree, and clients on one host."""
+
+    def __init__(self) -> None:
+        self.world = World(1)
+        self.process = self.world.process("client")
+        # Nothing is asked at the beginning of time: a znode of time 0 has none.
+        self.world.events.now_us = SECOND_US
+
+    async def connect(self) -> KazooZooKeeper:
+        client = KazooZooKeeper(
+            ZooKeeperClientConfig.from_properties(CONFIG),
+            lambda *args, **options: KazooTwin(self.world.ensemble, *args, **options),
+        )
+        await client.connect()
+        return client
+
+    async def expire(self, client: KazooZooKeeper) -> None:
+        self.world.ensemble.expire(client.session_id)
+
+    async def reconnect(self, client: KazooZooKeeper) -> None:
+        await client.reconnect()
+
+    def run(self, case: Callable[[Any], Awaitable[None]]) -> None:
+        """Run a case to its end, and raise what it raises."""
+
+        async def work() -> None:
+            await case(self)
+
+        task = self.process.create_task(work())
+        self.world.events.run_until(100 * SECOND_US, task.done)
+        task.result()
+        self.process.kill()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_the_contract_is_kept(case: Callable[[Ensemble], Awaitable[None]]) -> None:
+    SimEnsemble().run(case)
+
+
+def test_a_write_whose_answer_is_lost_is_asked_for_again() -> None:
+    """It was carried out: the second time finds the first one's node."""
+
+    async def case(ensemble: SimEnsemble) -> None:
+        client = await ensemble.connect()
+        network = ensemble.world.network
+        network.cut_link(HOST, "client")
+        ensemble.world.events.after(SECOND_US, lambda: network.heal_link(HOST, "client"))
+        with pytest.raises(NodeExists):
+            await client.create("/once", b"")
+        assert await client.exists("/once") is not None
+
+    SimEnsemble().run(case)
+
+
+def test_a_session_that_is_not_heard_of_expires_and_its_client_is_told() -> None:
+    async def case(ensemble: SimEnsemble) -> None:
+        client = await ensemble.connect()
+        told = asyncio.Event()
+        client.on_session_expired = told.set
+        await client.create("/mine", b"", CreateMode.EPHEMERAL)
+        network, expired = ensemble.world.network, client.session_id
+        network.cut_link("client", HOST)
+        ensemble.world.events.after(3 * SECOND_US, lambda: network.heal_link("client", HOST))
+        await told.wait()
+        await client.reconnect()
+        assert client.session_id != expired
+        assert await client.exists("/mine") is None
+
+    SimEnsemble().run(case)

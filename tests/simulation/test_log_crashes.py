@@ -1,0 +1,148 @@
+"""Power cuts: what was flushed is there, and the log is a clean prefix of what was sent."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kafkapy.storage.log_cleaner import LogCleaner
+from kafkapy.storage.verify import verify_log_dir
+from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.log_builder import LogBuilder, row
+
+
+def restart_after_crash(builder: LogBuilder, disk: SimFileSystem, seed: int) -> None:
+    for log in builder.manager.logs.values():
+        log.abandon()
+    disk.crash(seed)
+    builder.open()
+
+
+def check_prefix(builder: LogBuilder, sent: list[str], flushed: int) -> None:
+    """Offset n holds the n-th value sent, without a gap, and nothing flushed is missing."""
+    log = builder.log
+    assert flushed <= log.log_end_offset <= len(sent)
+    assert [(r.offset, (r.value or b"").decode()) for r in builder.records()] == [
+        (offset, sent[offset]) for offset in range(log.log_start_offset, log.log_end_offset)
+    ]
+    assert all(log.producers.state.producers[7].last_sequence >= 0 for _ in sent[:flushed][:1])
+
+
+def flush(builder: LogBuilder) -> int:
+    """As the broker does: fsync somewhere, then the recovery point, then its checkpoint."""
+    for task in builder.manager.flush_due_logs(builder.clock.now_ms):
+        task.fsync()
+        task.complete(builder.clock.now_ms)
+    builder.manager.checkpoint_recovery_points()
+    return builder.log.recovery_point
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_flushed_records_survive_any_power_cut(seed: int) -> None:
+    chance = random.Random(seed)
+    disk = SimFileSystem()
+    builder = LogBuilder(
+        "/logs", disk, seed=seed, segment_bytes="700", index_interval_bytes="100", flush_ms="0",
+        retention_bytes="3000", file_delete_delay_ms="0",
+    )  # fmt: skip
+    sent: list[str] = []
+    flushed = sequence = 0
+    for _ in range(80):
+        step = chance.random()
+        builder.clock.now_ms += 1
+        if step < 0.8:
+            count = chance.randint(1, 3)
+            base = builder.produce(7, sequence, count).first_offset
+            assert base == len(sent)
+            sent += [f"7/{sequence + i}" for i in range(count)]
+            sequence += count
+        elif step < 0.88:
+            flushed = flush(builder)
+        elif step < 0.92:
+            builder.manager.run_retention(builder.clock.now_ms)
+            builder.manager.delete_due_files(builder.clock.now_ms)
+            builder.manager.checkpoint_log_start_offsets()
+        elif step < 0.95:
+            builder.reopen()
+            flushed = len(sent)
+            disk.crash(seed)
+            builder.kill().open()
+        else:
+            restart_after_crash(builder, disk, chance.randrange(1 << 30))
+            check_prefix(builder, sent, flushed)
+            del sent[builder.log.log_end_offset :]
+            sequence = len(sent)
+            builder.log.update_high_watermark(builder.log.log_end_offset)
+    restart_after_crash(builder, disk, seed)
+    check_prefix(builder, sent, flushed)
+    builder.stop()
+    assert verify_log_dir(disk, "/logs") == []
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_compaction_survives_any_power_cut(seed: int) -> None:
+    """Whatever step of the replacement is cut, the last value of every flushed key is there."""
+    chance = random.Random(seed)
+    disk = SimFileSystem()
+    builder = LogBuilder(
+        "/logs", disk, seed=seed, cleanup_policy="compact", segment_bytes="900", flush_ms="0",
+        min_cleanable_dirty_ratio="0.01", file_delete_delay_ms="0",
+    )  # fmt: skip
+    sent: list[tuple[str, str]] = []
+    for _ in range(12):
+        for _ in range(chance.randint(1, 25)):
+            key, value = f"k{chance.randrange(8)}", f"v{len(sent)}"
+            builder.append(row(key, value))
+            sent.append((key, value))
+        flushed = flush(builder)
+        cleaner = LogCleaner(disk, builder.manager, 24 * chance.choice((4, 1000)))
+        cleaning = cleaner.next_cleaning(builder.clock.now_ms)
+        cut = _Cut(disk, chance.randrange(25))
+        try:
+            if cleaning is not None:
+                cut.arm()
+                cleaning.run()
+                cleaner.commit(cleaning, builder.clock.now_ms)
+        except _PowerCut:
+            cut.disarm()
+        cut.disarm()
+        restart_after_crash(builder, disk, chance.randrange(1 << 30))
+        end = builder.log.log_end_offset
+        assert flushed <= end <= len(sent)
+        del sent[end:]
+        found = builder.records()
+        assert [r.offset for r in found] == sorted({r.offset for r in found})
+        assert all(
+            ((r.key or b"").decode(), (r.value or b"").decode()) == sent[r.offset] for r in found
+        )
+        latest = {(r.key or b"").decode(): (r.value or b"").decode() for r in found}
+        assert latest == dict(sent)
+        builder.log.update_high_watermark(end)
+    builder.stop()
+    assert verify_log_dir(disk, "/logs") == []
+
+
+class _PowerCut(Exception):
+    """The machine is off: nothing after this reaches the disk."""
+
+
+class _Cut:
+    """Makes the n-th change of names from now on a power cut."""
+
+    def __init__(self, disk: SimFileSystem, at: int) -> None:
+        self._disk = disk
+        self._left = at
+        self._change = disk._change
+
+    def arm(self) -> None:
+        def change(step: object) -> None:
+            if self._left == 0:
+                raise _PowerCut
+            self._left -= 1
+            self._change(step)  # type: ignore[arg-type]
+
+        self._disk._change = change  # type: ignore[method-assign]
+
+    def disarm(self) -> None:
+        self._disk._change = self._change  # type: ignore[method-assign]

@@ -1,0 +1,62 @@
+"""Courses of events that once went wrong, each put together by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkapy.zk import paths
+from tests.simulation.cluster import TOPIC
+from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.plan import Plan
+from tests.simulation.simulation import Simulation, destructors_held_back, faults_logged
+
+
+@pytest.fixture
+def simulation() -> Iterator[Simulation]:
+    """Three brokers with a topic, at rest."""
+    with destructors_held_back():
+        simulation = Simulation(1, Plan(partitions=1, weights={"kill": 1}))
+        with faults_logged(simulation.world):
+            simulation.start()
+            yield simulation
+        simulation.end()
+
+
+def run_for(simulation: Simulation, microseconds: int) -> None:
+    events = simulation.world.events
+    events.run_until(events.now_us + microseconds)
+
+
+def registration(simulation: Simulation, broker_id: int) -> int | None:
+    """The session that holds a broker's znode."""
+    found = simulation.world.ensemble.tree.nodes.get(paths.broker(broker_id))
+    return None if found is None else found.stat.ephemeral_owner
+
+
+@pytest.mark.parametrize("delay_us", [1000, 3000, 6000])
+def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
+    simulation: Simulation, delay_us: int
+) -> None:
+    """Two attempts at once would close each other's sessions, the controller's with them."""
+    ensemble = simulation.world.ensemble
+    first = registration(simulation, 1)
+    assert first is not None
+    ensemble.expire(first)
+    newest = max(ensemble.sessions)
+    while max(ensemble.sessions) == newest:
+        run_for(simulation, MS_US // 4)
+    run_for(simulation, delay_us)
+    ensemble.expire(max(ensemble.sessions))
+    seen = []
+    for _ in range(80):
+        run_for(simulation, SECOND_US // 20)
+        seen.append(registration(simulation, 1))
+    owners = list(dict.fromkeys(owner for owner in seen if owner is not None))
+    assert len(owners) == 1, "it registered once, and stayed"
+    assert seen[-1] == owners[0]
+    assert not simulation.world.faults
+    state = simulation.cluster.znode(paths.partition_state(TOPIC, 0))
+    assert state is not None
+    assert sorted(state["isr"]) == [1, 2, 3]  # type: ignore[call-overload]

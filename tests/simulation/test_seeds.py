@@ -1,0 +1,63 @@
+"""Production brokers under faults out of seeds: every promise of `checkers` holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tests.simulation.simulation import Outcome, simulate
+
+SEEDS = 200
+BLOCKS = 8
+PROCESSES = 2
+
+
+def block(number: int) -> list[Outcome]:
+    size = SEEDS // BLOCKS
+    return [simulate(seed) for seed in range(number * size, (number + 1) * size)]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> list[Outcome]:
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        return [outcome for outcomes in pool.map(block, range(BLOCKS)) for outcome in outcomes]
+
+
+def test_every_promise_is_kept(outcomes: list[Outcome]) -> None:
+    broken = [outcome.report() for outcome in outcomes if outcome.violation]
+    assert not broken, "\n\n".join(broken[:3])
+
+
+def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
+    """Every kind of fault happened, and clients were served through it all."""
+    counts: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
+    few = {kind: counts[kind] for kind in FAULT_KINDS if counts[kind] < 5}
+    assert not few, f"hardly ever: {few}"
+    assert counts["records acknowledged by all in sync"] > 100 * SEEDS
+    assert counts["offsets committed"] > 5 * SEEDS
+
+
+def test_losses_are_rare_and_have_a_reason(outcomes: list[Outcome]) -> None:
+    """Only a minority's disk is ever torn: most seeds must lose nothing at all."""
+    lossy = [outcome for outcome in outcomes if outcome.losses]
+    assert len(lossy) < SEEDS / 4
+    for outcome in lossy:
+        for reason in outcome.losses.values():
+            assert reason.partition(":")[0] in ALLOWED, reason
+
+
+ALLOWED = (
+    "an unclean election",
+    "the last in-sync replica's disk was torn",
+    "no controller saw that a torn replica was gone",
+    "a torn replica led on in its epoch, which now has two histories",
+)
+FAULT_KINDS = (
+    "kill", "kill controller", "kill leader", "power cut", "pause", "controlled shutdown",
+    "cut link", "cut one way", "isolate", "cut from zookeeper", "expire session",
+    "zookeeper restart", "slow link", "disk failure", "reassign", "cancel reassignment",
+    "preferred election", "unclean election", "create topic", "delete topic",
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""One Spark session for all tests of this folder; its workers run this Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkapy.spark import engine
+from tests.support.broker_process import BrokerProcess
+from tests.support.spark_topics import Topic
+from tests.support.spark_wiring import Wire
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def closed_clusters() -> Iterator[None]:
+    """What a worker keeps until it ends is closed after each test."""
+    yield
+    for cluster in engine.clusters.values():
+        cluster.close()
+    engine.clusters.clear()
+
+
+@pytest.fixture
+def wire(spark: SparkSession) -> Iterator[Wire]:
+    """`wire(source=..., target=..., checkpoint=..., servers=...)`"""
+    wired = Wire(spark)
+    yield wired
+    wired.clear()
+
+
+@pytest.fixture
+def make_topic(broker: BrokerProcess) -> Callable[..., Topic]:
+    """`make_topic(partitions=1, config=None)`"""
+    return lambda *args, **kwargs: Topic(broker.bootstrap_servers, *args, **kwargs)

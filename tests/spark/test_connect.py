@@ -1,0 +1,56 @@
+"""Spark Connect: the client has no JVM of its own, and registers nothing; the server finds us."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.spark_topics import Topic
+
+MakeTopic = Callable[..., Topic]
+
+CLIENT = """
+import sys
+from pyspark.sql import SparkSession
+servers, source, target, checkpoint = sys.argv[1:]
+spark = (
+    SparkSession.builder.config("spark.api.mode", "connect").master("local[1]")
+    .config("spark.ui.enabled", "false").getOrCreate()
+)
+assert "connect" in type(spark).__module__, type(spark)
+options = {"kafka.bootstrap.servers": servers, "subscribe": source}
+spark.sql(
+    "CREATE TEMPORARY VIEW records USING kafkapy OPTIONS ("
+    + ", ".join(f"`{name}` '{value}'" for name, value in options.items()) + ")"
+)
+print("SQL", spark.sql("SELECT count(*) FROM records").first()[0])
+stream = spark.readStream.format("kafkapy").options(**options, startingOffsets="earliest").load()
+query = (
+    stream.select("value").writeStream.format("kafkapy")
+    .options(**{"kafka.bootstrap.servers": servers}, topic=target, checkpointLocation=checkpoint)
+    .trigger(availableNow=True).start()
+)
+query.awaitTermination()
+options["subscribe"] = target
+print("STREAM", spark.read.format("kafkapy").options(**options).load().count())
+spark.stop()
+"""
+
+
+def test_trap_17_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path) -> None:
+    source, target = make_topic(), make_topic()
+    source.write(12)
+    words = [source.servers, source.name, target.name, str(tmp_path / "c")]
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # a free port
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.split("\n")[:2] == ["SQL 12", "STREAM 12"], done.stdout

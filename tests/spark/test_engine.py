@@ -1,0 +1,104 @@
+"""engine: a range of offsets from the leader, and what happens when it is not there any more."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.engine import RangePartition, cluster_of, read_range
+from kafkapy.spark.offsets import DataLossError, OffsetRange
+from kafkapy.spark.options import parse_options
+from tests.support.broker_process import BrokerProcess
+from tests.support.spark_topics import Topic
+
+MakeTopic = Callable[..., Topic]
+BrokerFactory = Callable[..., BrokerProcess]
+
+
+def read(topic: Topic, start: int, end: int, **options: str) -> list[int]:
+    parsed = parse_options({**topic.options, **options}, streaming=False)
+    place = OffsetRange(TopicPartition(topic.name, 0), start, end)
+    return [
+        offset
+        for batch in read_range(parsed, place)
+        for offset in batch.column("offset").to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_exactly_the_range_in_every_codec(make_topic: MakeTopic, codec: str) -> None:
+    topic = make_topic()
+    topic.send(((0, b"k", b"v" * 50) for _ in range(1000)), **{"compression.type": codec})
+    assert read(topic, 17, 983) == list(range(17, 983))
+
+
+def test_fetches_smaller_than_the_range(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.send(((0, None, b"v" * 500) for _ in range(2000)), **{"batch.size": "4000"})
+    small = {"kafka.max.partition.fetch.bytes": "20000"}
+    assert read(topic, 0, 2000, **small) == list(range(2000))
+
+
+def test_deleted_offsets_fail_or_are_passed_over(
+    make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make_topic()
+    topic.send(((0, b"k", b"v") for _ in range(100)), **{"batch.size": "100"})
+    topic.delete_records(0, 60)
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 offsets 10 to 60"):
+        read(topic, 10, 100)
+    with caplog.at_level(logging.WARNING):
+        assert read(topic, 10, 100, failOnDataLoss="false") == list(range(60, 100))
+        assert read(topic, 10, 20, failOnDataLoss="false") == []
+    assert f"{topic.name}-0 offsets 10 to 60" in caplog.text
+
+
+def test_offsets_beyond_the_log_are_a_loss(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(5)
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 offsets 50 to 60"):
+        read(topic, 50, 60)
+    assert read(topic, 50, 60, failOnDataLoss="false") == []
+
+
+def test_a_topic_deleted_under_the_reader(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(5)
+    topic.delete()
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 offsets 0 to 5"):
+        read(topic, 0, 5)
+    assert read(topic, 0, 5, failOnDataLoss="false") == []
+
+
+def test_a_broker_that_cannot_be_reached_is_named(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.servers = "127.0.0.1:1"
+    with pytest.raises(ApiError, match=r"127\.0\.0\.1:1"):
+        read(topic, 0, 5, **{"kafkaConsumer.pollTimeoutMs": "50"})
+
+
+def test_a_corrupt_batch_is_named(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory()
+    topic = Topic(broker.bootstrap_servers)
+    topic.write(3)
+    broker.stop()
+    (segment,) = (broker.log_dir / f"{topic.name}-0").glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 0x55
+    segment.write_bytes(data)
+    broker.start()
+    with pytest.raises(ApiError, match=f"{topic.name}-0 offsets 0 to 3: .*corrupt") as caught:
+        read(topic, 0, 3)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_trap_8_connections_belong_to_the_process_not_to_what_is_pickled() -> None:
+    properties = {"bootstrap.servers": "127.0.0.1:1"}
+    assert cluster_of(properties) is cluster_of(dict(properties))
+    place = OffsetRange(TopicPartition("t", 0), 1, 2)
+    assert pickle.loads(pickle.dumps(RangePartition(place))).range == place

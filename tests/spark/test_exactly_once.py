@@ -1,0 +1,143 @@
+"""exactly_once: transactional ids, and what Apache Kafka's readers see of repeated tasks.
+
+Without Apache Kafka's jars only the names are checked, and the end of the run says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from pyspark.sql import SparkSession
+
+from kafkapy.spark.engine import read_range
+from kafkapy.spark.exactly_once import insistently, job_id, transactional_id
+from kafkapy.spark.offset_reader import offset_reader
+from kafkapy.spark.offsets import OffsetRange
+from kafkapy.spark.options import parse_options
+from kafkapy.spark.sink_options import SinkOptions, parse_sink_options
+from kafkapy.spark.writer import DeliveryError, write_transaction
+from scripts import _kafka
+from tests.support.spark_topics import Topic
+from tests.support.topics import QUIET
+from tests.support.waiting import wait_until
+
+
+class Task:
+    """What of a TaskContext is asked for."""
+
+    def __init__(self, partition: int, **properties: str) -> None:
+        self._partition = partition
+        self._properties = properties
+
+    def getLocalProperty(self, name: str) -> str | None:
+        return self._properties.get(name)
+
+    def partitionId(self) -> int:
+        return self._partition
+
+
+def test_trap_10_a_name_of_query_batch_and_partition() -> None:
+    stream = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7"}
+    assert transactional_id("mine", "", Task(3, **stream)) == "mine-q-7-3"
+    job = job_id()
+    assert transactional_id("mine", job, Task(3)) == f"mine-{job}-3"
+    assert job != job_id()
+
+
+def test_what_may_succeed_is_tried_again() -> None:
+    tries: list[bool] = []
+
+    def operation(retriable: bool, times: int) -> None:
+        tries.append(retriable)
+        if len(tries) < times:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, retriable=retriable))
+
+    insistently(lambda: operation(True, 3))
+    assert len(tries) == 3
+    tries.clear()
+    with pytest.raises(KafkaException):
+        insistently(lambda: operation(False, 3))
+    assert len(tries) == 1
+    tries.clear()
+    with pytest.raises(KafkaException):
+        insistently(lambda: operation(True, 99))
+
+
+def rows(*values: str, topic: str | None = None) -> pa.RecordBatch:
+    columns = {"value": list(values)}
+    return pa.RecordBatch.from_pydict(
+        columns if topic is None else {**columns, "topic": [topic, *[None] * (len(values) - 1)]}
+    )
+
+
+def seen(topic: Topic, isolation_level: str = "read_committed") -> list[str]:
+    """The values of partition 0 as our source reads them."""
+    given = {**topic.options, "kafka.isolation.level": isolation_level}
+    options = parse_options(given, streaming=False)
+    (tp,) = offset_reader(options).partitions()
+    end = offset_reader(options).ending([tp])[tp]
+    batches = read_range(options, OffsetRange(tp, 0, end))
+    return [value.decode() for batch in batches for value in batch.column("value").to_pylist()]
+
+
+def expect(topic: Topic, *values: str) -> None:
+    """A commit is answered before its markers are in the partitions: they follow in a moment."""
+    wait_until(lambda: seen(topic) == list(values), f"{topic.name} holds {values}")
+
+
+def check_repeated_tasks(servers: str) -> None:
+    topic = Topic(servers)
+
+    def sink(**more: str) -> SinkOptions:
+        return parse_sink_options({"kafka.bootstrap.servers": servers, **more})
+
+    once = sink(topic=topic.name)
+    write_transaction(once, "q-0-0", [rows("a", "b")])
+    write_transaction(once, "q-0-0", [rows("a", "b")])
+    expect(topic, "a", "b")
+    dead = Producer({"bootstrap.servers": servers, "transactional.id": "q-1-0", **QUIET})
+    dead.init_transactions()
+    dead.begin_transaction()
+    dead.produce(topic.name, b"lost")  # by a task that dies before it commits
+    assert dead.flush(30) == 0
+    expect(topic, "a", "b")
+    assert seen(topic, "read_uncommitted") == ["a", "b", "lost"]
+    with pytest.raises(DeliveryError, match="null topic"):
+        write_transaction(sink(), "q-1-0", [rows("x", "y", topic=topic.name)])
+    expect(topic, "a", "b")
+    write_transaction(once, "q-1-0", [rows("c")])
+    expect(topic, "a", "b", "c")
+
+
+def check_a_batch_that_runs_again(spark: SparkSession, servers: str, checkpoint: Path) -> None:
+    source, target = Topic(servers, 2), Topic(servers)
+    source.write(10)
+
+    def run() -> None:
+        frame = spark.readStream.format("kafkapy").options(
+            **source.options, startingOffsets="earliest"
+        )
+        writer = frame.load().select("value").writeStream.format("kafkapy")
+        writer = writer.options(
+            **{"kafka.bootstrap.servers": servers}, topic=target.name, exactlyOnce="true"
+        )
+        writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        writer.start().awaitTermination()
+
+    run()
+    for name in ("0", ".0.crc"):  # as if the driver had died before it wrote that batch 0 is done
+        (checkpoint / "commits" / name).unlink()
+    run()
+    expected = [f"value {i}" for i in range(10)]
+    wait_until(lambda: sorted(seen(target)) == expected, "every row of both runs, once")
+
+
+def test_apache_kafka_has_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    if not _kafka.installed():
+        return
+    with _kafka.ApacheBroker(tmp_path / "apache") as broker:
+        check_repeated_tasks(broker.bootstrap_servers)
+        check_a_batch_that_runs_again(spark, broker.bootstrap_servers, tmp_path / "checkpoint")

@@ -1,0 +1,51 @@
+"""session: the topics that spark-submit wired, and options that win over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import kafkapy.spark
+from kafkapy.common.errors import ConfigError
+from tests.support.spark_topics import Topic
+from tests.support.spark_wiring import Wire
+
+MakeTopic = Callable[..., Topic]
+
+
+def test_reading_what_was_wired(spark: SparkSession, make_topic: MakeTopic, wire: Wire) -> None:
+    topic, other = make_topic(), make_topic()
+    topic.write(5)
+    other.write(2)
+    wire(source=topic.name, servers=topic.servers)
+    assert kafkapy.spark.read(spark).count() == 5
+    assert kafkapy.spark.read(spark, subscribe=other.name).count() == 2
+    assert "headers" in kafkapy.spark.read(spark, includeHeaders="true").columns
+
+
+def test_nothing_wired_says_how(spark: SparkSession) -> None:
+    with pytest.raises(ConfigError, match="kafkapy spark-submit --from TOPICS"):
+        kafkapy.spark.read(spark)
+
+
+def test_writing_to_what_was_wired(spark: SparkSession, make_topic: MakeTopic, wire: Wire) -> None:
+    topic = make_topic()
+    wire(source=topic.name, target=topic.name, servers=topic.servers)
+    kafkapy.spark.write(spark.sql("SELECT 'hello' AS value"))
+    assert [bytes(row["value"]) for row in kafkapy.spark.read(spark).collect()] == [b"hello"]
+
+
+def test_a_stream_to_what_was_wired(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire, tmp_path: Path
+) -> None:
+    source, target = make_topic(), make_topic()
+    wire(source=source.name, target=target.name, servers=source.servers, checkpoint=tmp_path)
+    source.write(4)
+    query = kafkapy.spark.write_stream(kafkapy.spark.read_stream(spark).select("value")).start()
+    query.processAllAvailable()
+    query.stop()
+    assert kafkapy.spark.read(spark, subscribe=target.name).count() == 4
+    assert (tmp_path / "offsets" / "0").exists()

@@ -1,0 +1,264 @@
+"""stream_reader: offsets, limits and plans, as Spark calls for them; its traps by number."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+from kafkapy.spark import stream_reader
+from kafkapy.spark.offsets import DataLossError, from_json_object
+from kafkapy.spark.options import parse_options
+from kafkapy.spark.stream_reader import KafkapyStreamReader
+from tests.support.spark_topics import Topic
+from tests.support.topics import QUIET
+from tests.support.waiting import wait_until
+
+MakeTopic = Callable[..., Topic]
+ALL = ReadAllAvailable()
+
+
+@pytest.fixture(autouse=True)
+def fresh_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the latest offsets is a new one, so that tests see their own writes."""
+    monkeypatch.setattr(stream_reader, "LATEST_TTL_S", 0.0)
+
+
+def reader(topic: Topic, **options: str) -> KafkapyStreamReader:
+    given = {"startingOffsets": "earliest", **topic.options, **options}
+    return KafkapyStreamReader(parse_options(given, streaming=True))
+
+
+def through_json(offset: dict[str, Any]) -> dict[str, Any]:
+    """As Spark keeps offsets between calls."""
+    copy: dict[str, Any] = json.loads(json.dumps(offset))
+    return copy
+
+
+def read(stream: KafkapyStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[str]:
+    batches = [batch for part in stream.partitions(start, end) for batch in stream.read(part)]
+    return sorted(
+        (value.decode() for batch in batches for value in batch.column("value").to_pylist()),
+        key=lambda text: int(text.split()[1]),
+    )
+
+
+def test_batches_follow_each_other_without_a_gap(make_topic: MakeTopic) -> None:
+    topic = make_topic(3)
+    stream = reader(topic)
+    start = stream.initialOffset()
+    assert start[topic.name] == {"0": 0, "1": 0, "2": 0}
+    for _ in range(3):
+        written = topic.write(10)
+        end = stream.latestOffset(through_json(start), ALL)
+        assert read(stream, through_json(start), through_json(end)) == written
+        start = end
+
+
+def test_trap_5_batch_0_is_complete_after_a_restart(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(5)
+    first = reader(topic, startingOffsets="latest")
+    start = first.initialOffset()
+    lost = topic.write(10)
+    end = through_json(first.latestOffset(through_json(start), ALL))
+    topic.write(7)
+
+    again = reader(topic, startingOffsets="latest")  # the query failed before batch 0 was committed
+    later = through_json(again.initialOffset())
+    assert from_json_object(later) != from_json_object(start)
+    assert read(again, later, end) == lost
+
+
+def test_trap_5_an_empty_batch_0_stays_empty_after_a_restart(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(5)
+    first = reader(topic, startingOffsets="latest")
+    end = through_json(first.latestOffset(through_json(first.initialOffset()), ALL))
+    written = topic.write(4)
+    again = reader(topic, startingOffsets="latest")
+    assert again.partitions(through_json(again.initialOffset()), end) == []
+    assert read(again, end, again.latestOffset(end, ALL)) == written
+
+
+def test_trap_5_nothing_new_is_the_start_itself(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(3)
+    stream = reader(topic)
+    end = through_json(stream.latestOffset(stream.initialOffset(), ALL))
+    assert stream.latestOffset(end, ALL) is end
+    assert stream.partitions(end, end) == []
+
+
+def test_trap_6_nothing_is_done_in_stop() -> None:
+    assert KafkapyStreamReader.stop is DataSourceStreamReader.stop
+
+
+def test_trap_6_finished_offsets_are_committed_without_waiting_for_commit(
+    make_topic: MakeTopic,
+) -> None:
+    topic = make_topic(2)
+    topic.write(20)
+    group = f"lag-{topic.name}"
+    stream = reader(topic, commitGroupId=group)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    assert committed(topic, group) == {0: 0, 1: 0}
+    assert stream.latestOffset(end, ALL) is end  # the batch is done: no commit() will say so
+    assert committed(topic, group) == {0: 10, 1: 10}
+    topic.write(4)
+    stream.commit(through_json(stream.latestOffset(end, ALL)))
+    assert committed(topic, group) == {0: 12, 1: 12}
+
+
+def test_a_group_that_cannot_be_committed_is_a_warning(
+    make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make_topic()
+    topic.write(2)
+    group = f"members-{topic.name}"
+    consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": group, **QUIET})
+    consumer.subscribe([topic.name])
+    wait_until(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()), "an assignment")
+    stream = reader(topic, commitGroupId=group)
+    with caplog.at_level(logging.WARNING):
+        end = stream.latestOffset(stream.initialOffset(), ALL)
+    consumer.close()
+    assert f"group {group} were not committed" in caplog.text
+    assert read(stream, stream.initialOffset(), end) == ["value 0", "value 1"]
+
+
+def committed(topic: Topic, group: str) -> dict[int, int]:
+    """What the group has committed, as a monitoring tool sees it."""
+    client = AdminClient({"bootstrap.servers": topic.servers, **QUIET})
+    request = ConsumerGroupTopicPartitions(group)
+    found = client.list_consumer_group_offsets([request])[group].result(timeout=30)
+    return {place.partition: place.offset for place in found.topic_partitions}
+
+
+def test_trap_7_latest_offsets_are_believed_for_a_while(
+    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_reader, "LATEST_TTL_S", 3600.0)
+    topic = make_topic()
+    topic.write(3)
+    stream = reader(topic)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    topic.servers = "nobody is asked"
+    assert all(stream.latestOffset(end, ALL) is end for _ in range(100))
+    assert stream.reportLatestOffset() == {topic.name: {"0": 3}}
+
+
+def test_trap_8_nothing_is_connected_by_making_or_pickling_a_reader(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(2)
+    nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+    pickle.dumps(reader(topic, **nowhere))
+    used = reader(topic)
+    assert used.reportLatestOffset() is None
+    end = used.latestOffset(used.initialOffset(), ALL)
+    copy = pickle.loads(pickle.dumps(used))
+    assert read(copy, copy.initialOffset(), end) == ["value 0", "value 1"]
+
+
+def test_the_limits_of_the_options() -> None:
+    def limit(**options: str) -> Any:
+        given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
+        return KafkapyStreamReader(parse_options(given, streaming=True)).getDefaultReadLimit()
+
+    assert limit() == ReadAllAvailable()
+    assert limit(maxOffsetsPerTrigger="7") == ReadMaxRows(7)
+    assert limit(minOffsetsPerTrigger="5") == ReadMinRows(5)
+    assert limit(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="7") == ReadMaxRows(7)
+
+
+def test_a_trigger_reads_about_its_limit(make_topic: MakeTopic) -> None:
+    topic = make_topic(2)
+    written = topic.write(50)
+    stream = reader(topic)
+    start, seen, sizes = stream.initialOffset(), [], []
+    while (end := stream.latestOffset(start, ReadMaxRows(20))) is not start:
+        values = read(stream, start, end)
+        seen += values
+        sizes.append(len(values))
+        start = end
+    assert sizes == [20, 20, 10]
+    assert sorted(seen) == sorted(written)
+    assert stream.latestOffset(stream.initialOffset(), ALL)[topic.name] == {"0": 25, "1": 25}
+
+
+def test_available_now_ends_where_it_began(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    written = topic.write(5)
+    stream = reader(topic)
+    stream.prepareForTriggerAvailableNow()
+    topic.write(5)
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, ALL)
+    assert read(stream, start, end) == written
+    assert stream.latestOffset(end, ALL) is end
+
+
+def test_a_trigger_waits_for_enough_records_but_not_for_ever(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(1)
+    patient = reader(topic, minOffsetsPerTrigger="10", maxTriggerDelay="1h")
+    limit = patient.getDefaultReadLimit()
+    first = patient.latestOffset(patient.initialOffset(), limit)
+    assert first[topic.name] == {"0": 1}  # the first trigger never waits
+    topic.write(5)
+    assert patient.latestOffset(first, limit) is first
+    topic.write(5)
+    assert patient.latestOffset(first, limit)[topic.name] == {"0": 11}
+
+    hasty = reader(topic, minOffsetsPerTrigger="10", maxTriggerDelay="0ms")
+    first = hasty.latestOffset(hasty.initialOffset(), limit)
+    topic.write(1)
+    assert hasty.latestOffset(first, limit)[topic.name] == {"0": 12}
+
+
+def test_new_partitions_are_read_from_their_beginning(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(2)
+    stream = reader(topic)
+    start = stream.latestOffset(stream.initialOffset(), ALL)
+    topic.add_partitions(2)
+    written = topic.write(6)
+    for limit in (ALL, ReadMaxRows(100)):
+        end = stream.latestOffset(start, limit)
+        assert read(stream, start, end) == written
+
+
+def test_deleted_records_are_a_loss_that_is_named(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    topic.write(10)
+    strict, lax = reader(topic), reader(topic, failOnDataLoss="false")
+    start = strict.initialOffset()
+    end = strict.latestOffset(start, ALL)
+    topic.delete_records(0, 4)
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 has offsets 4 to 10 now; 0 to 10"):
+        strict.partitions(start, end)
+    assert read(lax, start, end) == [f"value {i}" for i in range(4, 10)]
+
+
+def test_a_deleted_topic_is_a_loss_that_is_named(make_topic: MakeTopic) -> None:
+    kept, gone = make_topic(), make_topic()
+    kept.write(3)
+    gone.write(3)
+    both = {"subscribe": f"{kept.name},{gone.name}"}
+    strict, lax = reader(kept, **both), reader(kept, failOnDataLoss="false", **both)
+    start = strict.initialOffset()
+    end = strict.latestOffset(start, ALL)
+    gone.delete()
+    with pytest.raises(DataLossError, match=f"{gone.name}-0 is gone; offsets 0 to 3"):
+        strict.partitions(start, end)
+    assert read(lax, start, end) == [f"value {i}" for i in range(3)]
+    assert lax.latestOffset(end, ALL)[kept.name] == {"0": 3}
+    assert gone.name not in lax.latestOffset(end, ALL)

@@ -1,0 +1,80 @@
+"""transform_job: a user's `transform(df)` between two topics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import kafkapy.spark
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.transform_job import main, run, sql_transform
+from tests.support.spark_topics import Topic
+from tests.support.spark_wiring import Wire
+
+MakeTopic = Callable[..., Topic]
+
+SCRIPT = """
+import sys
+from beside import WORDS
+
+def transform(df):
+    return df.selectExpr(f"'{WORDS} {sys.argv[1]}' AS text")
+"""
+
+
+def test_a_script_runs_as_if_it_had_been_called(
+    spark: SparkSession,
+    make_topic: MakeTopic,
+    wire: Wire,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = make_topic()
+    source.write(1)
+    wire(source=source.name, servers=source.servers)
+    (tmp_path / "beside.py").write_text("WORDS = 'from its own folder, with'\n")
+    (tmp_path / "job.py").write_text(SCRIPT)
+    monkeypatch.setattr(sys, "argv", ["transform_job.py"])
+    monkeypatch.setattr(sys, "path", ["the folder of transform_job", *sys.path])
+    main([str(tmp_path / "job.py"), "arguments"])
+    assert "from its own folder, with arguments" in capsys.readouterr().out
+    assert "the folder of transform_job" not in sys.path
+
+
+def test_a_transform_of_a_batch(spark: SparkSession, make_topic: MakeTopic, wire: Wire) -> None:
+    source, target = make_topic(), make_topic()
+    source.write(6)
+    wire(source=source.name, target=target.name, servers=source.servers)
+    run(spark, lambda frame: frame.where("offset >= 4").select("value"))
+    assert kafkapy.spark.read(spark, subscribe=target.name).count() == 2
+
+
+def test_a_transform_is_shown_without_a_target(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = make_topic()
+    source.write(3)
+    wire(source=source.name, servers=source.servers)
+    run(spark, lambda frame: frame.selectExpr("cast(value AS STRING) AS text"))
+    assert "value 2" in capsys.readouterr().out
+
+
+def test_sql_over_topics_as_views(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = make_topic()
+    source.write(3)
+    by_name = f"SELECT max(offset) + 40 AS last FROM `{source.name}`, (SELECT 1 FROM records)"
+    wire(source=source.name, servers=source.servers, sql=by_name)
+    run(spark, sql_transform(spark))
+    assert "42" in capsys.readouterr().out
+
+
+def test_sql_that_nobody_wired(spark: SparkSession) -> None:
+    with pytest.raises(ConfigError, match="neither a script nor --sql"):
+        sql_transform(spark)

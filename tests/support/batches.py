@@ -1,0 +1,53 @@
+"""Rows and batches that many tests need, and the strategies that make any."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kafkapy.record.batch_header import (
+    HEADER,
+    BatchHeader,
+    read_header,
+)
+from kafkapy.record.builder import RecordData, assemble, seal
+
+NOW_MS = 1_700_000_000_000
+
+ROWS = [
+    RecordData(b"key", b"value", NOW_MS, [("trace", b"1"), ("empty", b""), ("null", None)]),
+    RecordData(None, b"no key", NOW_MS + 5),
+    RecordData(b"tombstone", None, NOW_MS - 7),
+    RecordData(b"", b"", NOW_MS, [("same", b"a"), ("same", b"b"), ("größe", b"\xff")]),
+    RecordData(b"long" * 40, bytes(range(256)) * 600, NOW_MS + 1_000_000),
+]
+
+
+def rows(count: int, key: bytes | None = b"k") -> list[RecordData]:
+    """`count` small rows, a millisecond apart."""
+    return [RecordData(key, b"value %d" % i, NOW_MS + i) for i in range(count)]
+
+
+_BYTES = st.none() | st.binary(max_size=300)
+
+any_row = st.builds(
+    RecordData,
+    key=_BYTES,
+    value=_BYTES,
+    timestamp=st.integers(0, 2**41),
+    headers=st.lists(st.tuples(st.text(max_size=12), _BYTES), max_size=3),
+)
+
+
+def patched(batch: bytes, **fields: int) -> bytes:
+    """The batch with other header fields; its length and CRC are true unless they are given."""
+    header = read_header(batch)._replace(**fields)
+    copy = bytearray(batch)
+    sealed = seal(copy, header)
+    HEADER.pack_into(copy, 0, *sealed._replace(**fields))
+    return bytes(copy)
+
+
+def raw_batch(payload: bytes, count: int, codec: int = 0, **fields: int) -> bytes:
+    """A batch of `count` records, so it says, round any payload."""
+    header = BatchHeader(0, 0, -1, 2, 0, codec, count - 1, NOW_MS, NOW_MS, -1, -1, -1, count)
+    return assemble(header._replace(**fields), payload)

@@ -1,0 +1,126 @@
+"""A file system whose n-th change of the disk fails, once or for good."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+
+from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File, FileSystem
+
+
+class FaultyFileSystem:
+    """Wraps `fs`. Change number `fail_at` (from 1; 0: none) raises ENOSPC, a write half done.
+
+    `for_good`: every later change fails as well. `changes` counts them. Only paths with `prefix`
+    count.
+    """
+
+    def __init__(
+        self, fs: FileSystem, fail_at: int = 0, for_good: bool = False, prefix: str = ""
+    ) -> None:
+        self.fs = fs
+        self.fail_at = fail_at
+        self.for_good = for_good
+        self.prefix = prefix
+        self.changes = 0
+
+    def fails(self, path: str) -> bool:
+        """Count a change of `path`; whether it is one that fails."""
+        if not path.startswith(self.prefix):
+            return False
+        self.changes += 1
+        if self.for_good:
+            return 0 < self.fail_at <= self.changes
+        return self.changes == self.fail_at
+
+    def check(self, path: str) -> None:
+        if self.fails(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    def open(self, path: str, create: bool = False) -> File:
+        if create and self.fs.stat(path) is None:
+            self.check(path)
+        return _FaultyFile(self, self.fs.open(path, create), path)
+
+    def list(self, path: str) -> list[Entry]:
+        return self.fs.list(path)
+
+    def stat(self, path: str) -> Entry | None:
+        return self.fs.stat(path)
+
+    def make_dir(self, path: str) -> None:
+        self.check(path)
+        self.fs.make_dir(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self.check(source)
+        self.fs.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        self.check(path)
+        self.fs.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        self.check(path)
+        self.fs.remove_tree(path)
+
+    def fsync_dir(self, path: str) -> None:
+        self.check(path)
+        self.fs.fsync_dir(path)
+
+    def fsync_all(self, files: Sequence[File]) -> None:
+        for file in files:
+            file.fsync()
+
+    def fsync_dirs(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.fsync_dir(path)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        self.check(path)
+        self.fs.set_modified(path, modified_ms)
+
+    def lock(self, path: str) -> File | None:
+        self.check(path)
+        return self.fs.lock(path)
+
+    def disk_space(self, path: str) -> DiskSpace:
+        return self.fs.disk_space(path)
+
+    def open_files_limit(self) -> int:
+        return self.fs.open_files_limit()
+
+
+class _FaultyFile:
+    def __init__(self, disk: FaultyFileSystem, file: File, path: str) -> None:
+        self._disk = disk
+        self._file = file
+        self._path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self._file.pread(size, position)
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        if self._disk.fails(self._path):
+            whole = b"".join(buffers)
+            self._file.pwritev([whole[: len(whole) // 2]], position)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
+        self._file.pwritev(buffers, position)
+
+    def truncate(self, size: int) -> None:
+        self._disk.check(self._path)
+        self._file.truncate(size)
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def fsync(self) -> None:
+        self._disk.check(self._path)
+        self._file.fsync()
+
+    def duplicate(self) -> File:
+        return _FaultyFile(self._disk, self._file.duplicate(), self._path)
+
+    def close(self) -> None:
+        self._file.close()

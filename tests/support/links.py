@@ -1,0 +1,264 @@
+"""TCP links that can be cut, held or slowed, by who is at which end: a userspace network.
+
+One event loop in a thread serves all links of a test. A `Link` listens on a port of its own and
+forwards to a target; its faults can be limited to connections from one process, so that "broker 1
+to broker 2" can fail while "broker 3 to broker 2" works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+ANYONE = -1
+
+
+class Trouble(Enum):
+    """What happens to bytes on a link.
+
+    Bytes that are held are delivered, late, when the link heals without being broken.
+    """
+
+    NONE = "forwards"
+    CUT = "connections are broken and refused"
+    HOLD = "half-open: accepts, and neither direction gets through"
+    HOLD_REQUESTS = "what the connecting side sends does not arrive"
+    HOLD_ANSWERS = "what the target answers does not arrive"
+    DELAY = "every chunk is late"
+
+
+DELAY_S = 0.3
+
+
+class Pace(NamedTuple):
+    """A degraded network: how late bytes arrive, and how many a second in each direction."""
+
+    latency_s: float
+    bytes_per_s: float
+
+
+class Network:
+    """The loop and thread of the links. `sources()` are the pids that faults may be limited to."""
+
+    def __init__(self, sources: Callable[[], Iterable[int]] = lambda: ()) -> None:
+        self._sources = sources
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="links", daemon=True)
+        self._links: list[Link] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self.loop).result(10)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    async def _end(self) -> None:
+        for link in self._links:
+            link.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # the transports' own last callbacks
+
+    def link(self, port: int, target_port: int) -> Link:
+        """A link from `port` to `target_port`, both on loopback; it serves until the end."""
+        link = Link(port, target_port, self._sources)
+        asyncio.run_coroutine_threadsafe(link.serve(), self.loop).result(10)
+        self._links.append(link)
+        return link
+
+    def set(self, link: Link, trouble: Trouble, source_pid: int = ANYONE) -> None:
+        """Change what happens to connections of `source_pid`, those that are open too."""
+        self.loop.call_soon_threadsafe(link.change, trouble, source_pid)
+
+    def degrade(self, link: Link, pace: Pace) -> None:
+        """Forward at this pace, whoever sends, until healed."""
+        self.loop.call_soon_threadsafe(link.degrade, pace)
+
+    def heal(self, link: Link, *, broken: bool) -> None:
+        """Forward again; `broken` breaks what was in trouble, else it is delivered late."""
+        self.loop.call_soon_threadsafe(link.heal, broken)
+
+
+class Link:
+    """Used by its network, in the network's thread."""
+
+    def __init__(self, port: int, target_port: int, sources: Callable[[], Iterable[int]]) -> None:
+        self.port = port
+        self._target_port = target_port
+        self._sources = sources
+        self._server: asyncio.Server | None = None
+        self._troubles: dict[int, Trouble] = {}
+        self._pace: Pace | None = None
+        self._changed = asyncio.Event()
+        self._connections: dict[asyncio.Task[None], int] = {}
+
+    async def serve(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def change(self, trouble: Trouble, source_pid: int) -> None:
+        self._troubles[source_pid] = trouble
+        if trouble is Trouble.CUT:
+            self._break()
+        self._wake()
+
+    def degrade(self, pace: Pace) -> None:
+        self._pace = pace
+
+    def heal(self, broken: bool) -> None:
+        if broken:
+            self._break()
+        self._troubles.clear()
+        self._pace = None
+        self._wake()
+
+    def _break(self) -> None:
+        for task, pid in self._connections.items():
+            if self._trouble(pid) is not Trouble.NONE:
+                task.cancel()
+
+    def _wake(self) -> None:
+        """Whoever holds bytes looks again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _trouble(self, pid: int) -> Trouble:
+        return self._troubles.get(pid) or self._troubles.get(ANYONE, Trouble.NONE)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            pid = process_at(writer.get_extra_info("peername")[1], self.port, self._sources())
+            self._connections[task] = pid
+            if self._trouble(pid) is not Trouble.CUT:
+                await self._forward(pid, reader, writer)
+        except OSError:
+            pass  # one side went away
+        except asyncio.CancelledError:
+            pass  # cut
+        finally:
+            self._connections.pop(task, None)
+            writer.transport.abort()
+
+    async def _forward(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+        there = asyncio.ensure_future(self._copy(pid, Trouble.HOLD_REQUESTS, reader, far_writer))
+        back = asyncio.ensure_future(self._copy(pid, Trouble.HOLD_ANSWERS, far_reader, writer))
+        try:
+            await asyncio.wait([there, back], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            there.cancel()
+            back.cancel()
+            await asyncio.gather(there, back, return_exceptions=True)
+            far_writer.transport.abort()
+
+    async def _copy(
+        self,
+        pid: int,
+        own_hold: Trouble,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        lane = _Lane(writer)
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                if self._trouble(pid) is Trouble.DELAY:
+                    await asyncio.sleep(DELAY_S)
+                while self._trouble(pid) in (Trouble.HOLD, own_hold):
+                    await self._changed.wait()
+                await lane.send(data, self._pace)
+            await lane.arrived()
+            while self._trouble(pid) in (Trouble.HOLD, own_hold):
+                await self._changed.wait()  # the end of a stream is held like its bytes
+
+
+class _Lane:
+    """One direction of one connection: what was sent at a pace arrives before what comes after."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        self._free_at = 0.0
+        self._last_arrival = 0.0
+
+    async def send(self, data: bytes, pace: Pace | None) -> None:
+        if pace is None:
+            await self.arrived()
+            self._writer.write(data)
+            await self._writer.drain()
+            return
+        self._free_at = max(self._free_at, self._loop.time()) + len(data) / pace.bytes_per_s
+        self._last_arrival = self._free_at + pace.latency_s
+        self._loop.call_at(self._last_arrival, self._writer.write, data)
+        await asyncio.sleep(self._free_at - self._loop.time())
+
+    async def arrived(self) -> None:
+        """Wait until nothing is on its way."""
+        while (left_s := self._last_arrival - self._loop.time()) >= 0:
+            await asyncio.sleep(left_s + 0.001)
+
+
+def process_at(local_port: int, remote_port: int, among: Iterable[int]) -> int:
+    """Which of some processes connected from a loopback port (Linux); ANYONE if none of them.
+
+    Only these are looked at: to look at all of a busy machine takes a tenth of a second, for which
+    every link would stand still.
+    """
+    ends = f"0100007F:{local_port:04X} 0100007F:{remote_port:04X}"
+    for line in Path("/proc/net/tcp").read_text().splitlines():
+        if ends in line:
+            its_socket = f"socket:[{line.split()[9]}]"
+            return next((pid for pid in among if its_socket in _open_by(pid)), ANYONE)
+    return ANYONE
+
+
+def _open_by(pid: int) -> set[str]:
+    """What a process has open; nothing of one that is gone."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+    return found
+
+
+def fixed_ports(count: int, first: int) -> list[int]:
+    """Free loopback ports at or above `first`, below those that the system gives to clients.
+
+    A server that is killed gets its port back: nobody was given it meanwhile.
+    """
+
+    found: list[int] = []
+    port = first
+    while len(found) < count:
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+        port += 1
+    return found

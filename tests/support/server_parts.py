@@ -1,0 +1,186 @@
+"""A broker's parts over real logs, without sockets, tasks or time: the test fires the timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kafkapy.common.cluster_state import (
+    CommandResult,
+    LeaderAndIsrCommand,
+    LeaderAndIsrPartition,
+    UpdateMetadataCommand,
+    UpdateMetadataPartition,
+)
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from kafkapy.controller.controller import Controller
+from kafkapy.controller.events import Event
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.replication.delayed_fetch import FetchParams
+from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
+from kafkapy.replication.partition import Partition
+from kafkapy.server.dynamic_config import DynamicConfig
+from kafkapy.server.fetcher import Fetcher
+from kafkapy.server.group_service import GroupService
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.metrics import RequestMetrics
+from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.services import Services
+from kafkapy.storage.filesystem import FileSystem, OsFileSystem
+from kafkapy.storage.log_manager import LogManager
+from tests.support import admins
+from tests.support.partitions import LAG_MAX_MS, TOPIC_ID, told
+from tests.support.ports import ManualClock, SeededRandom
+from tests.support.znodes import run
+
+WALL_AHEAD_MS = 1_700_000_000_000
+
+
+class FakeTimer:
+    """A timer that goes off when the test says so."""
+
+    def __init__(self, delay_s: float, due: Callable[[], None]) -> None:
+        self.delay_s = delay_s
+        self.due = due
+        self.waits = True
+
+    def cancel(self) -> None:
+        self.waits = False
+
+
+class FakeTimers:
+    """`call_later` of an event loop, by hand."""
+
+    def __init__(self) -> None:
+        self._made: list[FakeTimer] = []
+
+    def call_later(self, delay_s: float, due: Callable[[], None]) -> Any:
+        timer = FakeTimer(delay_s, due)
+        self._made.append(timer)
+        return timer
+
+    @property
+    def delays_s(self) -> list[float]:
+        """The delays of the timers that wait."""
+        return [timer.delay_s for timer in self._made if timer.waits]
+
+    def fire(self) -> None:
+        """Let the timers that wait now go off."""
+        for timer in [timer for timer in self._made if timer.waits]:
+            if timer.waits:
+                timer.waits = False
+                timer.due()
+
+
+class FakeController:
+    """Writes down what this broker's controller is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.unclean_allowed: list[bool] = []
+        self.controller: Controller | None = None
+        self.queue_size = 0
+        self.event_times = RequestMetrics()
+
+    def submit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def allow_unclean_elections(self, allowed: bool) -> None:
+        self.unclean_allowed.append(allowed)
+
+
+class Parts:
+    """Broker 1's parts in `directory` (or several), with `properties`."""
+
+    def __init__(
+        self,
+        *directories: Path,
+        fs: FileSystem | None = None,
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        self.clock = ManualClock(1_000_000, WALL_AHEAD_MS)
+        self.timers = FakeTimers()
+        self.config = KafkaConfig({"broker.id": "1", **(properties or {})})
+        self.configs = DynamicConfig(self.config)
+        self.metadata = MetadataCache()
+        self.fs = fs or OsFileSystem()
+        paths = [str(directory) for directory in directories]
+        random = SeededRandom()
+        self.logs = LogManager(
+            self.fs,
+            paths,
+            self.configs.log_defaults(),
+            self.clock,
+            random,
+            producer_id_expiration_ms=self.config.get_int("producer.id.expiration.ms"),
+        )
+        self.logs.open()
+        self.logs.load({})
+        self.replicas = ReplicaManager(
+            1, self.logs, self.metadata, self.clock, LAG_MAX_MS, self.timers.call_later
+        )
+        self.groups = GroupService(
+            GroupCoordinator(GroupConfig.from_values(self.config.values), random, self.clock),
+            self.replicas,
+            self.clock,
+            self.config,
+            self.timers.call_later,
+        )
+        self.replicas.on_leadership = self.groups.on_leadership
+        self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
+        services = self.services = Services(self.config, self.clock, self.metadata)
+        services.broker_id = 1
+        services.cluster_id = "cluster"
+        services.replicas = self.replicas
+        services.groups = self.groups
+        services.fetcher = Fetcher(self.replicas, self.clock)
+        services.fetch_sessions = FetchSessionCache(10, random)
+        services.effective_configs = self.configs
+        self.controller = FakeController()
+        services.controller = self.controller  # type: ignore[assignment]
+
+    def tell(
+        self, *rows: LeaderAndIsrPartition, controller_epoch: int = 1, **overrides: str
+    ) -> CommandResult:
+        """A LeaderAndIsr command; `overrides` are configs of all its topics."""
+        configs = {name.replace("_", "."): value for name, value in overrides.items()}
+        command = LeaderAndIsrCommand(1, controller_epoch, 1, list(rows))
+        overrides = {row.topic: configs for row in rows}
+        return run(self.replicas.become_leader_or_follower(command, overrides))
+
+    def lead(self, topic: str = "t", index: int = 0, **state: Any) -> Partition:
+        """Make broker 1 the leader of a partition."""
+        self.tell(told(topic=topic, partition=index, **state))
+        return self.replicas.partitions[topic][index]
+
+    def coordinate(self, **state: Any) -> Partition:
+        """Lead the one partition of `__consumer_offsets`."""
+        self.groups.coordinator.set_num_partitions(1)
+        return self.lead(GROUP_METADATA_TOPIC, **state)
+
+    def coordinate_elsewhere(self) -> None:
+        """The leadership of that partition moves to broker 2."""
+        row = told(2, (1, 2), None, 9, 9, GROUP_METADATA_TOPIC)
+        assert not any(self.tell(row).partition_errors.values())
+
+    def tell_follower_has(self, partition: Partition, end_offset: int, broker_id: int = 2) -> None:
+        """A follower fetches at `end_offset`, so it has everything before."""
+        topic, index = partition.topic_partition
+        wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)
+        self.services.fetcher.fetch(
+            FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None
+        )
+
+    def announce(self, *topics: str, leader: int = 1, epoch: int = 1) -> None:
+        """Put topics of one partition into the metadata."""
+        rows = [
+            UpdateMetadataPartition(
+                topic, TOPIC_ID, 0, told(leader=leader, isr=(abs(leader),)).state, (1,)
+            )
+            for topic in topics
+        ]
+        brokers = [admins.broker(1), admins.broker(2)]
+        self.metadata.apply(UpdateMetadataCommand(1, epoch, 1, rows, brokers))

@@ -1,0 +1,35 @@
+"""The wiring of `kafkapy spark-submit`, made in a running session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from kafkapy.spark.session import CHECKPOINT, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
+
+
+class Wire:
+    """Sets what `kafkapy spark-submit` would have put into the Spark conf."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._names: set[str] = set()
+
+    def __call__(self, **conf: str | Path) -> None:
+        names = {
+            "source": FROM,
+            "target": TO,
+            "checkpoint": CHECKPOINT,
+            "sql": SQL,
+            "schema": SCHEMA,
+            "once": ONCE,
+        }
+        for name, value in conf.items():
+            key = names.get(name, PROPERTY + "bootstrap.servers")
+            self._spark.conf.set(key, str(value))
+            self._names.add(key)
+
+    def clear(self) -> None:
+        for name in self._names:
+            self._spark.conf.unset(name)

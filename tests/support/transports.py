@@ -1,0 +1,38 @@
+"""A socket's transport without a socket."""
+
+from __future__ import annotations
+
+
+class FakeTransport:
+    """Records what a connection does to its socket."""
+
+    def __init__(self, host: str = "10.0.0.1") -> None:
+        self.host = host
+        self.sent = b""
+        self.reading = True
+        self.closing = False
+
+    def get_extra_info(self, name: str) -> tuple[str, int]:
+        return (self.host, 1234)
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self.high = high
+
+    def writelines(self, parts: list[bytes]) -> None:
+        self.sent += b"".join(parts)
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+    abort = close

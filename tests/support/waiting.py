@@ -1,0 +1,17 @@
+"""Waiting for a condition: looked at again and again, with a limit, never slept through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+LIMIT_S = 60.0
+_LOOK_AGAIN_S = 0.05
+
+
+def wait_until(holds: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
+    """Return when `holds()` does; fail, saying what was waited for, when the limit has passed."""
+    deadline = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
+        time.sleep(_LOOK_AGAIN_S)

@@ -1,0 +1,193 @@
+"""Who may import whom. Think before you change this table: it is the shape of the project.
+
+A pure package holds decisions and touches nothing (no loop, socket, file, clock, thread or chance);
+a shell touches and decides nothing. Wire messages stay in `protocol`, `client`, `admin` and the
+shells of `server`; a wire version never reaches a state machine.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from kafkapy.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "": {"cli"},  # `python -m kafkapy`
+    "common": set(),
+    "record": {"common"},
+    "protocol": {"common"},
+    "zk": {"common"},
+    "metadata": {"common"},
+    "storage": {"record", "common"},
+    "replication": {"storage", "record", "common"},
+    "controller": {"zk", "common"},
+    "coordinator": {"record", "common"},
+    "client": {"protocol", "record", "common"},
+    "admin": {"client", "protocol", "record", "common"},
+    "tools": {"admin", "client", "storage", "zk", "record", "common"},
+    "cli": {"tools", "admin", "client", "record", "common"},
+    "spark": {"client", "record", "common"},
+    "server": {
+        *("controller", "coordinator", "replication", "metadata", "storage"),
+        *("zk", "protocol", "record", "common"),
+    },
+}
+# Only inside the function that needs it, so that no other command pays for it.
+MAY_IMPORT_LATE: dict[str, set[str]] = {"cli": {"server", "spark"}}
+
+PURE = (
+    *("common", "record", "protocol", "zk", "storage"),
+    *("metadata", "replication", "controller", "coordinator"),
+)
+WORLD = {
+    *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
+    *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
+}
+# The two adapters of pure packages: the file system, and kazoo with what its session needs.
+ADAPTERS = {
+    "kafkapy/storage/filesystem.py": {"os", "concurrent"},
+    "kafkapy/zk/kazoo_adapter.py": {"kazoo", "asyncio"},
+    "kafkapy/zk/kazoo_session.py": {"kazoo", "asyncio"},
+    "kafkapy/zk/kazoo_handler.py": {"kazoo", "socket"},
+}
+
+# A person's shell on any znode, with verbs that Kafka's port does not have.
+ANY_ZNODE = "kafkapy/tools/zookeeper_shell.py"
+
+# Folders of peers that never import each other: one API or one command each.
+PEERS: dict[str, set[str]] = {
+    "kafkapy.server.handlers": {
+        f"kafkapy.server.handlers.{path.stem}"
+        for path in (ROOT / "kafkapy" / "server" / "handlers").glob("[!_]*.py")
+    },
+    "kafkapy.cli": {module for module, _ in COMMANDS.values()},
+}
+
+
+class Import(NamedTuple):
+    """One imported dotted name, where, and whether a function body holds it."""
+
+    path: str
+    line: int
+    target: str
+    late: bool
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} imports {self.target}"
+
+
+def sources() -> list[str]:
+    """Every module of the package, relative to the root of the repository."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "kafkapy").rglob("*.py"))
+
+
+def targets(node: ast.stmt, path: str) -> list[str]:
+    """The dotted names a statement imports; `from a import b` counts as a.b."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = list(Path(path).parent.parts[: len(Path(path).parent.parts) - node.level + 1])
+        module = ".".join([*(base if node.level else []), *([node.module] if node.module else [])])
+        return [f"{module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def imports_in(node: ast.AST, path: str, late: bool = False) -> Iterator[Import]:
+    """Every import below `node`, in the order of the text."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            for target in targets(child, path):
+                yield Import(path, child.lineno, target, late)
+        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from imports_in(child, path, late or is_function)
+
+
+def imports(path: str) -> Iterator[Import]:
+    yield from imports_in(ast.parse((ROOT / path).read_text(), path), path)
+
+
+def package_of(path: str) -> str:
+    """ "storage" for kafkapy/storage/unified_log.py, "" for the root package."""
+    parts = Path(path).parts
+    return parts[1] if len(parts) > 2 else ""
+
+
+def allowed(found: Import) -> bool:
+    """Whether the table draws this import; imports from outside kafkapy pass."""
+    parts = found.target.split(".")
+    if parts[0] != "kafkapy":
+        return True
+    here = package_of(found.path)
+    if len(parts) < 2 or parts[1] == here or not (ROOT / "kafkapy" / parts[1]).is_dir():
+        return True
+    late = MAY_IMPORT_LATE.get(here, set()) if found.late else set()
+    return parts[1] in MAY_IMPORT.get(here, set()) | late
+
+
+def test_every_package_is_in_the_table() -> None:
+    packages = {package_of(path) for path in sources()} - {""}
+    assert packages <= set(MAY_IMPORT), "a package that the table does not know"
+
+
+def test_imports_follow_the_table() -> None:
+    wrong = [str(found) for path in sources() for found in imports(path) if not allowed(found)]
+    assert not wrong, "\n".join(["imports the table forbids:", *wrong])
+
+
+def test_pure_packages_touch_nothing() -> None:
+    wrong = [
+        str(found)
+        for path in sources()
+        if package_of(path) in PURE
+        for found in imports(path)
+        if found.target.split(".")[0] in WORLD - ADAPTERS.get(path, set())
+    ]
+    assert not wrong, "\n".join(["pure packages that touch the world:", *wrong])
+
+
+def test_only_the_adapter_imports_kazoo() -> None:
+    wrong = [
+        str(found)
+        for path in sources()
+        if "kazoo" not in ADAPTERS.get(path, set()) and path != ANY_ZNODE
+        for found in imports(path)
+        if found.target.split(".")[0] == "kazoo"
+    ]
+    assert not wrong, "\n".join(["kazoo belongs in zk/kazoo_*.py:", *wrong])
+
+
+def test_spark_entry_modules_import_only_spark() -> None:
+    wrong = [
+        str(found)
+        for path in ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
+        for found in imports(path)
+        if found.target.startswith("kafkapy.") and not found.target.startswith("kafkapy.spark")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_peers_do_not_import_each_other() -> None:
+    wrong = []
+    for peers in PEERS.values():
+        for path in sources():
+            module = path.removesuffix(".py").replace("/", ".")
+            for found in imports(path) if module in peers else ():
+                named = {found.target, found.target.rpartition(".")[0]}
+                wrong += [str(found)] * bool(named & (peers - {module}))
+    assert not wrong, "\n".join(["handlers and commands never import each other:", *wrong])
+
+
+def test_the_walk_sees_late_and_relative_imports() -> None:
+    text = "from . import beside\ndef f():\n    from kafkapy.server.broker import run\n"
+    found = list(imports_in(ast.parse(text), "kafkapy/cli/server.py"))
+    assert [(item.target, item.late) for item in found] == [
+        ("kafkapy.cli.beside", False),
+        ("kafkapy.server.broker.run", True),
+    ]
+    assert allowed(found[1])
+    assert not allowed(found[1]._replace(late=False))

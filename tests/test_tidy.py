@@ -1,0 +1,240 @@
+"""House rules as tests: sizes, docstrings, banned calls, a test file for each module.
+
+An exception is named here, with its reason, or it is not one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MAX_COLUMNS = 100
+MAX_FUNCTION_LINES = 60
+MAX_MODULE_LINES = 400
+
+# Declarative tables: one literal that only grows with Kafka.
+LONG_MODULES: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {}
+
+# The three places that must survive any fault of what they run (style.md section 4, rule 14).
+CATCH_ALL = {
+    "kafkapy/server/dispatcher.py": "a fault of one request is that request's error code",
+    "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
+    "kafkapy/cli/main.py": "a command ends with one line, never a traceback",
+}
+MAY_PRINT = {"kafkapy/cli/output.py"}
+MAY_SLEEP = {
+    "scripts/_bench_probes.py": "looks at a cluster again and again, and seldom: it is measured",
+    "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
+    "tests/support/waiting.py": "the one place that looks again until a condition holds",
+}
+
+# Modules without a test file of their own, and what covers them instead.
+TESTED_ELSEWHERE = {
+    "kafkapy/protocol/messages/": "tests/conformance/test_protocol_kio.py: every message, version",
+    "kafkapy/server/handlers/": "tests/integration/test_served_apis.py: every API and version",
+    "kafkapy/server/acceptor.py": "tests/integration/test_bad_input.py, test_served_apis.py",
+    "kafkapy/server/authorized_operations.py": "tests/integration/test_served_apis.py",
+    "kafkapy/server/broker.py": "every test with a broker process",
+    "kafkapy/server/broker_config_table.py": "a table; tests/unit/server/test_kafka_config.py",
+    "kafkapy/server/cluster_member.py": "tests/integration/test_cluster.py, test_chaos.py",
+    "kafkapy/server/replica_fetchers.py": "tests/integration/test_cluster.py, test_chaos.py",
+    "kafkapy/server/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
+    "kafkapy/server/system.py": "adapters of one line a verb",
+}
+# Modules that are found by name.
+USED_BY_NAME = {
+    "kafkapy/cli/main.py": "the console script",
+    "kafkapy/protocol/messages/": "protocol.messages finds them by API key",
+}
+
+
+@cache
+def python_files(*folders: str) -> tuple[str, ...]:
+    """Python files of the repository's folders, and scripts with a Python first line."""
+    found = []
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix == ".py" and "__pycache__" not in path.parts:
+                found.append(str(path.relative_to(ROOT)))
+    return tuple(found)
+
+
+EVERYTHING = ("kafkapy", "scripts", "tests")
+ENTRY_MODULES = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")  # that Spark finds
+
+
+@cache
+def text(path: str) -> str:
+    return (ROOT / path).read_text()
+
+
+@cache
+def tree(path: str) -> ast.Module:
+    return ast.parse(text(path), path)
+
+
+def expect_none(rule: str, violations: Iterator[str] | list[str]) -> None:
+    found = list(violations)
+    assert not found, "\n".join([f"{rule} ({len(found)}):", *found])
+
+
+def calls(path: str) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of each call whose callee is a plain dotted name."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            yield node.lineno, ast.unparse(node.func)
+
+
+def banned_calls(paths: tuple[str, ...], is_banned: Callable[[str], bool]) -> Iterator[str]:
+    for path in paths:
+        for line, name in calls(path):
+            if is_banned(name):
+                yield f"{path}:{line} calls {name}"
+
+
+def test_lines_fit() -> None:
+    long_lines = (
+        f"{path}:{number} has {len(line)} columns"
+        for path in python_files(*EVERYTHING)
+        for number, line in enumerate(text(path).split("\n"), 1)
+        if len(line) > MAX_COLUMNS
+    )
+    expect_none(f"lines over {MAX_COLUMNS} columns", long_lines)
+
+
+def test_functions_fit() -> None:
+    def long_functions() -> Iterator[str]:
+        for path in python_files(*EVERYTHING):
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    size = (node.end_lineno or 0) - node.lineno + 1
+                    if size > MAX_FUNCTION_LINES and f"{path}:{node.name}" not in LONG_FUNCTIONS:
+                        yield f"{path}:{node.lineno} {node.name} has {size} lines"
+
+    expect_none(f"functions over {MAX_FUNCTION_LINES} lines", long_functions())
+
+
+def test_modules_fit() -> None:
+    sizes = ((path, text(path).count("\n")) for path in python_files("kafkapy", "scripts"))
+    long_modules = (
+        f"{path} has {size} lines"
+        for path, size in sizes
+        if size > MAX_MODULE_LINES and path not in LONG_MODULES
+    )
+    expect_none(f"modules over {MAX_MODULE_LINES} lines", long_modules)
+
+
+def test_exceptions_are_still_needed() -> None:
+    named = {*LONG_MODULES, *CATCH_ALL, *MAY_PRINT, *MAY_SLEEP, *TESTED_ELSEWHERE, *USED_BY_NAME}
+    gone = sorted(path for path in named if not (ROOT / path).exists())
+    expect_none("named exceptions for files that are not there", gone)
+
+
+def test_every_module_says_what_it_is() -> None:
+    bare = (path for path in python_files(*EVERYTHING) if not ast.get_docstring(tree(path)))
+    expect_none("modules without a docstring", bare)
+
+
+def test_public_definitions_are_annotated() -> None:
+    def bare() -> Iterator[str]:
+        for path in python_files("kafkapy"):
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.returns:
+                    yield f"{path}:{node.lineno} {node.name} has no return type"
+
+    expect_none("functions without a return type", bare())
+
+
+def test_output_goes_through_cli_output() -> None:
+    paths = tuple(path for path in python_files("kafkapy") if path not in MAY_PRINT)
+    expect_none("print belongs in cli/output", banned_calls(paths, lambda name: name == "print"))
+
+
+def test_nothing_sleeps_to_synchronise() -> None:
+    paths = tuple(path for path in python_files(*EVERYTHING) if path not in MAY_SLEEP)
+    expect_none("wait for the event instead", banned_calls(paths, lambda name: name in SLEEPS))
+
+
+SLEEPS = {"time.sleep", "sleep"}
+
+
+def test_no_test_is_skipped() -> None:
+    pattern = re.compile(r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b")
+    skipped = (
+        f"{path}:{number} {line.strip()}"
+        for path in python_files("tests")
+        if path != "tests/test_tidy.py"
+        for number, line in enumerate(text(path).split("\n"), 1)
+        if pattern.search(line)
+    )
+    expect_none("tests that do not run", skipped)
+
+
+def test_catch_all_only_where_named() -> None:
+    def broad() -> Iterator[str]:
+        for path in python_files("kafkapy"):
+            for node in ast.walk(tree(path)):
+                if not isinstance(node, ast.ExceptHandler) or path in CATCH_ALL:
+                    continue
+                caught = ast.unparse(node.type) if node.type else "everything"
+                tidies_up = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+                if caught in ("everything", "Exception", "BaseException") and not tidies_up:
+                    yield f"{path}:{node.lineno} catches {caught}"
+
+    expect_none("catch-all handlers", broad())
+
+
+def test_nothing_is_left_to_do() -> None:
+    marker = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError")
+    left = (
+        f"{path}:{number} {line.strip()}"
+        for path in python_files("kafkapy", "scripts")
+        for number, line in enumerate(text(path).split("\n"), 1)
+        if marker.search(line)
+    )
+    expect_none("unfinished work", left)
+
+
+def test_every_module_has_its_test_file() -> None:
+    def homes(path: str) -> list[Path]:
+        module = Path(path).relative_to("kafkapy")
+        name = f"test_{module.stem}.py"
+        folders = [Path("tests/unit") / module.parent, Path("tests") / module.parent]
+        return [ROOT / folder / name for folder in (*folders, Path("tests/integration"))]
+
+    untested = (
+        f"{path}: no {homes(path)[0].relative_to(ROOT)}"
+        for path in python_files("kafkapy")
+        if Path(path).name != "__init__.py"
+        and not path.startswith(tuple(TESTED_ELSEWHERE))
+        and not any(home.exists() for home in homes(path))
+    )
+    expect_none("modules without their test file", untested)
+
+
+def test_every_module_is_used() -> None:
+    def words() -> Iterator[str]:
+        for path in (*python_files("kafkapy"), *ENTRY_MODULES):
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    yield node.module
+                    yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                elif isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value  # the lazy tables name modules as strings
+
+    used = set(words())
+    unused = (
+        path
+        for path in python_files("kafkapy")
+        if Path(path).name not in ("__init__.py", "__main__.py")
+        and not path.startswith(tuple(USED_BY_NAME))
+        and path.removesuffix(".py").replace("/", ".") not in used
+    )
+    expect_none("modules that nothing imports", unused)

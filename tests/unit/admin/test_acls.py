@@ -1,0 +1,82 @@
+"""Entries on the wire and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.admin.acls import (
+    ANY_ENTRY,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+    create_acls,
+    delete_acls,
+    describe_acls,
+)
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
+from kafkapy.protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsResponse,
+)
+from kafkapy.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
+ENTRY = AccessControlEntry("User:a", "*", Operation.READ, Permission.ALLOW)
+
+
+def scripted(key: ApiKey, answer: object) -> tuple[ScriptedCluster, Cluster]:
+    made = ScriptedCluster({ApiKey.METADATA: metadata(), key: answer})
+    return made, Cluster("b:1", connector=made.connect)
+
+
+def test_entries_are_described_by_resource() -> None:
+    acl = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
+    resource = DescribeAclsResource(resource_type=2, resource_name="t", pattern_type=3, acls=[acl])
+    script, cluster = scripted(ApiKey.DESCRIBE_ACLS, DescribeAclsResponse(resources=[resource]))
+    assert describe_acls(cluster, TOPIC) == {TOPIC: [ENTRY]}
+    (asked,) = script.asked(ApiKey.DESCRIBE_ACLS)
+    assert (asked.resource_type_filter, asked.resource_name_filter) == (2, "t")
+    assert (asked.principal_filter, asked.operation, asked.permission_type) == (None, 1, 1)
+    assert str(TOPIC) == "ResourcePattern(resourceType=TOPIC, name=t, patternType=LITERAL)"
+
+
+def test_a_broker_without_an_authorizer_says_so() -> None:
+    refused = DescribeAclsResponse(
+        error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured"
+    )
+    with pytest.raises(ApiError, match="No Authorizer is configured"):
+        describe_acls(scripted(ApiKey.DESCRIBE_ACLS, refused)[1])
+
+
+def test_entries_are_created_at_the_controller() -> None:
+    script, cluster = scripted(
+        ApiKey.CREATE_ACLS, CreateAclsResponse(results=[AclCreationResult()])
+    )
+    create_acls(cluster, TOPIC, [ENTRY])
+    (creation,) = script.asked(ApiKey.CREATE_ACLS)[0].creations
+    assert (creation.resource_name, creation.principal, creation.operation) == ("t", "User:a", 3)
+    refusal = AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message="no")
+    cluster = scripted(ApiKey.CREATE_ACLS, CreateAclsResponse(results=[refusal]))[1]
+    with pytest.raises(ApiError, match="no"):
+        create_acls(cluster, TOPIC, [ENTRY])
+
+
+def test_deleting_without_entries_is_deleting_all() -> None:
+    matches = [DeleteAclsMatchingAcl(resource_type=2), DeleteAclsMatchingAcl(resource_type=2)]
+    answer = DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(matching_acls=matches)])
+    script, cluster = scripted(ApiKey.DELETE_ACLS, answer)
+    assert delete_acls(cluster, TOPIC, []) == 2
+    (asked,) = script.asked(ApiKey.DELETE_ACLS)[0].filters
+    assert (asked.principal_filter, asked.operation) == (ANY_ENTRY.principal, ANY_ENTRY.operation)

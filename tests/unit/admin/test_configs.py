@@ -1,0 +1,77 @@
+"""Configs: which broker answers for what, and what counts as dynamic."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.admin.configs import (
+    ConfigEntry,
+    Resource,
+    ResourceType,
+    describe_configs,
+    dynamic_only,
+    incremental_alter_configs,
+)
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+from tests.support.describing import BROKERS, describing_cluster
+
+TOPIC = Resource(ResourceType.TOPIC, "t")
+BROKER_2 = Resource(ResourceType.BROKER, "2")
+DEFAULT_BROKER = Resource(ResourceType.BROKER, "")
+LOGGER_1 = Resource(ResourceType.BROKER_LOGGER, "1")
+
+
+def test_a_broker_answers_for_itself_and_anyone_for_the_rest() -> None:
+    scripted = describing_cluster()
+    cluster = Cluster("b:1", connector=scripted.connect)
+    resources = [TOPIC, BROKER_2, DEFAULT_BROKER, LOGGER_1]
+    assert set(describe_configs(cluster, resources)) == set(resources)
+    ports = [p for p, r, _ in scripted.requests if r.API_KEY == ApiKey.DESCRIBE_CONFIGS]
+    assert ports == [1, BROKERS[2], BROKERS[1]]
+
+
+def test_entries() -> None:
+    cluster = Cluster("b:1", connector=describing_cluster().connect)
+    entries = {e.name: e for e in describe_configs(cluster, [TOPIC])[TOPIC]}
+    assert entries["segment.bytes"].is_default
+    assert not entries["retention.ms"].is_default
+    assert entries["retention.ms"].synonyms[0].value == "5"
+
+
+def entry(source: ConfigSource) -> ConfigEntry:
+    return ConfigEntry(source.name, "", source, False, False, ())
+
+
+@pytest.mark.parametrize(
+    ("resource", "source"),
+    [
+        (TOPIC, ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        (BROKER_2, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (DEFAULT_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+    ],
+)
+def test_what_is_dynamic_for_a_resource(resource: Resource, source: ConfigSource) -> None:
+    every = [entry(each) for each in ConfigSource]
+    assert dynamic_only(every, resource) == [entry(source)]
+    assert dynamic_only(every, LOGGER_1) == every
+
+
+def test_a_change_goes_to_the_broker_it_is_about() -> None:
+    refused = AlterConfigsResourceResponse(error_code=40, error_message="no")
+    answers = [
+        IncrementalAlterConfigsResponse(responses=[AlterConfigsResourceResponse()]),
+        IncrementalAlterConfigsResponse(responses=[refused]),
+    ]
+    scripted = describing_cluster(INCREMENTAL_ALTER_CONFIGS=answers)
+    cluster = Cluster("b:1", connector=scripted.connect)
+    incremental_alter_configs(cluster, BROKER_2, {"a": "1"}, ["b"])
+    assert scripted.requests[-1][0] == BROKERS[2]
+    with pytest.raises(ApiError, match="no"):
+        incremental_alter_configs(cluster, TOPIC, {}, ["b"])

@@ -1,0 +1,120 @@
+"""Transactions on the wire: who is asked, what comes back, brokers that have none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.admin.transactions import (
+    abort_transaction,
+    describe_producers,
+    describe_transaction,
+    list_transactions,
+)
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.messages import describe_producers as producers
+from kafkapy.protocol.messages import describe_transactions as described
+from kafkapy.protocol.messages import list_transactions as listed
+from kafkapy.protocol.messages import write_txn_markers as markers
+from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+T0 = TopicPartition("t", 0)
+FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="x", node_id=1, host="b", port=9001)])
+
+
+def scripted(script: dict[ApiKey, Any]) -> tuple[ScriptedCluster, Cluster]:
+    topics = {"t": {0: (2, [1, 2], [1, 2])}}
+    base = {
+        ApiKey.METADATA: metadata(topics, brokers={1: 9001, 2: 9002}),
+        ApiKey.FIND_COORDINATOR: FOUND,
+    }
+    made = ScriptedCluster({**base, **script})
+    return made, Cluster("b:1", connector=made.connect)
+
+
+def test_every_broker_is_asked_for_its_own() -> None:
+    def answer(request: Any, port: int) -> listed.ListTransactionsResponse:
+        state = listed.TransactionState(
+            transactional_id=f"tx-{port}", producer_id=port, transaction_state="Ongoing"
+        )
+        return listed.ListTransactionsResponse(transaction_states=[state])
+
+    script, cluster = scripted({ApiKey.LIST_TRANSACTIONS: answer})
+    found = list_transactions(cluster, duration_ms=5)
+    assert [(each.transactional_id, each.coordinator) for each in found] == [
+        ("tx-9001", 1),
+        ("tx-9002", 2),
+    ]
+    assert {r.duration_filter for r in script.asked(ApiKey.LIST_TRANSACTIONS)} == {5}
+
+
+def test_a_transaction_and_its_coordinator() -> None:
+    state = described.TransactionState(
+        transaction_state="Ongoing",
+        transaction_start_time_ms=7,
+        topics=[described.TopicData(topic="t", partitions=[0, 1])],
+    )
+    answer = described.DescribeTransactionsResponse(transaction_states=[state])
+    found = describe_transaction(scripted({ApiKey.DESCRIBE_TRANSACTIONS: answer})[1], "x")
+    assert (found.coordinator, found.start_ms) == (1, 7)
+    assert found.partitions == (T0, TopicPartition("t", 1))
+
+
+def test_an_unknown_transactional_id() -> None:
+    state = described.TransactionState(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    answer = described.DescribeTransactionsResponse(transaction_states=[state])
+    with pytest.raises(ApiError, match="could not be found"):
+        describe_transaction(scripted({ApiKey.DESCRIBE_TRANSACTIONS: answer})[1], "x")
+
+
+def test_a_broker_without_transactions_is_not_asked_for_its_coordinator() -> None:
+    script, cluster = scripted({})
+    script.versions = {
+        key: (each.first, each.last)
+        for key, each in API_VERSIONS.items()
+        if key is not ApiKey.DESCRIBE_TRANSACTIONS
+    }
+    with pytest.raises(ApiError) as refused:
+        describe_transaction(cluster, "x")
+    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+    assert script.asked(ApiKey.FIND_COORDINATOR) == []
+
+
+def test_producers_are_the_leaders_unless_a_broker_is_named() -> None:
+    states = [
+        producers.ProducerState(producer_id=2, current_txn_start_offset=9),
+        producers.ProducerState(producer_id=1),
+    ]
+    partition = producers.PartitionResponse(active_producers=states)
+    answer = producers.DescribeProducersResponse(
+        topics=[producers.TopicResponse(name="t", partitions=[partition])]
+    )
+    script, cluster = scripted({ApiKey.DESCRIBE_PRODUCERS: answer})
+    found = describe_producers(cluster, T0)
+    assert [(each.producer_id, each.start_offset) for each in found] == [(1, None), (2, 9)]
+    describe_producers(cluster, T0, broker_id=1)
+    asked = [p for p, r, _ in script.requests if r.API_KEY == ApiKey.DESCRIBE_PRODUCERS]
+    assert asked == [9002, 9001]
+
+
+def test_an_abort_is_a_marker_at_the_leader() -> None:
+    def answer(request: Any, port: int) -> markers.WriteTxnMarkersResponse:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH if request.markers[0].producer_epoch else 0
+        partition = markers.WritableTxnMarkerPartitionResult(error_code=code)
+        topic = markers.WritableTxnMarkerTopicResult(name="t", partitions=[partition])
+        return markers.WriteTxnMarkersResponse(
+            markers=[markers.WritableTxnMarkerResult(producer_id=4, topics=[topic])]
+        )
+
+    script, cluster = scripted({ApiKey.WRITE_TXN_MARKERS: answer})
+    abort_transaction(cluster, T0, 4, 0, -1)
+    port, request, _ = script.requests[-1]
+    (marker,) = request.markers
+    assert (port, marker.transaction_result, marker.coordinator_epoch) == (9002, False, 0)
+    with pytest.raises(ApiError):
+        abort_transaction(cluster, T0, 4, 1, 3)

@@ -1,0 +1,89 @@
+"""Users' credentials through `kafkapy configs`; quotas are in test_configs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import alter_user_scram_credentials as altered
+from kafkapy.protocol.messages import describe_user_scram_credentials as described
+from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasResponse
+from tests.support.cli import Outcome, kafkapy
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+USER = ("--entity-type", "users", "--entity-name", "u")
+
+
+def user_cluster(**script: Any) -> ScriptedCluster:
+    info = described.CredentialInfo(mechanism=1, iterations=4096)
+    found = described.DescribeUserScramCredentialsResult(user="u", credential_infos=[info])
+    answers = {
+        ApiKey.METADATA: metadata(),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: DescribeClientQuotasResponse(entries=[]),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: described.DescribeUserScramCredentialsResponse(
+            results=[found]
+        ),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: altered.AlterUserScramCredentialsResponse(
+            results=[altered.AlterUserScramCredentialsResult(user="u")]
+        ),
+    }
+    return ScriptedCluster(answers | {ApiKey[name]: answer for name, answer in script.items()})
+
+
+def configs(*words: str, cluster: ScriptedCluster | None = None) -> Outcome:
+    chosen = cluster or user_cluster()
+    return kafkapy("configs", "--bootstrap-server", "b:1", *words, cluster=chosen)
+
+
+def test_credentials_are_told_not_shown() -> None:
+    line = "SCRAM credential configs for user-principal 'u' are SCRAM-SHA-256=iterations=4096\n"
+    assert configs("--describe", *USER).stdout == line
+    assert configs("--describe", "--entity-type", "users").stdout == line
+    assert configs("--describe", "--entity-type", "users", "--entity-default").stdout == ""
+
+
+def test_a_broker_that_cannot_tell_is_a_line_for_a_named_user() -> None:
+    refused = described.DescribeUserScramCredentialsResponse(
+        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    )
+    cluster = user_cluster(DESCRIBE_USER_SCRAM_CREDENTIALS=refused)
+    done = configs("--describe", *USER, cluster=cluster)
+    assert done.stdout == (
+        "Error retrieving SCRAM credential configs for user-principal 'u': Cluster authorization"
+        " failed.\n"
+    )
+    assert done.status == 0
+
+
+def test_a_credential_is_set_and_deleted() -> None:
+    cluster = user_cluster()
+    words = ("--add-config", "SCRAM-SHA-512=[iterations=8192,password=x]")
+    done = configs("--alter", *USER, *words, "--delete-config", "SCRAM-SHA-256", cluster=cluster)
+    assert done.stdout == "Completed updating config for user u.\n"
+    (asked,) = cluster.asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+    assert [(each.mechanism, each.iterations) for each in asked.upsertions] == [(2, 8192)]
+    assert [each.mechanism for each in asked.deletions] == [1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            [*USER, "--add-config", "SCRAM-SHA-256=[password=x],request_percentage=1"],
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users'",
+        ),
+        ([*USER, "--add-config", "SCRAM-SHA-256=x"], "Invalid credential property SCRAM-SHA-256=x"),
+        ([*USER, "--delete-config", "SCRAM-SHA-512"], "Invalid config(s): SCRAM-SHA-512"),
+        (
+            [*USER[:2], "--entity-default", "--add-config", "SCRAM-SHA-256=[password=x]"],
+            "is not allowed with User SCRAM Credentials using --bootstrap-server.",
+        ),
+    ],
+)
+def test_refusals(words: list[str], said: str) -> None:
+    done = configs("--alter", *words)
+    assert said in done.stderr
+    assert (done.stdout, done.status) == ("", 1)

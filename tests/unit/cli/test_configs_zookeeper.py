@@ -1,0 +1,26 @@
+"""The older form of `configs`: which words go with `--zookeeper`; what it does is tested live."""
+
+import pytest
+
+from tests.support.cli import kafkapy
+
+TOPIC = ("--entity-type", "topics", "--entity-name", "t")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--describe", *TOPIC, "--bootstrap-server", "b:1"], "Only one of --bootstrap-server, --"),
+        (["--describe", *TOPIC, "--all"], "--bootstrap-server must be specified for --all"),
+        (
+            ["--describe", "--entity-type", "client-metrics"],
+            "Invalid entity type client-metrics, the entity type must be one of topics, clients,"
+            " users, brokers, ips with a --zookeeper argument",
+        ),
+        (["--alter", *TOPIC], "At least one of --add-config, --add-config-file, or --delete"),
+    ],
+)
+def test_wrong_words(words: list[str], said: str) -> None:
+    done = kafkapy("configs", "--zookeeper", "127.0.0.1:1", *words)
+    assert said in done.stderr
+    assert (done.stdout, done.status) == ("", 1)

@@ -1,0 +1,250 @@
+"""`reassign --execute`, `--verify`, `--cancel`, `--list`: Kafka's text, and throttles that go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from tests.support.cli import Outcome, kafkapy
+from tests.support.moving_cluster import MovingCluster
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+LEADER, FOLLOWER = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+CURRENT = (
+    '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any",'
+    '"any"]},{"topic":"t","partition":1,"replicas":[2,1],"log_dirs":["any","any"]}]}'
+)
+ROLLBACK = (
+    f"Current partition replica assignment\n\n{CURRENT}\n\n"
+    "Save this to use as the --reassignment-json-file option during rollback\n"
+)
+REMINDER = (
+    "Warning: You must run --verify periodically, until the reassignment completes, to ensure the"
+    " throttle is removed.\n"
+)
+
+
+class Tool:
+    """The tool on a cluster, with the file that moves t-0 to 3,2 and t-1 to 3,1."""
+
+    def __init__(self, directory: Path, moving: MovingCluster) -> None:
+        self.moving = moving
+        self.path = directory / "moves.json"
+        self.write({"replicas": [3, 2]}, {"replicas": [3, 1]})
+
+    def write(self, *rows: dict[str, object]) -> None:
+        partitions = [{"topic": "t", "partition": p, **row} for p, row in enumerate(rows)]
+        self.path.write_text(json.dumps({"version": 1, "partitions": partitions}))
+
+    def __call__(self, *words: str, server: int = 2, **more: bool) -> Outcome:
+        servers = ("--bootstrap-server", f"b:900{server}")
+        file = () if "--list" in words else ("--reassignment-json-file", str(self.path))
+        cluster = self.moving.scripted
+        return kafkapy("reassign", *servers, *words, *file, cluster=cluster, **more)
+
+
+@pytest.fixture
+def tool(tmp_path: Path) -> Tool:
+    return Tool(tmp_path, MovingCluster({"t": [[1, 2], [2, 1]]}, looks=2))
+
+
+def test_execute(tool: Tool) -> None:
+    outcome = tool("--execute")
+    assert outcome.stdout == (
+        ROLLBACK + "Successfully started partition reassignments for t-0,t-1\n"
+    )
+    assert (outcome.stderr, outcome.status) == ("", 0)
+    assert tool.moving.running.keys() == {T0, T1}
+
+
+def test_execute_as_json_has_the_way_back(tool: Tool) -> None:
+    (data,) = tool("--execute", "--output", "json").data
+    assert data["rollback"] == json.loads(CURRENT)
+    assert [(row["replicas"], row["moving"]) for row in data["partitions"]] == [
+        ([3, 2, 1], True),
+        ([3, 1, 2], True),
+    ]
+
+
+def test_a_throttle_is_set_and_verify_removes_it(tool: Tool) -> None:
+    begun = tool("--execute", "--throttle", "500")
+    limit = "The inter-broker throttle limit was set to 500 B/s\n"
+    started = "Successfully started partition reassignments for t-0,t-1\n"
+    assert begun.stdout == ROLLBACK + REMINDER + limit + started
+    rates = {LEADER: "500", FOLLOWER: "500"}
+    lists = {
+        "leader.replication.throttled.replicas": "0:1,0:2,1:1,1:2",
+        "follower.replication.throttled.replicas": "0:3,1:3",
+    }
+    assert tool.moving.configs == {
+        (2, "t"): lists,
+        **{(4, str(broker_id)): rates for broker_id in (1, 2, 3)},
+    }
+    assert tool("--verify").stdout == (
+        "Status of partition reassignment:\n"
+        "Reassignment of partition t-0 is still in progress.\n"
+        "Reassignment of partition t-1 is still in progress.\n\n"
+    )
+    assert tool.moving.configs != {}
+    tool("--verify")
+    assert tool("--verify").stdout == (
+        "Status of partition reassignment:\n"
+        "Reassignment of partition t-0 is completed.\n"
+        "Reassignment of partition t-1 is completed.\n\n"
+        "Clearing broker-level throttles on brokers 1,2,3,4\n"
+        "Clearing topic-level throttles on topic t\n"
+    )
+    assert tool.moving.configs == {}
+
+
+def test_throttles_that_others_set_come_back(tool: Tool) -> None:
+    tool.moving.looks = 1
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    tool.moving.set_config(2, "t", leader_replication_throttled_replicas="*")
+    before = json.loads(json.dumps([[*key, value] for key, value in tool.moving.configs.items()]))
+    begun = tool("--execute", "--throttle", "500")
+    record = f"{tool.path}.throttles"
+    assert f"There are throttles already: {record} remembers them" in begun.stderr
+    tool("--execute", "--throttle", "900", "--additional")
+    tool("--verify")
+    tool("--verify")
+    assert [[*key, value] for key, value in sorted(tool.moving.configs.items())] == sorted(before)
+    assert not Path(record).exists()
+
+
+def test_throttles_stay_if_told_so(tool: Tool) -> None:
+    tool.moving.looks = 1
+    tool("--execute", "--throttle", "500")
+    tool("--verify")
+    assert "Clearing" not in tool("--verify", "--preserve-throttles").stdout
+    assert "Clearing" not in tool("--cancel", "--preserve-throttles").stdout
+    assert tool.moving.configs != {}
+
+
+def test_the_throttle_of_a_running_move_can_be_changed(tool: Tool) -> None:
+    tool.moving.looks = 0
+    tool("--execute", "--throttle", "500")
+    tool("--execute", "--throttle", "900", "--additional")
+    assert tool.moving.configs[4, "3"] == {LEADER: "900", FOLLOWER: "900"}
+    tool("--cancel")
+    assert tool.moving.configs == {}
+
+
+def test_batches_end_with_the_throttle_removed(tool: Tool) -> None:
+    tool.moving.looks = 1
+    outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert outcome.stdout == (
+        ROLLBACK
+        + REMINDER
+        + "The inter-broker throttle limit was set to 500 B/s\n"
+        + "Clearing broker-level throttles on brokers 1,2,3,4\n"
+        + "Clearing topic-level throttles on topic t\n"
+    )
+    assert outcome.stderr == "".join(f"{n} of 2 partitions moved\n" for n in range(3))
+    assert outcome.status == 0
+    assert tool.moving.now() == {"t": [[3, 2], [3, 1]]}
+    assert tool.moving.configs == {}
+
+
+def test_batches_have_a_bar_on_a_terminal(tool: Tool) -> None:
+    shown = tool("--execute", "--batch-size", "1", terminal=True).stdout
+    assert "2 of 2 partitions" in shown
+    assert "moved" not in shown
+
+
+def test_a_partition_that_is_refused_is_named(tool: Tool) -> None:
+    tool.moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
+    outcome = tool("--execute")
+    assert outcome.stderr == "Error reassigning partition(s):\nt-1: not alive\n"
+    assert outcome.status == 1
+
+
+def test_directories(tool: Tool) -> None:
+    tool.write({"replicas": [1, 2], "log_dirs": ["/e", "any"]})
+    begun = tool("--execute", "--replica-alter-log-dirs-throttle", "300")
+    assert begun.stdout.splitlines()[-3:] == [
+        "The replica-alter-dir throttle limit was set to 300 B/s",
+        "Successfully started partition reassignment for t-0",
+        "Successfully started moving log directory to /e for replica t-0 with broker 1 ",
+    ]
+    rate = "replica.alter.log.dirs.io.max.bytes.per.second"
+    assert tool.moving.configs == {(4, "1"): {rate: "300"}}
+    tool.moving.running.clear()
+    moving = tool("--verify").stdout.splitlines()
+    assert moving[-1] == "Reassignment of replica t-0-1 is still in progress."
+    back = tool("--cancel").stdout.splitlines()
+    assert back[:2] == [
+        "None of the specified partition reassignments are active.",
+        "Successfully started moving log directory to /d for replica t-0 with broker 1 ",
+    ]
+    tool.moving.places[T0, 1] = ("/e", None)
+    done = tool("--verify").stdout.splitlines()
+    assert done[2] == "Reassignment of replica t-0-1 completed successfully."
+    assert tool.moving.configs == {}
+
+
+def test_a_directory_move_that_cannot_begin_in_time(tool: Tool) -> None:
+    tool.write({"replicas": [1, 2], "log_dirs": ["/e", "any"]})
+    tool.moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 99
+    outcome = tool("--execute", "--timeout", "0")
+    assert outcome.stderr == ("Timed out before log directory move could be started for: t-0-1\n")
+    assert outcome.status == 1
+
+
+def test_cancel(tool: Tool) -> None:
+    tool.moving.looks = 0
+    tool("--execute")
+    assert tool("--cancel").stdout == (
+        "Successfully cancelled partition reassignments for: t-0,t-1\n"
+        "None of the specified partition moves are active.\n"
+        "Clearing broker-level throttles on brokers 1,2,3,4\n"
+        "Clearing topic-level throttles on topic t\n"
+    )
+    assert tool("--cancel", "--output", "json").data == [
+        {"cancelled": [], "log_dir_moves_cancelled": []}
+    ]
+
+
+def test_list(tool: Tool) -> None:
+    tool.moving.looks = 0
+    assert tool("--list").stdout == "No partition reassignments found.\n"
+    tool("--execute")
+    tool.moving.begin(TopicPartition("t", 1), [2, 1, 4], 0)
+    assert tool("--list").stdout == (
+        "Current partition reassignments:\n"
+        "t-0: replicas: 3,2,1. adding: 3. removing: 1.\n"
+        "t-1: replicas: 2,1,4. adding: 4.\n"
+    )
+    listed = tool("--list", "--output", "json").data
+    assert listed[1]["adding_replicas"] == [4]
+    assert "3,2,1" in tool("--list", terminal=True).stdout
+
+
+def test_a_broker_that_is_down_hangs_nothing(tmp_path: Path) -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 1]]}, down=[1], looks=1)
+    tool = Tool(tmp_path, moving)
+    tool.write({"replicas": [3, 2]})
+    begun = tool("--execute", "--throttle", "500")
+    assert "Broker 1 is not alive: no throttle was set there.\n" in begun.stderr
+    assert begun.status == 0
+    tool("--verify")
+    tool.write({"replicas": [3, 1]})
+    looked = tool("--verify")
+    assert "Broker 1 is not alive: its throttles were not looked at.\n" in looked.stderr
+    assert moving.configs == {}
+
+
+def test_strict_verify_fails_until_all_is_there(tool: Tool) -> None:
+    tool.moving.looks = 2
+    tool("--execute")
+    assert tool("--verify", "--strict").status == 1
+    tool("--verify")
+    assert tool("--verify", "--strict").status == 0
+    tool.write({"replicas": [2, 3]})
+    wrong = tool("--verify", "--strict", "--output", "json")
+    assert wrong.status == 1
+    assert wrong.data[0]["partitions"][0]["complete"] is False

@@ -1,0 +1,64 @@
+"""`kafkapy transactions`: verbs, flags, the tab table; answers are compared with Kafka's tool."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.messages.list_transactions import (
+    ListTransactionsResponse,
+    TransactionState,
+)
+from tests.support.cli import kafkapy
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+BOOTSTRAP = ("--bootstrap-server", "b:1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["nonsense"],
+            "invalid choice: 'nonsense' (choose from list, describe, describe-producers",
+        ),
+        (["describe"], "Missing required argument --transactional-id"),
+        (["describe-producers", "--topic", "t"], "Missing required argument --partition"),
+        (["abort", "--topic", "t", "--partition", "0"], "must be identified either with --start-"),
+        (["find-hanging"], "requires either --topic or --broker-id to limit the scope"),
+        (["find-hanging", "--broker-id", "1", "--partition", "0"], "--partition argument requires"),
+    ],
+)
+def test_wrong_words(words: list[str], said: str) -> None:
+    done = kafkapy("transactions", *BOOTSTRAP, *words)
+    assert said in done.stderr
+    assert (done.stdout, done.status) == ("", 1)
+
+
+def test_cells_end_with_tabs() -> None:
+    state = TransactionState(transactional_id="tx", producer_id=7, transaction_state="Ongoing")
+    answer = ListTransactionsResponse(transaction_states=[state])
+    cluster = ScriptedCluster({ApiKey.METADATA: metadata(), ApiKey.LIST_TRANSACTIONS: answer})
+    done = kafkapy("transactions", *BOOTSTRAP, "list", cluster=cluster)
+    assert done.stdout == (
+        "TransactionalId\tCoordinator\tProducerId\tTransactionState\t\n"
+        "tx             \t1          \t7         \tOngoing         \t\n"
+    )
+    done = kafkapy("transactions", *BOOTSTRAP, "list", "--output", "json", cluster=cluster)
+    assert done.data == [
+        {
+            "transactional_id": "tx",
+            "coordinator": 1,
+            "producer_id": 7,
+            "transaction_state": "Ongoing",
+        }
+    ]
+
+
+def test_a_broker_without_transactions_is_one_line() -> None:
+    versions = {k: (v.first, v.last) for k, v in API_VERSIONS.items() if v.first == 0}
+    del versions[ApiKey.LIST_TRANSACTIONS]
+    cluster = ScriptedCluster({ApiKey.METADATA: metadata()}, versions)
+    done = kafkapy("transactions", *BOOTSTRAP, "list", cluster=cluster)
+    assert done.stderr == "The broker does not support LIST_TRANSACTIONS\n"
+    assert done.status == 1

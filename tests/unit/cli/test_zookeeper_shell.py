@@ -1,0 +1,18 @@
+"""`kafkapy zookeeper-shell`: the words that need no ZooKeeper; the rest is tested live."""
+
+import pytest
+
+from tests.support.cli import kafkapy
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--output", "text"], "USAGE: kafkapy zookeeper-shell host:port[/chroot] [command ...]"),
+        (["h:1", "-zk-tls-config-file", "f", "ls", "/"], "TLS is not served here"),
+    ],
+)
+def test_wrong_words(words: list[str], said: str) -> None:
+    done = kafkapy("zookeeper-shell", *words)
+    assert said in done.stderr
+    assert (done.stdout, done.status) == ("", 1)

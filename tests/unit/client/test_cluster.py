@@ -1,0 +1,187 @@
+"""Who is asked, and asked again: servers, leaders, controllers, coordinators that move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.client.cluster import Cluster, error_codes, parse_bootstrap_servers
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
+TOPICS = {"t": {0: (1, [1, 2], [1]), 1: (2, [2, 1], [2])}}
+
+
+def cluster_on(scripted: ScriptedCluster, servers: str = "b:9092", **extra: str) -> Cluster:
+    return Cluster(servers, QUICK | extra, connector=scripted.connect)
+
+
+def test_known_topics_are_answered_from_memory() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(TOPICS)})
+    with cluster_on(scripted) as cluster:
+        first = cluster.metadata(["t"])
+        assert cluster.metadata(["t"]).topics == first.topics
+        assert len(scripted.asked(ApiKey.METADATA)) == 1
+        cluster.metadata(["t"], refresh=True)
+        cluster.forget(["t"])
+        cluster.metadata(["t"])
+        assert len(scripted.asked(ApiKey.METADATA)) == 3
+    assert all(connection.closed for connection in scripted.connections)
+
+
+def test_metadata_never_creates_a_topic() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(TOPICS)})
+    found = cluster_on(scripted).metadata(["missing"])
+    assert found.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [r.allow_auto_topic_creation for r in scripted.asked(ApiKey.METADATA)] == [False]
+
+
+def test_the_next_bootstrap_server_is_tried() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+    scripted.refuse = {1}
+    assert cluster_on(scripted, "b:1,b:2").metadata([]).cluster_id == "cluster"
+    assert [port for port, _, _ in scripted.requests] == [2, 2]
+
+
+def test_an_unreachable_cluster_is_said_at_once() -> None:
+    scripted = ScriptedCluster({})
+    scripted.refuse = {1, 2}
+    with pytest.raises(ApiError, match=r"b:2 could not be established: Connection refused") as e:
+        cluster_on(scripted, "b:1,b:2").metadata([])
+    assert e.value.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def test_a_lost_connection_is_opened_again() -> None:
+    answers: list[Any] = [metadata(), ConnectionResetError(104, "reset"), metadata()]
+    scripted = ScriptedCluster({ApiKey.METADATA: answers})
+    cluster = cluster_on(scripted)
+    cluster.metadata([])
+    assert cluster.metadata([], refresh=True).cluster_id == "cluster"
+    assert [connection.closed for connection in scripted.connections] == [True, False]
+
+
+def test_a_leader_is_waited_for() -> None:
+    leaderless = metadata({"t": {0: (-1, [1], [1])}})
+    scripted = ScriptedCluster({ApiKey.METADATA: [leaderless, leaderless, metadata(TOPICS)]})
+    assert cluster_on(scripted).leader_of(TopicPartition("t", 0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("topics", "code"),
+    [
+        ({"t": {0: (-1, [1], [1])}}, ErrorCode.LEADER_NOT_AVAILABLE),
+        ({"t": {1: (1, [1], [1])}}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ({}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_no_leader_is_an_error_in_the_end(topics: Any, code: ErrorCode) -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(topics)})
+    with pytest.raises(ApiError) as caught:
+        cluster_on(scripted).leader_of(TopicPartition("t", 0))
+    assert caught.value.code is code
+
+
+def test_the_controller_is_found_again_when_it_moved() -> None:
+    def create(request: Any, port: int) -> CreateTopicsResponse:
+        code = ErrorCode.NOT_CONTROLLER if port == 9001 else ErrorCode.NONE
+        return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=code)])
+
+    brokers = {1: 9001, 2: 9002}
+    scripted = ScriptedCluster(
+        {
+            ApiKey.METADATA: [
+                metadata(brokers=brokers, controller=1),
+                metadata(brokers=brokers, controller=2),
+            ],
+            ApiKey.CREATE_TOPICS: create,
+        }
+    )
+    response = cluster_on(scripted).controller_request(CreateTopicsRequest())
+    assert response.topics[0].error_code == ErrorCode.NONE
+    ports = [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.CREATE_TOPICS]
+    assert ports == [9001, 9002]
+
+
+def test_a_refusal_by_the_controller_is_not_retried() -> None:
+    refusal = CreatableTopicResult(name="t", error_code=ErrorCode.TOPIC_ALREADY_EXISTS)
+    answer = CreateTopicsResponse(topics=[refusal])
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(), ApiKey.CREATE_TOPICS: answer})
+    assert cluster_on(scripted).controller_request(CreateTopicsRequest()).topics == [refusal]
+    assert len(scripted.asked(ApiKey.CREATE_TOPICS)) == 1
+
+
+def test_a_cluster_without_a_controller_is_an_error_in_the_end() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(controller=-1)})
+    with pytest.raises(ApiError, match="no controller"):
+        cluster_on(scripted).controller_request(CreateTopicsRequest())
+
+
+def test_the_coordinator_is_waited_for() -> None:
+    found = [
+        FindCoordinatorResponse(
+            coordinators=[Coordinator(key="g", node_id=5, host="b", port=9005, error_code=code)]
+        )
+        for code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE)
+    ]
+    answers: list[Any] = [
+        OffsetFetchResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        OffsetFetchResponse(),
+    ]
+    versions = {
+        ApiKey.OFFSET_FETCH: (0, 7),
+        ApiKey.FIND_COORDINATOR: (0, 4),
+        ApiKey.API_VERSIONS: (0, 3),
+    }
+    script = {ApiKey.FIND_COORDINATOR: found, ApiKey.OFFSET_FETCH: answers}
+    scripted = ScriptedCluster(script, versions)
+    request = OffsetFetchRequest(group_id="g", topics=[])
+    assert cluster_on(scripted).coordinator_request("g", request).error_code == 0
+    ports = [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.OFFSET_FETCH]
+    assert ports == [9005, 9005]
+
+
+def test_an_unknown_broker_is_named() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+    with pytest.raises(ApiError, match="Broker 7 is not available"):
+        cluster_on(scripted).request(CreateTopicsRequest(), broker_id=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:1", [("a", 1)]),
+        (" a:1 , b:2,", [("a", 1), ("b", 2)]),
+        ("[::1]:9092", [("::1", 9092)]),
+        ("PLAINTEXT://h:9092", [("h", 9092)]),
+    ],
+)
+def test_bootstrap_servers(text: str, expected: list[tuple[str, int]]) -> None:
+    assert parse_bootstrap_servers(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:x", "a:65536"])
+def test_bad_bootstrap_servers(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
+        parse_bootstrap_servers(text)
+
+
+def test_a_bad_timeout_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"Invalid value soon for configuration request\.timeout"):
+        Cluster("b:1", {"request.timeout.ms": "soon"})
+
+
+def test_error_codes_reach_one_level_down() -> None:
+    item = CreatableTopicResult(name="t", error_code=7)
+    assert error_codes(CreateTopicsResponse(topics=[item])) == [7]
+    assert error_codes(OffsetFetchResponse(error_code=3)) == [3]

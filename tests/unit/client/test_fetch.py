@@ -1,0 +1,157 @@
+"""Raw batches of a range: order, bounds, gaps, cut tails, leaders that move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.fetch import READ_COMMITTED, FetchedBatches, fetch_batches
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import build_batch
+from tests.support.batches import rows
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+TP = TopicPartition("t", 0)
+TOPIC_ID = Uuid(bytes(range(16)))
+QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
+
+
+class Log:
+    """A partition whose batches hold `sizes` records each, at the base offsets given."""
+
+    def __init__(self, batches: Sequence[tuple[int, int]], end: int) -> None:
+        self.batches = [(base, n, build_batch(rows(n), base_offset=base)) for base, n in batches]
+        self.end = end
+        self.codes: list[ErrorCode] = []
+        self.throttle_ms: list[int] = []
+
+    def answer(self, request: Any, port: int) -> FetchResponse:
+        wanted = request.topics[0].partitions[0]
+        code = self.codes.pop(0) if self.codes else ErrorCode.NONE
+        throttle_ms = self.throttle_ms.pop(0) if self.throttle_ms else 0
+        records = b"".join(b for base, n, b in self.batches if base + n > wanted.fetch_offset)
+        empty = code or throttle_ms
+        data = PartitionData(
+            error_code=code,
+            high_watermark=self.end,
+            last_stable_offset=self.end,
+            aborted_transactions=[AbortedTransaction(producer_id=5, first_offset=1)],
+            records=b"" if empty else records[: wanted.partition_max_bytes],
+        )
+        topic = FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=[data])
+        return FetchResponse(responses=[topic], throttle_time_ms=throttle_ms)
+
+
+def cluster_on(log: Log, **options: Any) -> tuple[Cluster, ScriptedCluster]:
+    script = {
+        ApiKey.METADATA: metadata({"t": {0: (1, [1], [1])}}, **options),
+        ApiKey.FETCH: log.answer,
+    }
+    scripted = ScriptedCluster(script)
+    return Cluster("b:1", QUICK, connector=scripted.connect), scripted
+
+
+def bases(fetched: Sequence[FetchedBatches]) -> list[int]:
+    return [h.base_offset for each in fetched for _, h in iter_headers(each.buffer)]
+
+
+def test_a_range_comes_in_order_and_ends_where_it_was_told_to() -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    cluster, scripted = cluster_on(log)
+    fetched = list(fetch_batches(cluster, TP, 1, 9))
+    assert bases(fetched) == [0, 3, 6]
+    assert (fetched[-1].next_offset, fetched[-1].high_watermark) == (9, 9)
+    assert len(scripted.asked(ApiKey.FETCH)) == 1
+
+
+def test_a_cut_batch_is_fetched_again_whole() -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    size = len(log.batches[0][2])
+    cluster, scripted = cluster_on(log)
+    fetched = list(fetch_batches(cluster, TP, 0, 9, max_bytes=size + size // 2))
+    assert bases(fetched) == [0, 3, 6]
+    assert [len(each.buffer) for each in fetched] == [size, size, size]
+    asked = [r.topics[0].partitions[0].fetch_offset for r in scripted.asked(ApiKey.FETCH)]
+    assert asked == [0, 3, 6]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (5, 5), (7, 3)])
+def test_an_empty_range_asks_nothing(start: int, end: int) -> None:
+    cluster, scripted = cluster_on(Log([], end=9))
+    assert list(fetch_batches(cluster, TP, start, end)) == []
+    assert scripted.requests == []
+
+
+def test_a_tail_that_compaction_emptied_is_passed_over() -> None:
+    cluster, _ = cluster_on(Log([(0, 3)], end=100))
+    assert bases(list(fetch_batches(cluster, TP, 0, 100))) == [0]
+    assert list(fetch_batches(cluster, TP, 50, 60)) == []
+
+
+def test_a_throttled_answer_is_not_a_gap() -> None:
+    log = Log([(0, 3)], end=3)
+    log.throttle_ms = [10]
+    cluster, scripted = cluster_on(log)
+    assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
+    assert len(scripted.asked(ApiKey.FETCH)) == 2
+
+
+def test_records_that_do_not_come_are_a_timeout() -> None:
+    cluster, _ = cluster_on(Log([(0, 3)], end=3))
+    with pytest.raises(ApiError, match="offsets 3 to 5 did not become readable") as caught:
+        list(fetch_batches(cluster, TP, 0, 5))
+    assert caught.value.code is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_leader_that_moved_is_found_again() -> None:
+    log = Log([(0, 3)], end=3)
+    log.codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT]
+    cluster, scripted = cluster_on(log)
+    assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
+    assert len(scripted.asked(ApiKey.METADATA)) == 3
+
+
+def test_offset_out_of_range_is_the_callers() -> None:
+    log = Log([], end=3)
+    log.codes = [ErrorCode.OFFSET_OUT_OF_RANGE]
+    cluster, _ = cluster_on(log)
+    with pytest.raises(ApiError, match="t-0 at offset 1: OFFSET_OUT_OF_RANGE") as caught:
+        list(fetch_batches(cluster, TP, 1, 3))
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_aborted_transactions_come_with_read_committed_only() -> None:
+    cluster, scripted = cluster_on(Log([(0, 3)], end=3))
+    (committed,) = fetch_batches(cluster, TP, 0, 3, isolation_level=READ_COMMITTED)
+    (uncommitted,) = fetch_batches(cluster, TP, 0, 3)
+    assert committed.aborted_transactions == [(5, 1)]
+    assert uncommitted.aborted_transactions == []
+    assert [r.isolation_level for r in scripted.asked(ApiKey.FETCH)] == [1, 0]
+
+
+def test_topics_go_by_id_where_they_have_one() -> None:
+    cluster, scripted = cluster_on(Log([(0, 3)], end=3))
+    list(fetch_batches(cluster, TP, 0, 3))
+    named, named_by = cluster_on(Log([(0, 3)], end=3), topic_ids={"t": TOPIC_ID})
+    list(fetch_batches(named, TP, 0, 3))
+    versions = [
+        version
+        for each in (scripted, named_by)
+        for _, request, version in each.requests
+        if request.API_KEY == ApiKey.FETCH
+    ]
+    assert versions == [12, 17]
+    assert named_by.asked(ApiKey.FETCH)[0].topics[0].topic_id == TOPIC_ID

@@ -1,0 +1,81 @@
+"""Java's client properties in librdkafka's words."""
+
+import pytest
+
+from kafkapy.client.librdkafka import consumer_config, producer_config
+from kafkapy.common.errors import ConfigError
+
+
+def test_keys_land_where_java_puts_them() -> None:
+    assert producer_config({})["partitioner"] == "murmur2_random"
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, "true"),
+        ({"acks": "-1", "retries": "3"}, "true"),
+        ({"acks": "1"}, "false"),
+        ({"retries": "0"}, "false"),
+        ({"enable.idempotence": "false"}, "false"),
+    ],
+)
+def test_idempotence_is_javas(properties: dict[str, str], expected: str) -> None:
+    assert producer_config(properties)["enable.idempotence"] == expected
+
+
+def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
+    config = producer_config(
+        {
+            "send.buffer.bytes": "9",
+            "delivery.timeout.ms": "5",
+            "buffer.memory": "33554432",
+            "key.serializer": "org.x",
+            "max.block.ms": "1",
+            "linger.ms": "7",
+        }
+    )
+    assert config["socket.send.buffer.bytes"] == "9"
+    assert config["message.timeout.ms"] == "5"
+    assert config["queue.buffering.max.kbytes"] == "32768"
+    assert config["linger.ms"] == "7"
+    assert not {"key.serializer", "max.block.ms", "buffer.memory"} & config.keys()
+
+
+def test_consumers_read_uncommitted_unless_told_otherwise() -> None:
+    assert consumer_config({})["isolation.level"] == "read_uncommitted"
+    asked = consumer_config({"isolation.level": "read_committed"})
+    assert asked["isolation.level"] == "read_committed"
+
+
+def test_assignors_by_class() -> None:
+    names = "org.apache.kafka.clients.consumer.RangeAssignor, x.RoundRobinAssignor"
+    config = consumer_config({"partition.assignment.strategy": names})
+    assert config["partition.assignment.strategy"] == "range,roundrobin"
+
+
+def test_security() -> None:
+    config = consumer_config(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": 'x required username="u" password="p";',
+            "ssl.truststore.location": "/ca.pem",
+            "ssl.truststore.type": "PEM",
+            "ssl.keystore.location": "/me.pem",
+            "ssl.endpoint.identification.algorithm": "",
+        }
+    )
+    assert config["sasl.username"] == "u"
+    assert config["sasl.password"] == "p"
+    assert config["ssl.ca.location"] == "/ca.pem"
+    assert config["ssl.certificate.location"] == config["ssl.key.location"] == "/me.pem"
+    assert config["ssl.endpoint.identification.algorithm"] == "none"
+    assert (
+        not {"sasl.jaas.config", "ssl.truststore.type", "ssl.truststore.location"} & config.keys()
+    )
+
+
+def test_a_java_store_is_refused() -> None:
+    with pytest.raises(ConfigError, match="only PEM"):
+        producer_config({"ssl.truststore.location": "/x.jks"})

@@ -1,0 +1,35 @@
+"""Property files and words."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.client.properties import int_property, load_properties, parse_assignments
+from kafkapy.common.errors import ConfigError
+
+
+def test_files_are_utf8_or_latin1(tmp_path: Path) -> None:
+    file = tmp_path / "p"
+    file.write_bytes("a=é".encode())
+    assert load_properties(str(file)) == {"a": "é"}
+    file.write_bytes("a=é".encode("latin-1"))
+    assert load_properties(str(file)) == {"a": "é"}
+
+
+def test_what_is_wrong_with_a_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Cannot read /nope: No such file"):
+        load_properties("/nope")
+    (tmp_path / "p").write_text("a=\\u1")
+    with pytest.raises(ConfigError, match="p: line 1"):
+        load_properties(str(tmp_path / "p"))
+
+
+def test_words_are_split_at_the_first_equals_sign() -> None:
+    assert parse_assignments(["a=b=c", "d", "e=", "a=last"]) == {"a": "last", "d": "", "e": ""}
+
+
+def test_whole_numbers() -> None:
+    assert int_property({"a": "5"}, "a", 1) == 5
+    assert int_property({}, "a", 1) == 1
+    with pytest.raises(ConfigError, match="Invalid value x for configuration a: Not a number"):
+        int_property({"a": "x"}, "a", 1)

@@ -1,0 +1,74 @@
+"""Security properties: what is allowed, what is refused and how that is said."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from kafkapy.client.security import Credentials, pem_location, security_from, ssl_context
+from kafkapy.common.errors import ConfigError
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a b" {};'
+
+
+def test_plaintext_is_the_default() -> None:
+    security = security_from({})
+    assert (security.protocol, security.encrypted, security.sasl) == ("PLAINTEXT", False, False)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "encrypted", "sasl"),
+    [("ssl", True, False), ("SASL_SSL", True, True), ("sasl_plaintext", False, True)],
+)
+def test_protocols(protocol: str, encrypted: bool, sasl: bool) -> None:
+    security = security_from({"security.protocol": protocol})
+    assert (security.encrypted, security.sasl) == (encrypted, sasl)
+
+
+def test_an_unknown_protocol_is_named_with_what_is_allowed() -> None:
+    with pytest.raises(ConfigError, match=r"Invalid value TLS .*security\.protocol.*SASL_SSL"):
+        security_from({"security.protocol": "tls"})
+
+
+@pytest.mark.parametrize(
+    ("option", "password"),
+    [
+        ('password="p;w"', "p;w"),
+        ("password=plain", "plain"),
+        (r'password="q\"\\"', 'q"\\'),
+    ],
+)
+def test_jaas(option: str, password: str) -> None:
+    security = security_from({"sasl.jaas.config": JAAS.format(option)})
+    assert security.credentials() == Credentials("a b", password)
+
+
+def test_jaas_without_a_user_shows_how() -> None:
+    with pytest.raises(ConfigError, match="PlainLoginModule required"):
+        security_from({}).credentials()
+
+
+@pytest.mark.parametrize("name", ["store.jks", "store.p12", "store"])
+def test_java_stores_are_refused_with_the_conversion(name: str) -> None:
+    with pytest.raises(ConfigError, match="keytool -importkeystore"):
+        pem_location({"ssl.truststore.location": name}, "truststore")
+
+
+def test_pem_stores_by_type_or_name() -> None:
+    by_type = {"ssl.truststore.location": "/x", "ssl.truststore.type": "pem"}
+    assert pem_location(by_type, "truststore") == "/x"
+    assert pem_location({"ssl.keystore.location": "/x.pem"}, "keystore") == "/x.pem"
+    assert pem_location({}, "keystore") is None
+
+
+def test_host_names_are_checked_unless_told_otherwise() -> None:
+    assert ssl_context({}).check_hostname
+    assert ssl_context({}).verify_mode is ssl.CERT_REQUIRED
+    assert not ssl_context({"ssl.endpoint.identification.algorithm": ""}).check_hostname
+
+
+def test_an_unusable_store_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("nothing")
+    for location in (tmp_path / "bad.pem", tmp_path / "missing.pem"):
+        with pytest.raises(ConfigError, match="The TLS stores cannot be used"):
+            ssl_context({"ssl.truststore.location": str(location)})

@@ -1,0 +1,58 @@
+"""DescribeTransactions: a state, no such id, or a refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.transaction_states import transaction_state
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.describe_transactions import (
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from tests.support.scripted_broker import ScriptedCluster
+
+FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="x", node_id=3, host="b", port=9003)])
+QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
+
+
+def scripted(code: ErrorCode, state: str = "") -> ScriptedCluster:
+    answer = TransactionState(error_code=code, transactional_id="x", transaction_state=state)
+    described = DescribeTransactionsResponse(transaction_states=[answer])
+    return ScriptedCluster(
+        {ApiKey.FIND_COORDINATOR: FOUND, ApiKey.DESCRIBE_TRANSACTIONS: described}
+    )
+
+
+def test_a_state_is_asked_of_the_transactions_coordinator() -> None:
+    cluster = scripted(ErrorCode.NONE, "CompleteCommit")
+    assert transaction_state(Cluster("b:1", connector=cluster.connect), "x") == "CompleteCommit"
+    (found,) = cluster.asked(ApiKey.FIND_COORDINATOR)
+    assert found.key_type == 1
+    assert cluster.requests[-1][0] == 9003
+
+
+def test_an_unknown_id_has_no_state() -> None:
+    cluster = scripted(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    assert transaction_state(Cluster("b:1", connector=cluster.connect), "x") is None
+
+
+def test_a_refusal_is_raised_and_a_coordinator_that_loads_is_asked_again() -> None:
+    refused = scripted(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    with pytest.raises(ApiError, match="Transaction x: TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        transaction_state(Cluster("b:1", QUICK, connector=refused.connect), "x")
+    loading = scripted(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    with pytest.raises(ApiError, match="COORDINATOR_LOAD_IN_PROGRESS"):
+        transaction_state(Cluster("b:1", QUICK, connector=loading.connect), "x")
+    assert len(loading.asked(ApiKey.DESCRIBE_TRANSACTIONS)) > 1
+
+
+def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
+    versions = {ApiKey.API_VERSIONS: (0, 3), ApiKey.FIND_COORDINATOR: (0, 4)}
+    cluster = ScriptedCluster({}, versions)
+    with pytest.raises(ApiError, match="does not support DESCRIBE_TRANSACTIONS"):
+        transaction_state(Cluster("b:1", QUICK, connector=cluster.connect), "x")
+    assert cluster.asked(ApiKey.FIND_COORDINATOR) == []

@@ -1,0 +1,35 @@
+"""Error codes are Kafka's numbers: a client acts on the number and on whether it may try again."""
+
+from __future__ import annotations
+
+from kio.schema.errors import ErrorCode as KafkaErrorCode
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+
+
+def test_codes_names_and_retriability_are_kafkas() -> None:
+    for code in ErrorCode:
+        kafkas = KafkaErrorCode(int(code))
+        assert kafkas.name == code.name.lower()
+        assert kafkas.retriable == code.retriable, code.name
+
+
+def test_no_code_of_kafka_3_9_is_missing() -> None:
+    """121 to 127 belong to share groups and KRaft voters, which no ZooKeeper-mode API returns."""
+    known = {int(code) for code in ErrorCode}
+    assert {code.value for code in KafkaErrorCode} - known == set(range(121, 128))
+
+
+def test_a_refusal_is_read_by_people() -> None:
+    said = ApiError(ErrorCode.INVALID_REQUEST, "no such thing")
+    assert (said.code, said.message, str(said)) == (
+        ErrorCode.INVALID_REQUEST,
+        "no such thing",
+        "no such thing",
+    )
+    assert ApiError(ErrorCode.NOT_CONTROLLER).message == "NOT_CONTROLLER"
+
+
+def test_a_failed_directory_is_named_and_explained() -> None:
+    failure = LogDirFailure("/data/1", "Input/output error")
+    assert (failure.log_dir, str(failure)) == ("/data/1", "Input/output error")

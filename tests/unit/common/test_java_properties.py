@@ -1,0 +1,33 @@
+"""Property files: what `java.util.Properties` reads, we read."""
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import parse_properties
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=1", {"a": "1"}),
+        ("a = 1 ", {"a": "1 "}),
+        ("a:1\nb 2\nc", {"a": "1", "b": "2", "c": ""}),
+        ("# no\n! no\n\n  a=1", {"a": "1"}),
+        ("a=x=y:z", {"a": "x=y:z"}),
+        ("a\\ b\\=c=1", {"a b=c": "1"}),
+        ("list=one,\\\n   two,\\\r\n\tthree", {"list": "one,two,three"}),
+        ("path=C:\\\\dir\\\\", {"path": "C:\\dir\\"}),
+        ("sep=\\t\nname=\\u00e9\nodd=\\q", {"sep": "\t", "name": "é", "odd": "q"}),
+        ("a=1\na=2", {"a": "2"}),
+        ("a=1\\", {"a": "1"}),
+        ("=value", {"": "value"}),
+        ("a==b", {"a": "=b"}),
+    ],
+)
+def test_syntax(text: str, expected: dict[str, str]) -> None:
+    assert parse_properties(text) == expected
+
+
+def test_a_broken_unicode_escape_names_its_line() -> None:
+    with pytest.raises(ConfigError, match="line 2"):
+        parse_properties("a=1\nb=\\u12")

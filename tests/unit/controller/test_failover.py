@@ -1,0 +1,76 @@
+"""A new controller's steps, in order."""
+
+from __future__ import annotations
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.zk.znodes import encode_log_dir_event, encode_partitions
+from tests.support.controllers import Cluster
+from tests.support.znodes import run
+
+
+def test_brokers_learn_who_is_live_before_anything_else() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (3, 1, 2), 1: (2, 3, 1)})
+    cluster.take()
+    cluster.kill(1)
+    assert cluster.take() == [
+        "1 remove",
+        "2 remove",
+        "3 remove",
+        "2 add",
+        "3 add",
+        "2 UpdateMetadata live=2,3",
+        "3 UpdateMetadata live=2,3",
+        # Every live replica is told its leader.
+        "2 LeaderAndIsr t-0 leader=3 isr=3,1,2 epoch=0 version=0 replicas=3,1,2",
+        "2 LeaderAndIsr t-1 leader=2 isr=2,3,1 epoch=0 version=0 replicas=2,3,1",
+        "3 LeaderAndIsr t-0 leader=3 isr=3,1,2 epoch=0 version=0 replicas=3,1,2",
+        "3 LeaderAndIsr t-1 leader=2 isr=2,3,1 epoch=0 version=0 replicas=2,3,1",
+        "2 UpdateMetadata live=2,3 t-0:3 t-1:2",
+        "3 UpdateMetadata live=2,3 t-0:3 t-1:2",
+        # Those on the dead broker leave the ISRs.
+        "2 LeaderAndIsr t-0 leader=3 isr=3,2 epoch=1 version=1 replicas=3,1,2",
+        "2 LeaderAndIsr t-1 leader=2 isr=2,3 epoch=1 version=1 replicas=2,3,1",
+        "3 LeaderAndIsr t-0 leader=3 isr=3,2 epoch=1 version=1 replicas=3,1,2",
+        "3 LeaderAndIsr t-1 leader=2 isr=2,3 epoch=1 version=1 replicas=2,3,1",
+        "2 UpdateMetadata live=2,3 t-0:3 t-1:2",
+        "3 UpdateMetadata live=2,3 t-0:3 t-1:2",
+    ]
+
+
+def test_a_partition_without_leader_gets_one() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (1, 2, 3)})
+    cluster.kill(1)
+    assert cluster.state("t").startswith("2 [2,3] ")
+
+
+def test_old_notifications_are_dropped_and_waiting_elections_done() -> None:
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (2, 1)})
+    cluster.kill(2)
+    cluster.restart(2)
+    zookeeper = cluster.store.zookeeper
+    cluster.brokers[1].die()
+    run(zookeeper.create("/log_dir_event_notification/log_dir_event_7", encode_log_dir_event(2)))
+    run(zookeeper.create("/isr_change_notification/isr_change_7", b"broken"))
+    wanted = encode_partitions([TopicPartition("t", 0)])
+    run(zookeeper.create("/admin/preferred_replica_election", wanted))
+    cluster.settle()
+    assert cluster.paths("/log_dir_event_notification/") == []
+    assert cluster.paths("/isr_change_notification/") == []
+    assert "/admin/preferred_replica_election" not in cluster.server.tree.nodes
+    assert cluster.controller.is_active
+
+
+def test_the_new_controller_watches_everything() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("before", {0: (2, 3)})
+    cluster.kill(1)
+    cluster.create_topic("after", {0: (3, 2)}, 8)
+    assert cluster.state("after") == "3 [3,2] epoch=0 version=0"
+    cluster.kill(3)
+    assert cluster.state("after").startswith("2 [2] ")
+    cluster.restart(3)
+    cluster.delete_topic("before")
+    assert not cluster.controller.context.has_topic("before")

@@ -1,0 +1,35 @@
+"""The coordinator's configuration: Kafka's keys and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from kafkapy.coordinator.config import GroupConfig
+
+KAFKA_3_9_DEFAULTS = {
+    "offsets.topic.num.partitions": 50,
+    "offsets.retention.minutes": 10080,
+    "offsets.retention.check.interval.ms": 600000,
+    "offsets.commit.required.acks": -1,
+    "offsets.commit.timeout.ms": 5000,
+    "offset.metadata.max.bytes": 4096,
+    "group.initial.rebalance.delay.ms": 3000,
+    "group.min.session.timeout.ms": 6000,
+    "group.max.session.timeout.ms": 1800000,
+    "group.max.size": 2147483647,
+}
+
+
+def test_the_defaults_are_kafkas() -> None:
+    config = GroupConfig()
+    values = {f.name.replace("_", "."): getattr(config, f.name) for f in fields(config)}
+    assert values == KAFKA_3_9_DEFAULTS
+
+
+def test_values_are_picked_by_key() -> None:
+    config = GroupConfig.from_values({"group.max.size": 7, "log.dirs": "/x"})
+    assert config == GroupConfig(group_max_size=7)
+
+
+def test_retention_is_in_minutes() -> None:
+    assert GroupConfig(offsets_retention_minutes=2).offsets_retention_ms == 120_000

@@ -1,0 +1,102 @@
+"""What may change while a broker runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.metadata.dynamic_broker_configs import (
+    ALL_DYNAMIC,
+    PER_BROKER,
+    base_name,
+    validate_dynamic_configs,
+)
+from kafkapy.server.kafka_config import BROKER_CONFIGS
+
+THREADS = {"num.io.threads": 8}
+
+
+def check(per_broker: bool = True, **configs: str) -> None:
+    names = {name.replace("__", "-").replace("_", "."): text for name, text in configs.items()}
+    validate_dynamic_configs(names, BROKER_CONFIGS, per_broker=per_broker, current=THREADS)
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        {"log_retention_ms": "1000"},
+        {"num_io_threads": "4"},
+        {"num_io_threads": "16"},
+        {"my_own_key": "anything"},
+        {"leader_replication_throttled_rate": "1000"},
+        {"unclean_leader_election_enable": "true", "min_insync_replicas": "2"},
+        {"listener_name_inside_ssl_keystore_location": "/k"},
+        {},
+    ],
+)
+def test_allowed(configs: dict[str, str]) -> None:
+    check(**configs)
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        (
+            {"broker_id": "2", "log_dirs": "/x"},
+            "Cannot update these configs dynamically: Set(broker.id, log.dirs)",
+        ),
+        (
+            {"ssl_keystore_location": "/k"},
+            "These security configs can be dynamically updated only per-listener using the listener"
+            " prefix: Set(ssl.keystore.location)",
+        ),
+        (
+            {"log_retention_ms": "soon"},
+            "Invalid value soon for configuration log.retention.ms: Not a number of type LONG"
+            " (64-bit integer)",
+        ),
+        (
+            {"follower_replication_throttled_rate": "-1"},
+            "Invalid value -1 for configuration follower.replication.throttled.rate: Value must be"
+            " at least 0",
+        ),
+        (
+            {"num_io_threads": "3"},
+            "Dynamic thread count update validation failed for num.io.threads=3, value should be at"
+            " least half the current value 8",
+        ),
+        (
+            {"num_io_threads": "17"},
+            "Dynamic thread count update validation failed for num.io.threads=17, value should not"
+            " be greater than double the current value 8",
+        ),
+    ],
+)
+def test_refused(configs: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check(**configs)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listeners",
+        "principal_builder_class",
+        "listener_name_inside_ssl_keystore_location",
+    ],
+)
+def test_what_belongs_to_one_broker_cannot_be_set_for_all(name: str) -> None:
+    with pytest.raises(ConfigError, match="at default cluster level, broker id must be specified"):
+        check(per_broker=False, **{name: "x"})
+
+
+def test_some_listener_limits_can_be_set_for_all() -> None:
+    check(per_broker=False, listener_name_inside_max_connections="5", max_connections="9")
+
+
+def test_names() -> None:
+    assert base_name("listener.name.inside.ssl.key.password") == "ssl.key.password"
+    assert base_name("listener.names") == "listener.names"
+    assert PER_BROKER < ALL_DYNAMIC
+    assert "log.message.format.version" not in ALL_DYNAMIC

@@ -1,0 +1,118 @@
+"""Frames from any chunking, and memory that follows the bytes that really came."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.protocol.framing import OWN_BUFFER_BYTES_MIN, FrameReader
+
+FRAME_BYTES_MAX = 1 << 30
+
+
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4, "big") + payload
+
+
+def feed(reader: FrameReader, data: bytes) -> list[bytes]:
+    """Give `data` in one piece if it fits, else as much at a time as the reader takes."""
+    frames = []
+    while data:
+        buffer = reader.get_buffer()
+        n = min(len(buffer), len(data))
+        buffer[:n] = data[:n]
+        frames += [bytes(frame) for frame in reader.bytes_received(n)]
+        data = data[n:]
+    return frames
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_chunking_gives_the_same_frames(seed: int) -> None:
+    random = Random(seed)
+    sizes = [random.choice([0, 1, 5, 1000, 70_000, 200_000]) for _ in range(12)]
+    payloads = [random.randbytes(size) for size in sizes]
+    stream = b"".join(map(framed, payloads))
+    reader = FrameReader(FRAME_BYTES_MAX, bytearray(random.choice([4, 64, 100_000, 1 << 20])))
+    chunk_max = random.choice([1 << 10, 1 << 16, 1 << 20])
+    received, position = [], 0
+    while position < len(stream):
+        step = random.randrange(1, chunk_max)
+        received += feed(reader, stream[position : position + step])
+        position += step
+    assert received == payloads
+
+
+def test_byte_by_byte() -> None:
+    reader = FrameReader(10, bytearray(64))
+    stream = framed(b"one") + framed(b"") + framed(b"two")
+    assert [feed(reader, bytes([byte])) for byte in stream] == [
+        *([[]] * 6 + [[b"one"]]),
+        *([[]] * 3 + [[b""]]),
+        *([[]] * 6 + [[b"two"]]),
+    ]
+
+
+def test_readers_share_their_scratch() -> None:
+    scratch = bytearray(64)
+    first, second = FrameReader(99, scratch), FrameReader(99, scratch)
+    assert feed(first, framed(b"first")[:6]) == []
+    assert feed(second, framed(b"second")[:3]) == []
+    assert feed(first, framed(b"first")[6:]) == [b"first"]
+    assert feed(second, framed(b"second")[3:]) == [b"second"]
+
+
+def test_a_whole_frame_is_not_copied() -> None:
+    scratch = bytearray(64)
+    reader = FrameReader(99, scratch)
+    data = framed(b"abc")
+    reader.get_buffer()[: len(data)] = data
+    (frame,) = reader.bytes_received(len(data))
+    assert frame.obj is scratch
+
+
+def test_frames_handed_out_outlive_the_incomplete_one_behind_them() -> None:
+    """Bytes kept for later must not overwrite the frames of the same delivery."""
+    reader = FrameReader(1 << 20, bytearray(8))
+    big = framed(bytes(5)) + framed(b"x" * 10) + framed(b"y" * 10) + framed(b"z" * 10)
+    feed(reader, big[:8])  # the rest goes to the reader's own buffer
+    rest = big[8:-3]
+    buffer = reader.get_buffer()
+    assert len(buffer) > len(rest)
+    buffer[: len(rest)] = rest
+    frames = reader.bytes_received(len(rest))
+    assert [bytes(frame) for frame in frames] == [bytes(5), b"x" * 10, b"y" * 10]
+    assert feed(reader, big[-3:]) == [b"z" * 10]
+
+
+def test_a_lying_size_costs_nothing() -> None:
+    reader = FrameReader(FRAME_BYTES_MAX, bytearray(1024))
+    feed(reader, (FRAME_BYTES_MAX).to_bytes(4, "big") + b"x")
+    assert len(reader.get_buffer()) < OWN_BUFFER_BYTES_MIN
+    feed(reader, bytes(300_000))
+    assert len(reader.get_buffer()) <= 600_000
+
+
+def test_the_buffer_is_bounded_by_the_frame() -> None:
+    reader = FrameReader(FRAME_BYTES_MAX, bytearray(1024))
+    feed(reader, framed(bytes(1_000_000))[:900_000])
+    assert len(reader.get_buffer()) == 4 + 1_000_000 - 900_000
+
+
+def test_after_a_frame_the_own_buffer_is_given_back() -> None:
+    scratch = bytearray(1024)
+    reader = FrameReader(FRAME_BYTES_MAX, scratch)
+    assert feed(reader, framed(bytes(100_000))) == [bytes(100_000)]
+    assert reader.get_buffer().obj is scratch
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
+def test_a_size_out_of_bounds_is_refused(size: int) -> None:
+    reader = FrameReader(100, bytearray(64))
+    with pytest.raises(ProtocolViolation, match=rf"frame of {size} bytes \(allowed: 0 to 100\)"):
+        feed(reader, size.to_bytes(4, "big", signed=True))
+
+
+def test_the_largest_frame_allowed() -> None:
+    assert feed(FrameReader(100, bytearray(64)), framed(bytes(100))) == [bytes(100)]

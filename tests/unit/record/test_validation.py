@@ -1,0 +1,163 @@
+"""The produce path: what is accepted untouched, and each rule by the code it refuses with."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import read_header
+from kafkapy.record.batch_rules import BatchRules
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
+from kafkapy.record.control import end_transaction_marker
+from kafkapy.record.validation import (
+    prepare_client_batch,
+    prepare_internal_batch,
+    validate_crc,
+)
+from tests.support.batches import NOW_MS, ROWS, any_row, patched, rows
+from tests.support.legacy_messages import message
+
+RULES = BatchRules()
+BATCH = build_batch(ROWS)
+MARKER = end_transaction_marker(
+    commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW_MS
+)
+
+
+def refusal(records: bytes, rules: BatchRules = RULES, version: int = 9) -> ErrorCode:
+    with pytest.raises(ApiError) as caught:
+        prepare_client_batch(memoryview(records), rules, NOW_MS, version)
+    return caught.value.code
+
+
+@given(st.lists(any_row, min_size=1, max_size=5), st.sampled_from(Codec), st.integers(-1, 99))
+def test_a_sound_batch_passes_untouched(
+    given_rows: list[RecordData], codec: Codec, producer_id: int
+) -> None:
+    sequence = 0 if producer_id >= 0 else -1
+    batch = build_batch(given_rows, codec=codec, producer_id=producer_id, base_sequence=sequence)
+    view = memoryview(batch)
+    prepared = prepare_client_batch(view, RULES, NOW_MS)
+    assert prepared.records is view
+    assert prepared.header == read_header(batch)
+    assert prepared.log_append_time == -1
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_batch_of_the_topics_own_codec_is_not_recompressed(codec: Codec) -> None:
+    view = memoryview(build_batch(ROWS, codec=codec))
+    assert prepare_client_batch(view, BatchRules(codec=codec), NOW_MS).records is view
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"magic": 1}, ErrorCode.INVALID_RECORD),
+        ({"magic": 3}, ErrorCode.CORRUPT_MESSAGE),
+        ({"base_offset": 1}, ErrorCode.INVALID_RECORD),
+        ({"base_offset": -1}, ErrorCode.INVALID_RECORD),
+        ({"crc": 1}, ErrorCode.CORRUPT_MESSAGE),
+        ({"record_count": 0, "last_offset_delta": -1}, ErrorCode.INVALID_RECORD),
+        ({"record_count": -1, "last_offset_delta": -2}, ErrorCode.INVALID_RECORD),
+        ({"record_count": 4}, ErrorCode.INVALID_RECORD),
+        ({"last_offset_delta": 5}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 0x20}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 0x08}, ErrorCode.INVALID_TIMESTAMP),
+        ({"attributes": 5}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 7}, ErrorCode.INVALID_RECORD),
+        ({"producer_id": 1}, ErrorCode.INVALID_RECORD),
+        ({"producer_id": 1, "base_sequence": -2}, ErrorCode.INVALID_RECORD),
+        ({"batch_length": len(BATCH) - 11}, ErrorCode.INVALID_RECORD),
+        ({"batch_length": len(BATCH) - 13}, ErrorCode.INVALID_RECORD),
+        ({"batch_length": 48}, ErrorCode.CORRUPT_MESSAGE),
+        ({"batch_length": 0}, ErrorCode.CORRUPT_MESSAGE),
+        ({"batch_length": -1}, ErrorCode.CORRUPT_MESSAGE),
+        ({"batch_length": 2**31 - 1}, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_each_rule_on_the_header(fields: dict[str, int], code: ErrorCode) -> None:
+    assert refusal(patched(BATCH, **fields)) is code
+
+
+def test_exactly_one_batch() -> None:
+    assert refusal(b"") is ErrorCode.INVALID_RECORD
+    assert refusal(BATCH + BATCH) is ErrorCode.INVALID_RECORD
+    assert refusal(BATCH[:60]) is ErrorCode.INVALID_RECORD
+    assert refusal(BATCH[:61]) is ErrorCode.INVALID_RECORD
+
+
+def test_size_limit() -> None:
+    prepare_client_batch(memoryview(BATCH), BatchRules(max_message_bytes=len(BATCH)), NOW_MS)
+    too_small = BatchRules(max_message_bytes=len(BATCH) - 1)
+    assert refusal(BATCH, too_small) is ErrorCode.MESSAGE_TOO_LARGE
+    with pytest.raises(ApiError, match=r"larger than max\.message\.bytes"):
+        prepare_internal_batch(BATCH, too_small, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("rules", "accepted"),
+    [
+        (BatchRules(timestamp_before_max_ms=10), True),
+        (BatchRules(timestamp_before_max_ms=4), False),
+        (BatchRules(timestamp_after_max_ms=3), True),
+        (BatchRules(timestamp_after_max_ms=2), False),
+        (
+            BatchRules(timestamp_before_max_ms=0, timestamp_after_max_ms=0, log_append_time=True),
+            True,
+        ),
+    ],
+)
+def test_timestamp_window(rules: BatchRules, accepted: bool) -> None:
+    batch = build_batch([RecordData(b"k", b"v", NOW_MS - 5), RecordData(b"k", b"v", NOW_MS + 3)])
+    if accepted:
+        prepare_client_batch(memoryview(batch), rules, NOW_MS)
+    else:
+        assert refusal(batch, rules) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_zstd_needs_produce_v7() -> None:
+    batch = build_batch(ROWS, codec=Codec.ZSTD)
+    prepare_client_batch(memoryview(batch), RULES, NOW_MS, 7)
+    assert refusal(batch, version=6) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert refusal(batch, version=2) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_formats_before_v2_need_produce_before_v3() -> None:
+    data = message(1, 0, b"key", bytes(100), timestamp=NOW_MS)
+    assert refusal(data, version=3) is ErrorCode.INVALID_RECORD
+    assert prepare_client_batch(memoryview(data), RULES, NOW_MS, 2).header.magic == 2
+    assert prepare_client_batch(memoryview(BATCH), RULES, NOW_MS, 2).header.magic == 2
+
+
+def test_a_coordinator_may_write_what_a_client_may_not() -> None:
+    for batch in (MARKER, patched(BATCH, producer_id=1), patched(BATCH, attributes=0x10)):
+        assert prepare_internal_batch(batch, RULES, NOW_MS).records is batch
+    assert refusal(MARKER) is ErrorCode.INVALID_RECORD
+
+
+def test_a_coordinators_bytes_are_checked_too() -> None:
+    for bad in (patched(BATCH, crc=1), BATCH[:-1], patched(BATCH, attributes=7)):
+        with pytest.raises(ApiError):
+            prepare_internal_batch(bad, RULES, NOW_MS)
+    compacted = BatchRules(compacted=True)
+    with pytest.raises(ApiError, match="without key"):
+        prepare_internal_batch(build_batch(rows(1, key=None)), compacted, NOW_MS)
+
+
+def test_validate_crc_at_a_position() -> None:
+    header = read_header(BATCH)
+    validate_crc(b"..." + BATCH + b"...", 3, header)
+    legacy = message(1, 5, b"k", b"v")
+    validate_crc(b"." + legacy, 1, read_header(legacy))
+    for buf, position, of in (
+        (BATCH[:-1] + b"?", 0, header),
+        (BATCH[:-1], 0, header),
+        (legacy[:-1] + b"?", 0, read_header(legacy)),
+        (legacy[:-1], 0, read_header(legacy)),
+    ):
+        with pytest.raises(ApiError) as caught:
+            validate_crc(buf, position, of)
+        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE

@@ -1,0 +1,336 @@
+"""Followers end up with their leader's log, whatever happened before: KIP-101, KIP-279, KIP-595."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode, LogDirFailure
+from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
+from kafkapy.replication.replication_quota import ReplicationQuota
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.log_manager import LogManager
+from tests.support.faulty_filesystem import FaultyFileSystem
+from tests.support.partitions import batch, make_partition, told
+from tests.support.ports import ManualClock, SeededRandom
+from tests.support.replicas import BACKOFF_MS, TP, ReplicaSet
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> ReplicaSet:
+    return ReplicaSet(tmp_path, 3)
+
+
+def high_watermark(replicas: ReplicaSet, broker_id: int) -> int:
+    return replicas.brokers[broker_id].partition.log.high_watermark
+
+
+def test_records_and_the_high_watermark_reach_every_follower(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a", "b")
+    three.settle(2, 3)
+    assert [three.brokers[i].values for i in (2, 3)] == [["a", "b"]] * 2
+    assert [high_watermark(three, i) for i in (1, 2, 3)] == [2, 2, 2]
+
+
+def test_followers_have_their_leaders_bytes_and_epochs(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    three.elect(1, 4, 2, 3)
+    three.produce(1, "b")
+    three.settle(2, 3)
+    logs = [three.brokers[i].partition.log for i in (1, 2)]
+    leader, follower = (bytes(log.read(0, 1 << 20, 2, True).records) for log in logs)
+    assert leader == follower
+    assert [log.end_offset_for_epoch(0) for log in logs] == [(0, 1), (0, 1)]
+
+
+def test_kip_101_a_restarted_follower_keeps_what_only_its_leader_knew_committed(
+    tmp_path: Path,
+) -> None:
+    """Cut to its own high watermark, and then leading, it would lose an acknowledged record."""
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0, 2)
+    two.produce(1, "m1", "m2")
+    two.fetch(2)
+    two.fetch(2)
+    assert high_watermark(two, 1) == 2
+    two.brokers[2].partition.log.update_high_watermark(1)
+    two.brokers[2].restart()
+    assert high_watermark(two, 2) == 1
+    two.elect(2, 1)
+    assert two.brokers[2].values == ["m1", "m2"]
+    two.elect(2, 2, 1)
+    two.settle(1)
+    assert two.brokers[1].values == ["m1", "m2"]
+
+
+def test_kip_101_logs_that_parted_are_made_equal(tmp_path: Path) -> None:
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0, 2)
+    two.produce(1, "m1")
+    two.settle(2)
+    two.produce(1, "lost")
+    two.elect(2, 1)
+    two.produce(2, "m2")
+    two.elect(2, 2, 1)
+    two.settle(1)
+    assert [two.brokers[i].values for i in (1, 2)] == [["m1", "m2"]] * 2
+
+
+def test_kip_279_two_fast_failovers_do_not_leave_a_record_of_the_middle_epoch(
+    three: ReplicaSet,
+) -> None:
+    """The leader knows nothing of the follower's last epoch: one question is not enough."""
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "m1")
+    three.settle(2, 3)
+    three.elect(2, 1)
+    three.produce(2, "two-a", "two-b")
+    three.elect(3, 2)
+    three.produce(3, "three")
+    three.elect(1, 5)
+    three.produce(1, "one")
+    three.elect(1, 6, 2, 3)
+    assert three.fetch(2).startswith("diverging")
+    three.settle(2, 3)
+    assert [three.brokers[i].values for i in (1, 2, 3)] == [["m1", "one"]] * 3
+
+
+def test_a_follower_asks_again_when_its_leader_does_not_know_the_epoch_it_was_told(
+    tmp_path: Path,
+) -> None:
+    """Epochs on both sides interleave; each answer cuts one step further back."""
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0, 2)
+    two.produce(1, "m1")
+    two.settle(2)
+    for epoch, broker_id in ((1, 2), (2, 1), (3, 2), (4, 1)):
+        two.elect(broker_id, epoch)
+        two.produce(broker_id, f"e{epoch}")
+    two.elect(1, 9, 2)
+    said = [two.fetch(2) for _ in range(4)]
+    assert sum(word.startswith("diverging") for word in said) >= 1
+    two.settle(2)
+    assert two.brokers[2].values == two.brokers[1].values == ["m1", "e2", "e4"]
+
+
+def test_a_follower_behind_its_leaders_log_start_begins_anew_there(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    three.settle(2, 3)
+    three.elect(1, 1, 3)
+    three.produce(1, "b", "c", "d")
+    three.settle(3)
+    three.brokers[1].partition.delete_records(3)
+    three.elect(1, 2, 2, 3)
+    assert three.fetch(2) == "OFFSET_OUT_OF_RANGE"
+    fetcher = three.brokers[2].fetcher
+    assert fetcher is not None
+    assert fetcher.state(TP) is FollowState.OUT_OF_RANGE
+    assert [p.topic_partition for p in fetcher.out_of_range] == [TP]
+    fetcher.on_leader_offsets(TP, 3, 4, three.now_ms)
+    three.now_ms += BACKOFF_MS
+    three.settle(2)
+    assert three.brokers[2].values == ["d"]
+    assert three.brokers[2].partition.log.log_start_offset == 3
+
+
+def test_deleted_records_are_hidden_on_followers_too(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a", "b")
+    three.settle(2, 3)
+    three.brokers[1].partition.delete_records(1)
+    three.settle(2)
+    assert three.brokers[2].partition.log.log_start_offset == 1
+
+
+def test_a_fenced_follower_waits_for_the_controller(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.elect(1, 1, 3)
+    assert three.fetch(2) == "FENCED_LEADER_EPOCH"
+    assert three.fetch(2) == "nothing to fetch"
+    three.now_ms += 100 * BACKOFF_MS
+    assert three.fetch(2) == "nothing to fetch"
+    three.elect(1, 2, 2, 3)
+    assert three.fetch(2) == "ok"
+
+
+def test_other_errors_are_asked_again_after_the_back_off(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.brokers[1].partition.is_leader = False
+    assert three.fetch(2) == "NOT_LEADER_OR_FOLLOWER"
+    assert three.fetch(2) == "nothing to fetch"
+    fetcher = three.brokers[2].fetcher
+    assert fetcher is not None
+    assert fetcher.next_due_ms() == three.now_ms + BACKOFF_MS
+    three.now_ms += BACKOFF_MS
+    assert three.fetch(2) == "NOT_LEADER_OR_FOLLOWER"
+
+
+def test_an_error_that_stays_is_logged_once_a_minute(
+    three: ReplicaSet, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic of garbled state is unknown to its leader until somebody mends it."""
+    caplog.set_level(logging.INFO)
+    three.elect(1, 0, 2, 3)
+    fetcher = three.brokers[2].fetcher
+    assert fetcher is not None
+
+    def ask_for(seconds: int, error: ErrorCode) -> int:
+        caplog.clear()
+        for _ in range(seconds):
+            request = fetcher.next_fetch(three.now_ms)
+            assert request is not None
+            row = LeaderRow(TP, error, -1, -1, None, b"")
+            fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+            three.now_ms += 1000
+        return sum(f"answered {error.name} for t-0" in message for message in caplog.messages)
+
+    assert ask_for(60, ErrorCode.UNKNOWN_TOPIC_ID) == 1
+    assert ask_for(60, ErrorCode.UNKNOWN_TOPIC_ID) == 1
+    assert ask_for(1, ErrorCode.NOT_LEADER_OR_FOLLOWER) == 1
+    assert ask_for(1, ErrorCode.UNKNOWN_TOPIC_ID) == 1
+
+
+def test_a_lost_connection_begins_a_new_session(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    assert three.fetch(2) == "ok"
+    fetcher = three.brokers[2].fetcher
+    assert fetcher is not None
+    fetcher.on_unreachable(three.now_ms)
+    three.now_ms += BACKOFF_MS
+    request = fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    assert (request.session_epoch, len(request.rows)) == (0, 1)
+
+
+def test_a_forgotten_session_costs_one_round_only(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.fetch(2)
+    three.produce(1, "a")
+    three.brokers[1].sessions._sessions.clear()
+    assert three.fetch(2) == "FETCH_SESSION_ID_NOT_FOUND"
+    assert three.fetch(2) == "ok"
+    assert three.brokers[2].values == ["a"]
+
+
+def test_an_answer_from_before_a_truncation_is_not_applied(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a", "b")
+    three.settle(2)
+    broker = three.brokers[2]
+    assert broker.fetcher is not None
+    request = broker.fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    broker.partition.log.truncate_to(1)
+    row = LeaderRow(TP, 0, 9, 0, None, b"")
+    broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+    assert broker.partition.log.high_watermark <= 1
+
+
+def test_damaged_records_are_not_taken_over(three: ReplicaSet) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+    broker = three.brokers[2]
+    assert broker.fetcher is not None
+    request = broker.fetcher.next_fetch(three.now_ms)
+    assert request is not None
+    good = three.brokers[1].partition.log.read(0, 1 << 20, 1, True).records
+    bad = bytes(good[:-1]) + bytes([good[-1] ^ 1])
+    row = LeaderRow(TP, ErrorCode.NONE, 1, 0, None, bad)
+    broker.fetcher.on_response(request, 0, 1, [row], three.now_ms, three.now_ms)
+    assert broker.values == []
+    assert broker.fetcher.state(TP) is FollowState.DELAYED
+
+
+def throttle(replicas: ReplicaSet, follower: int, rate: int, replica: str) -> None:
+    broker = replicas.brokers[follower]
+    broker.quota.limit = rate
+    broker.manager.update_topic_config("t", {"follower.replication.throttled.replicas": replica})
+
+
+def test_a_throttled_follower_takes_the_time_that_its_rate_says(tmp_path: Path) -> None:
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0)
+    for _ in range(40):
+        two.produce(1, "x" * 900)
+    two.elect(1, 1, 2)
+    size, rate = two.brokers[1].partition.log.size_bytes, 4000
+    throttle(two, 2, rate, "0:2")
+    fetcher = two.brokers[2].fetcher
+    assert fetcher is not None
+    fetcher._partition_max_bytes = 1000
+    start = two.now_ms
+    while two.brokers[2].partition.log.size_bytes < size:
+        said = two.fetch(2)
+        two.now_ms += 10
+        if said == "nothing to fetch":
+            due = fetcher.next_due_ms()
+            assert due is not None
+            two.now_ms = due
+    expected_ms = size * 1000 / rate
+    assert expected_ms * 0.8 <= two.now_ms - start <= expected_ms * 1.2
+
+
+def test_other_replicas_and_those_in_sync_are_never_held_back(tmp_path: Path) -> None:
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0)
+    two.produce(1, "a")
+    two.elect(1, 1, 2)
+    two.brokers[2].quota.limit = 1
+    two.brokers[2].quota.record(1 << 20, two.now_ms)
+    throttle(two, 2, 1, "*")
+    assert two.fetch(2) == "nothing to fetch"
+    throttle(two, 2, 1, "0:1")
+    assert two.fetch(2) == "ok"
+    throttle(two, 2, 1, "*")
+    assert two.fetch(2) == "ok", "its lag is 0"
+    two.produce(1, "b")
+    assert two.fetch(2) == "ok"
+    assert two.brokers[2].values == ["a", "b"]
+
+
+def test_how_far_a_follower_is_behind(tmp_path: Path) -> None:
+    three = ReplicaSet(tmp_path, 3)
+    three.elect(1, 0, 2, 3)
+    three.produce(1, *"abcdef")
+    three.settle(2, 3)
+    one_batch = len(batch(value=b"a"))
+    three.brokers[3].restart()
+    three.brokers[3].partition.log.truncate_to(2)
+    three.elect(1, 1, 2, 3)
+    fetcher = three.brokers[3].fetcher
+    assert fetcher is not None
+    assert fetcher.max_lag == 0
+    fetcher._partition_max_bytes = one_batch
+    three.fetch(3)
+    assert fetcher.max_lag == 3
+    three.settle(3)
+    assert fetcher.max_lag == 0
+
+
+def test_a_disk_that_fails_costs_the_other_partitions_of_the_answer_nothing(
+    tmp_path: Path,
+) -> None:
+    failures: list[LogDirFailure] = []
+    disk = FaultyFileSystem(OsFileSystem(), prefix=str(tmp_path / "a"))
+    clock = ManualClock()
+    dirs = [str(tmp_path / name) for name in ("a", "b")]
+    manager = LogManager(disk, dirs, {}, clock, SeededRandom())
+    manager.open()
+    manager.load({})
+    fetcher = FollowerFetcher(2, 1 << 20, 100, ReplicationQuota(1, 1000, 11), failures.append)
+    partitions = [make_partition(manager, index) for index in range(2)]
+    for partition in partitions:
+        partition.make_follower(told(leader=2, isr=(1, 2)))
+        fetcher.follow(partition)
+    fetch = fetcher.next_fetch(0)
+    assert fetch is not None
+    disk.fail_at, disk.for_good = disk.changes + 1, True
+    rows = [LeaderRow(p.topic_partition, 0, 1, 0, None, batch()) for p in partitions]
+    assert fetcher.on_response(fetch, 0, 1, rows, 0, 0) == [partitions[1]]
+    assert [failure.log_dir for failure in failures] == dirs[:1]
+    assert partitions[1].log.log_end_offset == 1

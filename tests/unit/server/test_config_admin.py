@@ -1,0 +1,221 @@
+"""Topic and broker configs altered: merges, checks, the znode and its notification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.server.config_admin import BROKER_RESOURCE, TOPIC_RESOURCE, AlterOp, ConfigAdmin
+from kafkapy.server.kafka_config import BROKER_CONFIGS
+from kafkapy.zk.store import ZkStore
+from kafkapy.zk.znodes import ConfigChange
+from tests.support import admins
+from tests.support.znodes import run
+
+SET, DELETE, APPEND, SUBTRACT = AlterOp
+WHERE = "Invalid config value for resource ConfigResource"
+
+
+def admin(store: ZkStore) -> ConfigAdmin:
+    cache = admins.metadata(("t",))
+    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: {"num.io.threads": 8})
+
+
+def change(store: ZkStore, *ops: tuple[str, int, str | None], name: str = "t") -> dict[str, str]:
+    run(admin(store).change(TOPIC_RESOURCE, name, ops))
+    return run(store.configs.get("topics", name))
+
+
+def refused(coroutine: Any) -> tuple[ErrorCode, str]:
+    with pytest.raises(ApiError) as error:
+        run(coroutine)
+    return error.value.code, error.value.message
+
+
+def notified(store: ZkStore) -> list[ConfigChange]:
+    changes = [run(store.configs.change(n)) for n in run(store.configs.changes())]
+    return [found[0] for found in changes if found is not None]
+
+
+def test_replacing_drops_what_is_not_named() -> None:
+    store = admins.store()
+    for configs in ({"retention.ms": "1", "segment.bytes": "99"}, {"segment.bytes": "98"}):
+        run(admin(store).replace(TOPIC_RESOURCE, "t", configs))
+    assert run(store.configs.get("topics", "t")) == {"segment.bytes": "98"}
+    assert notified(store) == [ConfigChange("topics", "t")] * 2
+
+
+def test_incremental_changes_keep_the_rest() -> None:
+    store = admins.store()
+    assert change(store, ("retention.ms", SET, "1"), ("segment.bytes", SET, "99")) == {
+        "retention.ms": "1",
+        "segment.bytes": "99",
+    }
+    assert change(store, ("retention.ms", DELETE, None), ("flush.ms", DELETE, None)) == {
+        "segment.bytes": "99"
+    }
+
+
+def test_lists_grow_and_shrink_from_the_default() -> None:
+    store = admins.store()
+    name = "cleanup.policy"
+    assert change(store, (name, APPEND, "compact")) == {name: "delete,compact"}
+    assert change(store, (name, APPEND, "compact")) == {name: "delete,compact"}
+    assert change(store, (name, SUBTRACT, "delete")) == {name: "compact"}
+    throttled = "leader.replication.throttled.replicas"
+    assert change(store, (throttled, APPEND, "0:1,1:2"))[throttled] == "0:1,1:2"
+
+
+def test_validate_only_writes_nothing() -> None:
+    store = admins.store()
+    run(admin(store).replace(TOPIC_RESOURCE, "t", {"retention.ms": "1"}, validate_only=True))
+    assert run(store.configs.get("topics", "t")) == {}
+    assert notified(store) == []
+
+
+def test_broker_configs_for_one_and_for_all() -> None:
+    store = admins.store()
+    run(admin(store).replace(BROKER_RESOURCE, "1", {"log.retention.ms": "1", "custom": "x"}))
+    run(admin(store).change(BROKER_RESOURCE, "", [("num.io.threads", SET, "9")]))
+    assert run(store.configs.get_all("brokers")) == {
+        "1": {"custom": "x", "log.retention.ms": "1"},
+        "<default>": {"num.io.threads": "9"},
+    }
+    assert notified(store) == [ConfigChange("brokers", "1"), ConfigChange("brokers", "<default>")]
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "configs", "code", "message"),
+    [
+        (
+            TOPIC_RESOURCE,
+            "x",
+            {},
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "The topic 'x' does not exist.",
+        ),
+        (
+            TOPIC_RESOURCE,
+            "t",
+            {"retention.ms": None},
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported for : retention.ms",
+        ),
+        (
+            TOPIC_RESOURCE,
+            "t",
+            {"nonsense": "1"},
+            ErrorCode.INVALID_CONFIG,
+            "Unknown topic config name: nonsense",
+        ),
+        (
+            BROKER_RESOURCE,
+            "2",
+            {},
+            ErrorCode.INVALID_REQUEST,
+            "Unexpected broker id, expected 1, but received 2",
+        ),
+        (
+            BROKER_RESOURCE,
+            "one",
+            {},
+            ErrorCode.INVALID_REQUEST,
+            "Node id must be an integer, but it is: one",
+        ),
+        (
+            BROKER_RESOURCE,
+            "1",
+            {"broker.id": "2"},
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=BROKER, name='1'): Cannot update these configs dynamically:"
+            " Set(broker.id)",
+        ),
+        (
+            BROKER_RESOURCE,
+            "",
+            {"listeners": "x"},
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=BROKER, name=''): Cannot update these configs at default cluster level,"
+            " broker id must be specified: Set(listeners)",
+        ),
+        (
+            BROKER_RESOURCE,
+            "1",
+            {"listener.name.a.ssl.key.password": "secret"},
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=BROKER, name='1'): Password encoder secret not configured: cannot store"
+            " listener.name.a.ssl.key.password",
+        ),
+        (
+            8,
+            "1",
+            {},
+            ErrorCode.INVALID_REQUEST,
+            "AlterConfigs is only supported for topics and brokers, but resource type is 8",
+        ),
+    ],
+)
+def test_replacing_refused(
+    resource_type: int,
+    name: str,
+    configs: dict[str, str | None],
+    code: ErrorCode,
+    message: str,
+) -> None:
+    store = admins.store()
+    found = refused(admin(store).replace(resource_type, name, configs))
+    assert found == (code, message)
+    assert notified(store) == []
+
+
+@pytest.mark.parametrize(
+    ("ops", "code", "message"),
+    [
+        (
+            [("retention.ms", SET, "1"), ("retention.ms", DELETE, None)],
+            ErrorCode.INVALID_REQUEST,
+            "Error due to duplicate config keys : retention.ms",
+        ),
+        (
+            [("retention.ms", SET, None)],
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported for : SET:retention.ms",
+        ),
+        (
+            [("retention.ms", APPEND, "1")],
+            ErrorCode.INVALID_CONFIG,
+            "Config value append is not allowed for config key: retention.ms",
+        ),
+        (
+            [("nonsense", SUBTRACT, "1")],
+            ErrorCode.INVALID_CONFIG,
+            "Config value subtract is not allowed for config key: nonsense",
+        ),
+        (
+            [("retention.ms", 7, "1")],
+            ErrorCode.INVALID_REQUEST,
+            "Unknown config operation 7",
+        ),
+        (
+            [("cleanup.policy", APPEND, "shred")],
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=TOPIC, name='t'): Invalid value shred for configuration cleanup.policy:"
+            " String must be one of: compact, delete",
+        ),
+    ],
+)
+def test_changes_refused(
+    ops: list[tuple[str, int, str | None]], code: ErrorCode, message: str
+) -> None:
+    store = admins.store()
+    assert refused(admin(store).change(TOPIC_RESOURCE, "t", ops)) == (code, message)
+    assert run(store.configs.get("topics", "t")) == {}
+
+
+def test_without_a_controller_it_can_be_tried_again_later() -> None:
+    store = admins.store(controller=False)
+    code, _ = refused(admin(store).replace(TOPIC_RESOURCE, "t", {}))
+    assert code is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert notified(store) == []

@@ -1,0 +1,124 @@
+"""A dynamic config takes effect on the logs at once, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.server.config_applier import ConfigApplier
+from tests.support.partitions import batch, told
+from tests.support.server_parts import Parts
+
+BOTH = (1, 2)
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    made = Parts(tmp_path, properties={"log.retention.ms": "1"})
+    made.lead("t")
+    made.lead("u")
+    return made
+
+
+def apply(parts: Parts, entity_type: str, name: str, **configs: str) -> None:
+    applier = ConfigApplier(parts.configs, parts.logs, parts.services)
+    applier.apply(entity_type, name, {k.replace("_", "."): v for k, v in configs.items()})
+
+
+def retention_ms(parts: Parts) -> list[int]:
+    return [parts.replicas.get(topic, 0).log.config.retention_ms for topic in ("t", "u")]
+
+
+def test_a_topics_config_reaches_its_logs_and_its_description(parts: Parts) -> None:
+    apply(parts, "topics", "t", retention_ms="5")
+    assert retention_ms(parts) == [5, 1]
+    assert parts.configs.topic("t", keys=["retention.ms"])[0].value == "5"
+    apply(parts, "topics", "t")
+    assert retention_ms(parts) == [1, 1]
+
+
+def test_broker_configs_reach_all_logs_the_narrower_first(parts: Parts) -> None:
+    apply(parts, "brokers", "<default>", log_retention_ms="2")
+    assert retention_ms(parts) == [2, 2]
+    apply(parts, "brokers", "1", log_retention_ms="3")
+    apply(parts, "topics", "u", retention_ms="4")
+    assert retention_ms(parts) == [3, 4]
+    apply(parts, "brokers", "1")
+    assert retention_ms(parts) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("entity_type", "name"), [("brokers", "2"), ("users", "1"), ("clients", "<default>")]
+)
+def test_configs_of_others_are_none_of_its_business(
+    parts: Parts, entity_type: str, name: str
+) -> None:
+    apply(parts, entity_type, name, log_retention_ms="2")
+    assert retention_ms(parts) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("entity_type", "name", "key"),
+    [
+        ("topics", "t", "retention_ms"),
+        ("brokers", "1", "log_retention_ms"),
+        ("brokers", "<default>", "log_retention_ms"),
+    ],
+)
+def test_what_is_not_allowed_leaves_the_old_in_force(
+    parts: Parts, entity_type: str, name: str, key: str
+) -> None:
+    apply(parts, entity_type, name, **{key: "7"})
+    with pytest.raises(ConfigError, match="never"):
+        apply(parts, entity_type, name, **{key: "never"})
+    assert retention_ms(parts)[0] == 7
+    assert parts.configs.topic("t", keys=["retention.ms"])[0].value == "7"
+    apply(parts, "topics", "u", retention_ms="8")
+    assert retention_ms(parts) == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("entity_type", "name"), [("topics", "t"), ("brokers", "1"), ("brokers", "<default>")]
+)
+def test_a_lower_minimum_of_replicas_commits_what_waited_for_it(
+    parts: Parts, entity_type: str, name: str
+) -> None:
+    apply(parts, entity_type, name, min_insync_replicas="2")
+    parts.tell(told(isr=(1,), replicas=BOTH, leader_epoch=1, partition_epoch=1))
+    parts.replicas.append("t", 0, batch(), 1, 11)
+    log = parts.replicas.get("t", 0).log
+    assert log.high_watermark == 0
+    apply(parts, entity_type, name, min_insync_replicas="1")
+    assert log.high_watermark == 1
+
+
+def test_the_controller_hears_at_once_that_unclean_leaders_are_allowed(parts: Parts) -> None:
+    """A partition may be waiting for nothing else."""
+    apply(parts, "topics", "t", unclean_leader_election_enable="false")
+    assert parts.controller.events == []
+    apply(parts, "topics", "t", unclean_leader_election_enable="true")
+    assert parts.controller.events == [UncleanElectionEnabled("t")]
+    apply(parts, "brokers", "<default>", unclean_leader_election_enable="true")
+    apply(parts, "brokers", "<default>")
+    assert parts.controller.unclean_allowed == [True, False]
+
+
+def test_a_topic_that_is_elsewhere_is_remembered_only(parts: Parts) -> None:
+    apply(parts, "topics", "elsewhere", retention_ms="5")
+    assert parts.configs.topic_overrides["elsewhere"] == {"retention.ms": "5"}
+
+
+def test_replication_rates_follow_the_dynamic_configs(parts: Parts) -> None:
+    quotas = parts.replicas.quotas
+    apply(parts, "brokers", "<default>", leader_replication_throttled_rate="10")
+    apply(parts, "brokers", "1", follower_replication_throttled_rate="20")
+    assert (quotas.leader.limit, quotas.follower.limit) == (10, 20)
+    with pytest.raises(ConfigError):
+        apply(parts, "brokers", "1", follower_replication_throttled_rate="fast")
+    assert (quotas.leader.limit, quotas.follower.limit) == (10, 20)
+    apply(parts, "brokers", "<default>")
+    apply(parts, "brokers", "1")
+    assert (quotas.leader.limit, quotas.follower.limit) == (None, None)

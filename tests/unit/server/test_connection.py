@@ -1,0 +1,186 @@
+"""A connection answers in order, whatever ends first, and does not read from who does not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkapy.protocol.headers import RequestHeader
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.connection import PARKED_REQUESTS_MAX, Connection
+from kafkapy.server.connection_table import ConnectionTable
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from tests.support.transports import FakeTransport
+
+
+class FakeDispatcher:
+    """Hands each request to the outcome that the test prepared for its correlation id."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[int, Any] = {}
+        self.seen: list[int] = []
+
+    def dispatch(self, connection: Connection, request: Any) -> Any:
+        correlation_id = request.header.correlation_id
+        self.seen.append(correlation_id)
+        return self.outcomes.get(correlation_id, [b"<%d>" % correlation_id])
+
+    def encode(self, header: RequestHeader, response: Any) -> Any:
+        return response
+
+
+def frame(correlation_id: int) -> bytes:
+    body = (18).to_bytes(2, "big") + bytes(2) + correlation_id.to_bytes(4, "big") + b"\xff\xff"
+    return len(body).to_bytes(4, "big") + body
+
+
+class Client:
+    """One connection with everything around it fake."""
+
+    def __init__(self, table: ConnectionTable | None = None, host: str = "10.0.0.1") -> None:
+        self.now_ms = 0
+        self.dispatcher = FakeDispatcher()
+        self.table = ConnectionTable(KafkaConfig({})) if table is None else table
+        self.transport = FakeTransport(host)
+        self.connection = Connection(
+            "PLAINTEXT",
+            self.dispatcher,  # type: ignore[arg-type]
+            self.table,
+            ServerConnection(1000, bytearray(4096)),
+            lambda: self.now_ms,
+        )
+        self.connection.connection_made(self.transport)
+
+    def send(self, data: bytes) -> None:
+        while data:
+            buffer = self.connection.get_buffer(-1)
+            n = min(len(buffer), len(data))
+            buffer[:n] = data[:n]
+            data = data[n:]
+            self.connection.buffer_updated(n)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+def test_answers_leave_in_request_order_whatever_completes_first(client: Client) -> None:
+    first, third = Pending(), Pending()
+    client.dispatcher.outcomes = {1: first, 3: third}
+    client.send(frame(1) + frame(2) + frame(3) + frame(4))
+    assert client.dispatcher.seen == [1, 2, 3, 4]
+    third.complete([b"<3>"])
+    assert client.transport.sent == b""
+    first.complete([b"<1>"])
+    assert client.transport.sent == b"<1><2><3><4>"
+
+
+def test_acks_0_sends_nothing_and_holds_nobody_up(client: Client) -> None:
+    client.dispatcher.outcomes = {1: NO_RESPONSE}
+    client.send(frame(1) + frame(2))
+    assert client.transport.sent == b"<2>"
+
+
+def test_a_parked_fetch_holds_the_requests_behind_it(client: Client) -> None:
+    fetch = Pending(blocks=True)
+    client.dispatcher.outcomes = {1: fetch}
+    client.send(frame(1) + frame(2))
+    assert client.dispatcher.seen == [1]
+    assert not client.transport.reading
+    # The frame that waits must not lie in the buffer that another connection now fills.
+    client.connection.get_buffer(-1)[:] = bytes(4096)
+    fetch.complete([b"<1>"])
+    assert client.transport.sent == b"<1><2>"
+    assert client.transport.reading
+
+
+def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
+    client.connection.pause_writing()
+    client.send(frame(1) + frame(2))
+    assert client.dispatcher.seen == []
+    assert not client.transport.reading
+    client.connection.resume_writing()
+    assert client.transport.sent == b"<1><2>"
+    assert client.transport.reading
+
+
+def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:
+    parked = {i: Pending() for i in range(PARKED_REQUESTS_MAX + 10)}
+    client.dispatcher.outcomes = dict(parked)
+    client.send(b"".join(frame(i) for i in parked))
+    assert len(client.dispatcher.seen) == PARKED_REQUESTS_MAX
+    for i, pending in parked.items():
+        pending.complete([b"<%d>" % i])
+    assert client.transport.sent == b"".join(b"<%d>" % i for i in parked)
+
+
+def test_an_error_with_acks_0_closes_the_connection(client: Client) -> None:
+    client.dispatcher.outcomes = {1: CLOSE_CONNECTION}
+    client.send(frame(1) + frame(2))
+    assert client.transport.closing
+    assert client.dispatcher.seen == [1]
+
+
+def test_bytes_that_are_not_kafka_close_the_connection_and_name_the_peer(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.send((5000).to_bytes(4, "big"))
+    assert client.transport.closing
+    assert client.table.violations == 1
+    [line] = [r.getMessage() for r in caplog.records]
+    assert "10.0.0.1:1234" in line
+    assert "5000" in line
+    assert "1000" in line
+
+
+def test_a_lost_connection_abandons_its_parked_requests(client: Client) -> None:
+    pending = Pending()
+    abandoned: list[bool] = []
+    pending.on_abandon = lambda: abandoned.append(True)
+    client.dispatcher.outcomes = {1: pending}
+    client.send(frame(1))
+    client.connection.connection_lost(None)
+    assert abandoned == [True]
+    assert len(client.table) == 0
+    pending.complete([b"late"])
+    assert client.transport.sent == b""
+
+
+@pytest.mark.parametrize(
+    ("properties", "refused"),
+    [
+        ({"max.connections.per.ip": "2"}, [False, False, True]),
+        ({"max.connections": "1"}, [False, True, True]),
+        (
+            {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:1"},
+            [False, True, True],
+        ),
+        ({}, [False, False, False]),
+    ],
+)
+def test_connections_over_a_limit_are_refused(
+    properties: dict[str, str], refused: list[bool]
+) -> None:
+    table = ConnectionTable(KafkaConfig(properties))
+    clients = [Client(table) for _ in refused]
+    assert [c.transport.closing for c in clients] == refused
+    assert table.rejected == sum(refused)
+    clients[0].connection.connection_lost(None)
+    assert not Client(table).transport.closing
+
+
+def test_only_idle_connections_are_closed() -> None:
+    table = ConnectionTable(KafkaConfig({"connections.max.idle.ms": "100"}))
+    idle, busy, parked = Client(table), Client(table), Client(table)
+    parked.dispatcher.outcomes = {1: Pending()}
+    parked.send(frame(1))
+    busy.now_ms = 150
+    busy.send(frame(1))
+    table.close_idle(200)
+    closing: list[Callable[[], bool]] = [c.transport.is_closing for c in (idle, busy, parked)]
+    assert [is_closing() for is_closing in closing] == [True, False, False]
+    assert table.idle_closed == 1

@@ -1,0 +1,153 @@
+"""From a frame to its answer: versions, refusals, faults and late answers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import (
+    RequestHeader,
+    decode_request_header,
+    decode_response,
+    encode_request,
+)
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.server_connection import Request
+from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.handlers import SERVED
+from kafkapy.server.metrics import Metrics
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+
+CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE")
+HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
+
+
+class Desk:
+    """A dispatcher whose Heartbeat handler does what the test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.metrics = Metrics()
+        self.outcome: Any = HeartbeatResponse()
+        self.seen: list[tuple[RequestContext, Any]] = []
+        served = SERVED[ApiKey.HEARTBEAT]._replace(handle=self.handle)
+        monkeypatch.setitem(SERVED, int(ApiKey.HEARTBEAT), served)
+        broker: Any = SimpleNamespace(metrics=self.metrics, served=SERVED)
+        self.dispatcher = Dispatcher(broker)
+
+    def handle(self, context: RequestContext, request: Any) -> Any:
+        self.seen.append((context, request))
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def ask(self, message: Any = HEARTBEAT, version: int = 4, cut: int = 0) -> Any:
+        frame = encode_request(message, version, 77, "me")[4:]
+        return self.dispatch(frame[: len(frame) - cut])
+
+    def dispatch(self, frame: bytes) -> Any:
+        view = memoryview(frame)
+        header, body = decode_request_header(view)
+        return self.dispatcher.dispatch(CONNECTION, Request(0, header, view, body))
+
+
+def read(parts: Any, response: Any, version: int) -> Any:
+    """The response of encoded bytes, which answer request 77."""
+    data = b"".join(parts)
+    assert int.from_bytes(data[:4], "big") == len(data) - 4
+    correlation_id, message = decode_response(response, version, memoryview(data)[4:])
+    assert correlation_id == 77
+    return message
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(monkeypatch)
+
+
+def test_a_handler_gets_the_request_and_who_sent_it(desk: Desk) -> None:
+    desk.outcome = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    answer = read(desk.ask(version=2), HeartbeatResponse, 2)
+    assert answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    [(context, request)] = desk.seen
+    assert request == HEARTBEAT
+    assert (context.version, context.client_host, context.listener) == (2, "10.0.0.7", "INSIDE")
+    assert context.header.client_id == "me"
+    assert desk.metrics.requests.by_name["Heartbeat"].count == 1
+
+
+@pytest.mark.parametrize("outcome", [NO_RESPONSE, CLOSE_CONNECTION, Pending()])
+def test_other_outcomes_go_to_the_connection_as_they_are(desk: Desk, outcome: Any) -> None:
+    desk.outcome = outcome
+    assert desk.ask() is outcome
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "logged"),
+    [
+        (ApiError(ErrorCode.INVALID_GROUP_ID), ErrorCode.INVALID_GROUP_ID, []),
+        (
+            ZeroDivisionError(),
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            ["Error while handling Heartbeat from 10.0.0.7"],
+        ),
+    ],
+)
+def test_refusals_and_faults_are_answered(
+    desk: Desk,
+    caplog: pytest.LogCaptureFixture,
+    fault: Exception,
+    code: ErrorCode,
+    logged: list[str],
+) -> None:
+    desk.outcome = fault
+    assert read(desk.ask(), HeartbeatResponse, 4).error_code == code
+    assert [record.getMessage() for record in caplog.records] == logged
+
+
+def test_bytes_that_a_handler_finds_wrong_close_the_connection(desk: Desk) -> None:
+    desk.outcome = ProtocolViolation("records")
+    with pytest.raises(ProtocolViolation, match="records"):
+        desk.ask()
+
+
+def test_a_body_that_ends_early_never_reaches_a_handler(desk: Desk) -> None:
+    with pytest.raises(ProtocolViolation):
+        desk.ask(cut=3)
+    assert desk.seen == []
+
+
+@pytest.mark.parametrize("version", [5, 99])
+def test_an_unserved_version_names_those_that_are(desk: Desk, version: int) -> None:
+    frame = encode_request(HEARTBEAT, 4, 77, "me")[4:]
+    with pytest.raises(ProtocolViolation) as refused:
+        desk.dispatch(frame[:2] + version.to_bytes(2, "big") + frame[4:])
+    assert str(refused.value) == f"version {version} of Heartbeat is not served (0 to 4 are)"
+
+
+def test_an_unknown_key_is_named(desk: Desk) -> None:
+    with pytest.raises(ProtocolViolation, match="api key 999"):
+        desk.dispatch((999).to_bytes(2, "big") + bytes(8))
+
+
+def test_a_client_from_the_future_learns_which_api_versions_it_may_ask(desk: Desk) -> None:
+    """KIP-511: answered in version 0, whatever the bytes behind the header are."""
+    frame = encode_request(ApiVersionsRequest(), 3, 77, "me")[4:]
+    parts = desk.dispatch(frame[:2] + (99).to_bytes(2, "big") + frame[4:])
+    answer = read(parts, ApiVersionsResponse, 0)
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    [row] = answer.api_keys
+    assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
+
+
+def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> None:
+    header = RequestHeader(ApiKey.HEARTBEAT, 1, 77, None)
+    late = HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, throttle_time_ms=5)
+    parts = desk.dispatcher.encode(header, late)
+    assert read(parts, HeartbeatResponse, 1) == late
+    for ending in (NO_RESPONSE, CLOSE_CONNECTION):
+        assert desk.dispatcher.encode(header, ending) is ending

@@ -1,0 +1,196 @@
+"""A regression guard: how many calls a request costs, at most.
+
+Seconds say little on a busy machine; the number of calls is the same on every run. A bound is what
+was measured (CPython 3.11; later ones make fewer) and a tenth more. Whoever exceeds one has put
+work on the way of every request: take it off again, or say in docs/decisions why it is worth it and
+raise the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkapy.protocol.headers import decode_response, encode_request
+from kafkapy.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkapy.protocol.schema import Message
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.connection import Connection
+from kafkapy.server.connection_table import ConnectionTable
+from kafkapy.server.dispatcher import Dispatcher
+from tests.support.call_counts import calls
+from tests.support.partitions import batch
+from tests.support.ports import NOW_MS
+from tests.support.server_parts import Parts
+from tests.support.transports import FakeTransport
+
+COUNT = 50
+PRODUCE, FETCH = 9, 12
+
+SHORT_PRODUCE_CALLS = 82
+LONG_PRODUCE_CALLS = 204
+REPLICATED_PRODUCE_CALLS = 147
+FETCH_CALLS = 176
+QUIET_PARTITION_CALLS = 28
+PARKED_FETCH_CALLS = 402
+
+
+class Client:
+    """One connection without a socket."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.transport = FakeTransport()
+        self.connection = Connection(
+            "PLAINTEXT",
+            Dispatcher(parts.services),
+            ConnectionTable(parts.config),
+            ServerConnection(1 << 20, bytearray(1 << 20)),
+            parts.clock.monotonic_ms,
+        )
+        self.connection.connection_made(self.transport)
+
+    def sends(self, version: int, *messages: Message) -> Callable[[], None]:
+        """Have the connection receive requests, all at once; they are encoded now."""
+        data = b"".join(encode_request(message, version, 0, "me") for message in messages)
+
+        def send() -> None:
+            self.connection.get_buffer(-1)[: len(data)] = data
+            self.connection.buffer_updated(len(data))
+
+        return send
+
+    def fetches(self, message: FetchRequest) -> FetchResponse:
+        self.transport.sent = b""
+        self.sends(FETCH, message)()
+        _, answer = decode_response(FetchResponse, FETCH, self.transport.sent[4:])
+        assert answer.error_code == 0
+        return answer
+
+
+def produce(*topics: str, acks: int = -1) -> ProduceRequest:
+    row = PartitionProduceData(index=0, records=batch(1, NOW_MS))
+    data = [TopicProduceData(name=topic, partition_data=[row]) for topic in topics]
+    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=data)
+
+
+def fetch(
+    partitions: int = 1, offset: int = 0, session: tuple[int, int] = (0, -1), max_wait_ms: int = 0
+) -> FetchRequest:
+    rows = [
+        FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1)
+        for index in range(partitions)
+    ]
+    topics = [FetchTopic(topic="t", partitions=rows)] if rows else []
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=topics,
+    )
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    parts = Parts(tmp_path)
+    parts.lead()
+    return parts
+
+
+@pytest.fixture
+def client(parts: Parts) -> Client:
+    return Client(parts)
+
+
+def assert_at_most(bound: float, work: Callable[[], object], pieces: int = COUNT) -> None:
+    """`work` makes at most `bound` calls for each of its pieces."""
+    counted = calls(work)
+    each = counted.total() / pieces
+    most = "\n".join(f"{n / pieces:6.2f} {name}" for name, n in counted.most_common(25))
+    assert each <= bound, (
+        f"{each:.2f} calls each, at most {bound} expected; the most called:\n{most}"
+    )
+
+
+def test_a_produce_on_the_short_way(parts: Parts, client: Client) -> None:
+    client.sends(PRODUCE, produce("t"), produce("t"))()
+    assert_at_most(SHORT_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t")] * COUNT))
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == COUNT + 2
+
+
+def test_a_produce_on_the_long_way(parts: Parts, client: Client) -> None:
+    parts.lead("u")
+    client.sends(PRODUCE, produce("t", "u"))()
+    assert_at_most(LONG_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t", "u")] * COUNT))
+    assert parts.replicas.partitions["u"][0].log.log_end_offset == COUNT + 1
+
+
+def test_a_produce_that_waits_for_its_follower(parts: Parts, client: Client) -> None:
+    partition = parts.lead(isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    client.sends(PRODUCE, produce("t"), produce("t"))()
+    parts.tell_follower_has(partition, 2)
+    send = client.sends(PRODUCE, *[produce("t")] * COUNT)
+    client.transport.sent = b""
+
+    def replicate() -> None:
+        send()
+        parts.tell_follower_has(partition, COUNT + 2)
+
+    assert_at_most(REPLICATED_PRODUCE_CALLS, replicate)
+    assert len(parts.replicas.produce_purgatory) == 0
+    assert client.transport.sent
+
+
+def test_a_fetch_of_one_batch(client: Client) -> None:
+    client.sends(PRODUCE, produce("t"))()
+    [topic] = client.fetches(fetch()).responses
+    assert bytes(topic.partitions[0].records) != b""
+    assert_at_most(FETCH_CALLS, client.sends(FETCH, *[fetch()] * COUNT))
+
+
+def test_a_partition_of_a_session_with_nothing_new(parts: Parts, client: Client) -> None:
+    for index in range(COUNT):
+        parts.lead(index=index)
+    session_id = client.fetches(fetch(COUNT, session=(0, 0))).session_id
+    assert session_id > 0
+    client.fetches(fetch(0, session=(session_id, 1)))
+    quiet = client.sends(FETCH, fetch(0, session=(session_id, 2)))
+    assert_at_most(QUIET_PARTITION_CALLS, quiet)
+
+
+def test_a_fetch_that_waits_for_a_produce(parts: Parts, client: Client) -> None:
+    producer = Client(parts)
+    producer.sends(PRODUCE, produce("t"), produce("t"))()
+    turns = [
+        (client.sends(FETCH, fetch(offset=2 + n, max_wait_ms=500)), producer.sends(PRODUCE, one))
+        for n, one in enumerate([produce("t")] * COUNT)
+    ]
+
+    def wait_and_wake() -> None:
+        for wait, wake in turns:
+            wait()
+            assert len(parts.replicas.fetch_purgatory) == 1
+            wake()
+            assert len(parts.replicas.fetch_purgatory) == 0
+
+    assert_at_most(PARKED_FETCH_CALLS, wait_and_wake)
+    assert client.transport.sent
+
+
+def test_counting_sees_the_work() -> None:
+    """Twice the work is twice the calls: the bounds above are of something."""
+    once, twice = calls(lambda: abs(-1)), calls(lambda: [abs(-1), abs(-2)])
+    assert (once["abs"], twice["abs"]) == (1, 2)

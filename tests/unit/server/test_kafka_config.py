@@ -1,0 +1,76 @@
+"""server.properties is right as a whole, or the key, the value and what is allowed are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
+
+
+def test_defaults_are_kafkas() -> None:
+    config = KafkaConfig({"zookeeper.connect": "localhost:2181"})
+    assert config.get_int("socket.request.max.bytes") == 104857600
+    assert config.get_int("offsets.topic.replication.factor") == 3
+    assert config.get_int("log.segment.bytes") == 1 << 30
+    assert config.broker_id == -1
+    assert [listener.port for listener in config.listeners] == [9092]
+
+
+def test_a_lone_broker_gets_one_replica_and_an_id() -> None:
+    config = KafkaConfig({})
+    assert config.is_embedded
+    assert config.get_int("offsets.topic.replication.factor") == 1
+    assert config.broker_id == 0
+
+
+def test_what_is_given_for_a_lone_broker_wins() -> None:
+    config = KafkaConfig({"offsets.topic.replication.factor": "2", "broker.id": "7"})
+    assert config.get_int("offsets.topic.replication.factor") == 2
+    assert config.broker_id == 7
+
+
+@pytest.mark.parametrize(
+    ("properties", "parts"),
+    [
+        ({"num.partitions": "many"}, ("num.partitions", "many", "INT")),
+        ({"num.partitions": "0"}, ("num.partitions", "0", "at least 1")),
+        ({"compression.type": "zip"}, ("compression.type", "zip", "snappy")),
+        ({"listeners": "localhost:9092"}, ("listeners", "localhost:9092", "NAME://host:port")),
+        ({"listeners": "PLAINTEXT://:99999"}, ("listeners", "99999", "NAME://host:port")),
+        ({"listeners": "INTERNAL://:9092"}, ("listener.security.protocol.map", "INTERNAL")),
+        ({"listeners": "SSL://:9093"}, ("listeners", "SSL", "PLAINTEXT")),
+        (
+            {"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"},
+            ("advertised.listeners", "0.0.0.0", "clients can reach"),
+        ),
+        ({"broker.id": "1001"}, ("broker.id", "1001", "reserved.broker.max.id")),
+        ({"log.dirs": "/a,/a"}, ("log.dirs", "twice")),
+        ({"process.roles": "broker"}, ("process.roles", "KRaft")),
+        ({"inter.broker.listener.name": "X"}, ("inter.broker.listener.name", "X", "PLAINTEXT")),
+        (
+            {"replica.fetch.wait.max.ms": "40000"},
+            ("replica.fetch.wait.max.ms", "40000", "replica.socket.timeout.ms"),
+        ),
+        ({"auto.create.topics.enable": "yes"}, ("auto.create.topics.enable", "yes", "true")),
+        ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
+    ],
+)
+def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(
+    properties: dict[str, str], parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        KafkaConfig(properties)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_unknown_keys_are_reported_not_refused() -> None:
+    config = KafkaConfig({"log.retnetion.hours": "1", "ssl.keystore.location": "/x"})
+    assert config.unknown_keys == ["log.retnetion.hours"]
+
+
+def test_every_default_passes_its_own_check() -> None:
+    for name, key in BROKER_CONFIGS.keys.items():
+        if key.validator is not None and key.default is not None:
+            key.validator(name, key.default)

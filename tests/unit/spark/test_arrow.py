@@ -1,0 +1,71 @@
+"""arrow: the exact types Spark wants, batches within its limits, nothing lost in the cuts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.columns import decode_columns
+from kafkapy.spark import arrow
+from kafkapy.spark.datasource import kafka_schema
+from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
+
+TP = TopicPartition("größe", 3)
+
+
+def batches(log: bytes, *, include_headers: bool = True) -> list[pa.RecordBatch]:
+    found = [
+        batch
+        for columns in decode_columns(log, 0, 2**62, include_headers=include_headers)
+        for batch in arrow.record_batches(columns, TP)
+    ]
+    for batch in found:
+        batch.validate(full=True)
+    return found
+
+
+@pytest.mark.parametrize("include_headers", [True, False])
+def test_trap_13_the_schema_is_the_one_spark_checks_for(include_headers: bool) -> None:
+    wanted = to_arrow_schema(kafka_schema(include_headers), timezone="UTC")
+    (batch,) = batches(build_batch(ROWS), include_headers=include_headers)
+    assert wanted.equals(batch.schema)
+
+
+def test_rows_come_through_with_nulls_and_headers() -> None:
+    (batch,) = batches(build_batch(ROWS, base_offset=7))
+    found = batch.to_pylist()
+    assert [row["key"] for row in found] == [r.key for r in ROWS]
+    assert [row["value"] for row in found] == [r.value for r in ROWS]
+    assert [row["offset"] for row in found] == [7, 8, 9, 10, 11]
+    assert {(row["topic"], row["partition"], row["timestampType"]) for row in found} == {(*TP, 0)}
+    assert found[0]["timestamp"] == datetime.fromtimestamp(NOW_MS / 1000, UTC)
+    assert found[0]["headers"] == [
+        {"key": "trace", "value": b"1"},
+        {"key": "empty", "value": b""},
+        {"key": "null", "value": None},
+    ]
+    assert found[1]["headers"] is None  # as the JVM source: null, not empty
+
+
+def test_a_header_key_that_is_not_utf8_is_replaced() -> None:
+    record = b"\0\0\0\x01\x01\x02\x02\xff\x02v"  # a one-byte key 0xff, value "v"
+    (batch,) = batches(raw_batch(bytes([len(record) * 2]) + record, 1))
+    assert batch.to_pylist()[0]["headers"] == [{"key": "\ufffd", "value": b"v"}]
+
+
+def test_trap_16_batches_have_at_most_ten_thousand_rows() -> None:
+    found = batches(build_batch(rows(25_001)))
+    assert [batch.num_rows for batch in found] == [10_000, 10_000, 5_001]
+    offsets = [offset for batch in found for offset in batch.column("offset").to_pylist()]
+    assert offsets == list(range(25_001))
+
+
+def test_trap_16_batches_have_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "BATCH_BYTES_MAX", 1000)
+    log = build_batch([RecordData(b"k", b"x" * size, NOW_MS) for size in (300, 300, 300, 5000, 1)])
+    assert [batch.num_rows for batch in batches(log)] == [3, 1, 1]

@@ -1,0 +1,190 @@
+"""What compaction keeps, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafkapy.record.batch_header import read_header
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
+from kafkapy.record.control import end_transaction_marker
+from kafkapy.record.records import Record, iter_records
+from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
+from kafkapy.storage.offset_map import OffsetMap
+from kafkapy.storage.transaction_index import AbortedTransaction
+from tests.support.legacy_messages import message
+from tests.support.log_builder import row
+from tests.support.ports import NOW_MS
+
+DAY_MS = 86_400_000
+
+
+def retention(
+    latest: Mapping[str, int],
+    upto: int = 100,
+    aborted: list[AbortedTransaction] | None = None,
+    last_records: Mapping[int, LastRecord] | None = None,
+    now_ms: int = NOW_MS,
+) -> BatchRetention:
+    offsets = OffsetMap(100 * 24)
+    for key, offset in latest.items():
+        offsets.put(key.encode(), offset)
+    offsets.latest_offset = upto
+    transactions = CleanedTransactions(aborted or [])
+    return BatchRetention(offsets, transactions, last_records or {}, DAY_MS, now_ms)
+
+
+def keep(rule: BatchRetention, batch: bytes) -> bytes | None:
+    kept = rule.retain(read_header(batch), memoryview(batch))
+    return None if kept is None else bytes(kept)
+
+
+def rows_of(batch: bytes | None) -> list[tuple[int, bytes | None]]:
+    found: list[Record] = [] if batch is None else list(iter_records(batch, include_control=True))
+    return [(record.offset, record.value) for record in found]
+
+
+def batch_at(base: int, *rows: RecordData, **how: int | bool) -> bytes:
+    return build_batch(list(rows), base_offset=base, **how)  # type: ignore[arg-type]
+
+
+def test_only_the_last_value_of_a_key_stays() -> None:
+    batch = batch_at(10, row("a", "1"), row("b", "2"), row("a", "3"), row("c", "4"))
+    rule = retention({"a": 12, "b": 50, "c": 13})
+    assert rows_of(keep(rule, batch)) == [(12, b"3"), (13, b"4")]
+
+
+def test_a_batch_that_loses_nothing_stays_byte_for_byte() -> None:
+    batch = batch_at(10, row("a", "1"), row("b", "2"))
+    assert keep(retention({"a": 10, "b": 11}), batch) == batch
+    assert keep(retention({}), batch) == batch
+
+
+def test_a_batch_that_loses_all_goes() -> None:
+    assert keep(retention({"a": 99}), batch_at(10, row("a", "1"))) is None
+
+
+def test_records_beyond_the_map_stay() -> None:
+    batch = batch_at(10, row("a", "1"), row(None, "x"))
+    assert keep(retention({"a": 99}, upto=9), batch) == batch
+
+
+def test_keyless_records_go() -> None:
+    batch = batch_at(10, row(None, "x"), row("a", "1"))
+    assert rows_of(keep(retention({}), batch)) == [(11, b"1")]
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_what_stays_is_compressed_as_it_was(codec: Codec) -> None:
+    batch = build_batch([row("a", "1"), row("b", "2")], base_offset=10, codec=codec)
+    kept = keep(retention({"a": 99, "b": 11}), batch)
+    assert kept is not None
+    header = read_header(kept)
+    assert (header.codec, header.base_offset, header.last_offset) == (codec, 10, 11)
+    assert rows_of(kept) == [(11, b"2")]
+
+
+def test_a_tombstone_waits_for_its_horizon() -> None:
+    batch = batch_at(10, row("a", None), row("b", "2"))
+    first = keep(retention({"a": 10, "b": 11}), batch)
+    assert first is not None
+    header = read_header(first)
+    assert header.delete_horizon_ms == NOW_MS + DAY_MS
+    assert [r.timestamp for r in iter_records(first)] == [NOW_MS, NOW_MS]
+    later = retention({"a": 10, "b": 11}, now_ms=NOW_MS + DAY_MS - 1)
+    assert keep(later, first) == first
+    due = retention({"a": 10, "b": 11}, now_ms=NOW_MS + DAY_MS)
+    kept = keep(due, first)
+    assert rows_of(kept) == [(11, b"2")]
+    assert read_header(kept or b"").delete_horizon_ms == NOW_MS + DAY_MS
+
+
+def test_the_last_batch_of_a_producer_stays_even_empty() -> None:
+    batch = batch_at(
+        10, row("a", "1"), row("a", "2"), producer_id=7, producer_epoch=3, base_sequence=5
+    )
+    rule = retention({"a": 99}, last_records={7: LastRecord(11, 3)})
+    empty = keep(rule, batch)
+    assert empty is not None
+    header = read_header(empty)
+    assert (header.record_count, header.size) == (0, 61)
+    assert (header.base_offset, header.last_offset, header.last_sequence) == (10, 11, 6)
+    assert keep(rule, empty) == empty
+    assert keep(retention({"a": 99}, last_records={7: LastRecord(20, 3)}), empty) is None
+    assert keep(retention({}), empty) is None
+
+
+def transactional(base: int, key: str, producer_id: int = 7) -> bytes:
+    return batch_at(
+        base, row(key, "t"), producer_id=producer_id, producer_epoch=0, base_sequence=0,
+        is_transactional=True,
+    )  # fmt: skip
+
+
+def marker(base: int, commit: bool, producer_id: int = 7) -> bytes:
+    return end_transaction_marker(
+        commit=commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0,
+        timestamp=NOW_MS, base_offset=base,
+    )  # fmt: skip
+
+
+ABORTED = [AbortedTransaction(7, 10, 11, 12)]
+
+
+def test_aborted_data_goes_and_its_marker_follows_after_the_horizon() -> None:
+    rule = retention({"a": 10}, aborted=ABORTED)
+    assert keep(rule, transactional(10, "a")) is None
+    assert keep(rule, marker(11, commit=False)) == marker(11, commit=False)
+    assert rule._transactions.kept_aborts == ABORTED
+
+    again = retention({}, aborted=ABORTED)
+    aging = keep(again, marker(11, commit=False))
+    assert aging is not None
+    assert read_header(aging).delete_horizon_ms == NOW_MS + DAY_MS
+    assert again._transactions.kept_aborts == []
+
+    due = retention({}, aborted=ABORTED, now_ms=NOW_MS + DAY_MS)
+    assert keep(due, aging) is None
+
+
+def test_a_commit_marker_stays_while_its_data_does() -> None:
+    rule = retention({"a": 10})
+    assert keep(rule, transactional(10, "a")) == transactional(10, "a")
+    assert keep(rule, marker(11, commit=True)) == marker(11, commit=True)
+    alone = retention({})
+    aging = keep(alone, marker(11, commit=True))
+    assert read_header(aging or b"").has_delete_horizon
+    assert keep(retention({}, now_ms=NOW_MS + DAY_MS), aging or b"") is None
+
+
+def test_the_marker_that_fences_a_producer_stays_empty() -> None:
+    aging = keep(retention({}), marker(11, commit=True)) or b""
+    rule = retention({}, last_records={7: LastRecord(-1, 0)}, now_ms=NOW_MS + DAY_MS)
+    empty = keep(rule, aging)
+    assert read_header(empty or b"").record_count == 0
+    assert keep(retention({}), empty or b"") is None
+
+
+def test_transactions_of_one_producer_follow_each_other() -> None:
+    aborted = [AbortedTransaction(7, 10, 11, 12), AbortedTransaction(7, 14, 15, 16)]
+    rule = retention({}, aborted=aborted)
+    assert keep(rule, transactional(10, "a")) is None
+    assert keep(rule, marker(11, commit=False)) is not None
+    assert keep(rule, transactional(12, "b")) is not None
+    assert keep(rule, marker(13, commit=True)) is not None
+    assert keep(rule, transactional(14, "c")) is None
+    assert keep(rule, marker(15, commit=False)) is not None
+    assert rule._transactions.kept_aborts == aborted
+
+
+def test_old_formats_lose_values_and_by_age_tombstones() -> None:
+    rule = retention({"a": 99, "b": 11, "c": 12})
+    assert keep(rule, message(1, 10, b"a", b"1", timestamp=5)) is None
+    value = message(1, 11, b"b", b"2", timestamp=5)
+    assert keep(rule, value) == value
+    tombstone = message(1, 12, b"c", None, timestamp=5)
+    assert keep(rule, tombstone) == tombstone
+    rule.keep_legacy_deletes = False
+    assert keep(rule, tombstone) is None

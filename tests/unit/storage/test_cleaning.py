@@ -1,0 +1,155 @@
+"""One compaction: plan, map, groups, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.compression import Codec
+from kafkapy.storage.cleaning import Cleaning, plan_cleaning
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import OsFileSystem, read_file
+from tests.support.legacy_messages import message_set, wrapper
+from tests.support.log_builder import LogBuilder, row
+from tests.support.ports import NOW_MS
+
+FS = OsFileSystem()
+
+
+def dirty(tmp_path: Path, segments: int = 4, **configs: str) -> LogBuilder:
+    """Each segment has the keys a, b and one of its own; an empty active one follows."""
+    builder = LogBuilder(tmp_path, cleanup_policy="compact", **configs)
+    for i in range(segments):
+        builder.append(row("a", f"a{i}"), row("b", f"b{i}")).append(row(f"own{i}", "x")).roll()
+    builder.log.flush()
+    return builder
+
+
+def clean(builder: LogBuilder, start: int = 0, buffer_bytes: int = 10_000) -> Cleaning:
+    log = builder.log
+    plan = plan_cleaning(log, start, log.log_end_offset, NOW_MS)
+    cleaning = Cleaning(log, plan, FS, buffer_bytes)
+    cleaning.run()
+    return cleaning
+
+
+def content(cleaning: Cleaning) -> list[int]:
+    """Offsets of the batches in the cleaned files."""
+    found = []
+    for cleaned in cleaning.cleaned:
+        path = f"{cleaning.plan.directory}/{cleaned.base_offset:020d}.log.cleaned"
+        found += [header.base_offset for _, header in iter_headers(read_file(FS, path))]
+    return found
+
+
+def test_sources_are_the_closed_segments_below_the_bound(tmp_path: Path) -> None:
+    log = dirty(tmp_path).log
+    assert [s.base_offset for s in plan_cleaning(log, 0, 12, NOW_MS).sources] == [0, 3, 6, 9]
+    assert [s.base_offset for s in plan_cleaning(log, 0, 8, NOW_MS).sources] == [0, 3]
+    assert plan_cleaning(log, 0, 2, NOW_MS).sources == []
+
+
+def test_the_log_is_untouched_until_the_commit(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    before = builder.records()
+    cleaning = clean(builder)
+    assert builder.records() == before
+    assert content(cleaning) == [2, 5, 8, 9, 11]
+    assert cleaning.end_offset == 12
+    assert cleaning.stats.records_indexed == 12
+    assert cleaning.stats.bytes_read > cleaning.stats.bytes_written > 0
+    cleaning.discard()
+    assert not [name for name in builder.files() if name.endswith(".cleaned")]
+
+
+def test_neighbours_are_merged_up_to_the_segment_size(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    assert [[s.base_offset for s in c.sources] for c in clean(builder).cleaned] == [[0, 3, 6, 9]]
+    size = builder.log.segments.first.size
+    builder.manager.update_topic_config(
+        "orders", {"cleanup.policy": "compact", "segment.bytes": str(2 * size)}
+    )
+    groups = [[s.base_offset for s in c.sources] for c in clean(builder).cleaned]
+    assert groups == [[0, 3], [6, 9]]
+
+
+def test_index_sizes_bound_a_group(tmp_path: Path) -> None:
+    builder = dirty(tmp_path, index_interval_bytes="0", segment_index_bytes="24")
+    builder.manager.update_topic_config(
+        "orders", {"cleanup.policy": "compact", "segment.index.bytes": "16"}
+    )
+    groups = [[s.base_offset for s in c.sources] for c in clean(builder).cleaned]
+    assert groups == [[0], [3], [6], [9]]
+
+
+def test_a_small_map_cleans_part_of_the_log(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    cleaning = clean(builder, buffer_bytes=5 * 24)
+    # Four keys fit: a, b, own0, own1.
+    assert cleaning.end_offset == 6
+    assert content(cleaning) == [2, 3, 5]
+
+
+def test_clean_segments_lose_what_newer_ones_have(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    cleaning = clean(builder, start=9)
+    assert cleaning.stats.records_indexed == 3
+    assert content(cleaning) == [2, 5, 8, 9, 11]
+
+
+def test_the_steps_come_one_by_one(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    log = builder.log
+    cleaning = Cleaning(log, plan_cleaning(log, 0, 12, NOW_MS), FS, 10_000)
+    assert sum(1 for _ in cleaning.steps()) == 16
+
+
+def test_the_modified_time_is_kept(tmp_path: Path) -> None:
+    builder = dirty(tmp_path)
+    FS.set_modified(builder.log.segments[3].records.path, 12_345_000)
+    cleaning = clean(builder)
+    found = FS.stat(f"{builder.directory}/00000000000000000000.log.cleaned")
+    assert found is not None
+    assert found.modified_ms == 12_345_000
+    assert cleaning.cleaned[0].files.log == found.size
+
+
+def test_a_gap_at_the_end_of_a_segment_is_indexed_too(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, cleanup_policy="compact")
+    builder.append(row("a", "1")).append(row("b", "2")).append(row("c", "3"))
+    builder.log.truncate_to(2)
+    builder.append(row("a", "4")).roll()
+    assert clean(builder).end_offset == 3
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_old_segments_become_new_batches_where_they_shrink(tmp_path: Path, codec: Codec) -> None:
+    builder = LogBuilder(tmp_path, cleanup_policy="compact")
+    if codec is Codec.NONE:
+        data = message_set(1, [0, 1, 2])
+    else:
+        data = wrapper(1, codec, message_set(1, [0, 1, 2]), offset=2)
+    builder.log.append_as_follower(data, NOW_MS)
+    builder.log.update_high_watermark(3)
+    builder.roll()
+    cleaning = clean(builder)
+    path = f"{builder.directory}/00000000000000000000.log.cleaned"
+    [(_, header)] = list(iter_headers(read_file(FS, path)))
+    assert header.last_offset == 2
+    assert cleaning.end_offset == 3
+
+
+def test_cleaning_uses_files_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = dirty(tmp_path)
+    cleaning = Cleaning(builder.log, plan_cleaning(builder.log, 0, 12, NOW_MS), FS, 10_000)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the loop's pool was used by the worker")
+
+    monkeypatch.setattr(builder.log.local.pool, "open", refuse)
+    monkeypatch.setattr(builder.log.local.pool, "forget", refuse)
+    assert isinstance(builder.log.local.pool, FilePool)
+    cleaning.run()
+    monkeypatch.undo()

@@ -1,0 +1,46 @@
+"""Removal when it is due."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.faulty_filesystem import FaultyFileSystem
+
+
+def test_what_is_due_goes_and_the_rest_waits(tmp_path: Path) -> None:
+    queue = DeletionQueue(OsFileSystem())
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+    (tmp_path / "d" / "e").mkdir(parents=True)
+    queue.add_files([f"{tmp_path}/a"], 10)
+    queue.add_files([f"{tmp_path}/b"], 20)
+    queue.add_directory(f"{tmp_path}/d", 10)
+    assert queue.run(9) == 0
+    assert queue.run(10) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+    assert queue.run(99) == 1
+    assert queue.run(99) == 0
+
+
+def test_a_directory_that_goes_itself_takes_its_files_off_the_queue(tmp_path: Path) -> None:
+    queue = DeletionQueue(OsFileSystem())
+    (tmp_path / "x").touch()
+    queue.add_files([f"{tmp_path}/x"], 1)
+    queue.forget(f"{tmp_path}/")
+    assert queue.run(99) == 0
+
+
+def test_a_failure_does_not_hold_up_the_next_run(tmp_path: Path) -> None:
+    disk = FaultyFileSystem(OsFileSystem(), fail_at=1)
+    queue = DeletionQueue(disk)
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+        queue.add_files([f"{tmp_path}/{name}"], 1)
+    with pytest.raises(OSError, match="No space left"):
+        queue.run(5)
+    queue.run(5)
+    assert not (tmp_path / "b").exists()

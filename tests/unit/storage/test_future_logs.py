@@ -1,0 +1,225 @@
+"""Logs that move between the directories of a broker."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import build_batch
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.unified_log import UnifiedLog
+from tests.support.log_builder import TOPIC_ID, TP, row
+from tests.support.ports import NOW_MS, ManualClock, SeededRandom
+
+CONFIGS = {"segment.bytes": "2000"}
+
+
+class TwoDirs:
+    """A log manager with the directories a and b, and the log of TP in a."""
+
+    def __init__(self, root: Path, **configs: str) -> None:
+        self.root = root
+        self.configs = {**CONFIGS, **{k.replace("_", "."): v for k, v in configs.items()}}
+        self.open()
+
+    def open(self, seed: int = 0) -> None:
+        dirs = [str(self.root / name) for name in "ab"]
+        self.manager = LogManager(OsFileSystem(), dirs, {}, ManualClock(), SeededRandom(seed))
+        self.manager.open()
+        self.manager.load({TP.topic: self.configs})
+        self.manager.get_or_create_log(TP, TOPIC_ID, self.configs, True)
+
+    @property
+    def log(self) -> UnifiedLog:
+        return self.manager.logs[TP]
+
+    def append(self, count: int = 10, epoch: int = 0, key: str = "k") -> None:
+        for _ in range(count):
+            batch = build_batch([row(key, "v" * 200)])
+            self.log.append_as_leader(batch, epoch, NOW_MS)
+        self.log.update_high_watermark(self.log.log_end_offset)
+
+    def move(self, name: str = "b") -> None:
+        self.manager.futures.move(TP, str(self.root / name))
+
+    def copy(self) -> None:
+        while self.manager.futures.copy(TP, NOW_MS):
+            pass
+
+    def replace(self) -> UnifiedLog | None:
+        return self.manager.futures.replace(TP, NOW_MS)
+
+    def names(self, name: str) -> list[str]:
+        """Directories of a log directory, ids left out."""
+        found = (path.name for path in (self.root / name).iterdir() if path.is_dir())
+        return sorted(re.sub(r"\.[0-9a-f]{32}-", ".", n) for n in found)
+
+    def records(self, log: UnifiedLog | None = None) -> bytes:
+        log = log or self.log
+        read, offset = b"", log.log_start_offset
+        while offset < log.log_end_offset:
+            piece = log.read(offset, 1 << 20, log.log_end_offset, True).records
+            read += piece
+            offset = _end(piece)
+        return read
+
+
+def _end(records: bytes) -> int:
+    return max(header.next_offset for _, header in iter_headers(records))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> TwoDirs:
+    return TwoDirs(tmp_path)
+
+
+def test_a_copy_takes_the_logs_place_with_everything_in_it(two: TwoDirs) -> None:
+    two.append(30)
+    two.log.assign_epoch_start(7, two.log.log_end_offset)
+    before, segments = two.records(), len(two.log.segments)
+    two.move()
+    assert two.names("b") == ["orders-0.future"]
+    two.copy()
+    log = two.replace()
+    assert log is two.log
+    assert log.directory == str(two.root / "b" / "orders-0")
+    assert two.records() == before
+    assert len(log.segments) == segments
+    assert (log.high_watermark, log.log_end_offset, log.recovery_point) == (30, 30, 30)
+    assert (log.topic_id, log.latest_epoch) == (TOPIC_ID, 7)
+    assert two.names("a") == ["orders-0.delete"]
+    two.append(5)
+    assert log.log_end_offset == 35
+    two.manager.delete_due_files(NOW_MS + 60_000)
+    assert two.names("a") == []
+
+    two.manager.shutdown()
+    two.open()
+    assert two.log.log_dir == str(two.root / "b")
+    assert (two.log.log_end_offset, two.log.topic_id) == (35, TOPIC_ID)
+
+
+def test_what_comes_meanwhile_is_copied_too(two: TwoDirs) -> None:
+    two.append(10)
+    two.move()
+    two.copy()
+    two.append(1)
+    assert two.replace() is None
+    two.copy()
+    assert two.replace() is not None
+    assert two.log.log_end_offset == 11
+
+
+def test_a_truncation_of_the_log_is_followed(two: TwoDirs) -> None:
+    two.append(10, epoch=0)
+    two.append(10, epoch=1)
+    two.move()
+    two.copy()
+    two.log.truncate_to(14, NOW_MS)
+    two.append(10, epoch=3, key="other")
+    two.copy()
+    expected = two.records()
+    assert two.replace() is not None
+    assert two.records() == expected
+    assert two.log.log_end_offset == 24
+
+
+def test_a_truncation_to_before_an_epoch_is_followed(two: TwoDirs) -> None:
+    two.append(10, epoch=0)
+    two.append(10, epoch=5)
+    two.move()
+    two.copy()
+    two.log.truncate_to(8, NOW_MS)
+    two.append(20, epoch=2, key="other")
+    two.copy()
+    expected = two.records()
+    assert two.replace() is not None
+    assert two.records() == expected
+
+
+def test_records_deleted_from_the_start_are_not_brought_back(two: TwoDirs) -> None:
+    two.append(30)
+    two.log.maybe_increment_log_start_offset(20, "test")
+    two.log.delete_old_segments(NOW_MS)
+    two.move()
+    two.copy()
+    assert two.replace() is not None
+    assert (two.log.log_start_offset, two.log.log_end_offset) == (20, 30)
+    two.append(10)
+    two.move("a")
+    two.log.maybe_increment_log_start_offset(40, "test")
+    two.copy()
+    assert two.replace() is not None
+    assert (two.log.log_start_offset, two.log.log_end_offset) == (40, 40)
+
+
+def test_the_directory_it_is_in_calls_a_move_off(two: TwoDirs) -> None:
+    two.append(3)
+    two.move()
+    two.move()
+    assert len(two.manager.futures.logs) == 1
+    two.move("a")
+    assert two.manager.futures.logs == {}
+    assert two.names("b") == ["orders-0.delete"]
+    assert two.names("a") == ["orders-0"]
+
+
+def test_what_cannot_be(two: TwoDirs) -> None:
+    with pytest.raises(ApiError) as refused:
+        two.move("c")
+    assert refused.value.code is ErrorCode.LOG_DIR_NOT_FOUND
+    two.manager.fail_log_dir(str(two.root / "b"), OSError(5, "I/O error"))
+    with pytest.raises(ApiError) as refused:
+        two.move("b")
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_log_that_is_not_there_yet_is_made_where_it_was_wanted(two: TwoDirs) -> None:
+    for partition in (1, 2):
+        tp = TopicPartition("later", partition)
+        with pytest.raises(ApiError) as refused:
+            two.manager.futures.move(tp, str(two.root / "a"))
+        assert refused.value.code is ErrorCode.REPLICA_NOT_AVAILABLE
+        made = two.manager.get_or_create_log(tp, Uuid(bytes(16)), {}, True)
+        assert made.log_dir == str(two.root / "a")
+
+
+def test_a_move_that_a_kill_interrupted_begins_anew(two: TwoDirs) -> None:
+    two.append(10)
+    two.move()
+    two.manager.futures.copy(TP, NOW_MS)
+    for log in (*two.manager.logs.values(), *two.manager.futures.logs.values()):
+        log.abandon()
+    two.manager.unlock()
+    two.open(seed=1)
+    assert two.log.log_dir == str(two.root / "a")
+    assert two.manager.futures.logs[TP].log_end_offset == 0
+    two.copy()
+    assert two.replace() is not None
+    assert (two.log.log_dir, two.log.log_end_offset) == (str(two.root / "b"), 10)
+    two.manager.delete_due_files(NOW_MS + 60_000)
+    assert two.names("b") == ["orders-0"]
+
+
+def test_a_deleted_log_takes_its_copy_with_it(two: TwoDirs) -> None:
+    two.append(3)
+    two.move()
+    two.manager.delete_log(TP)
+    assert two.manager.futures.logs == {}
+    assert (two.names("a"), two.names("b")) == (["orders-0.delete"], ["orders-0.delete"])
+
+
+@pytest.mark.parametrize(("failed", "left"), [("a", []), ("b", [TP])])
+def test_a_failed_directory_ends_its_moves(two: TwoDirs, failed: str, left: list[object]) -> None:
+    two.append(3)
+    two.move()
+    two.manager.fail_log_dir(str(two.root / failed), OSError(5, "I/O error"))
+    assert two.manager.futures.logs == {}
+    assert list(two.manager.logs) == left

@@ -1,0 +1,93 @@
+"""Segments of a partition: roll, truncate, delete, replace, flush."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.storage.log_offset import LogOffsetMetadata
+from tests.support.log_builder import LogBuilder, row
+from tests.support.ports import NOW_MS
+
+
+def test_offset_metadata_in_batches_gaps_and_at_the_end(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=2).append(count=2)
+    local = builder.log.local
+    size = local.segments.active.size
+    assert local.offset_metadata(1) == LogOffsetMetadata(1, 0, 0)
+    assert local.offset_metadata(3) == LogOffsetMetadata(3, 0, size // 2)
+    assert local.offset_metadata(4) == local.end_metadata() == LogOffsetMetadata(4, 0, size)
+    builder.log.truncate_to(3)
+    builder.append()
+    assert local.offset_metadata(2) == LogOffsetMetadata(2, 0, size // 2)
+
+
+def test_a_roll_begins_where_the_data_ends(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=4).append(count=4)
+    builder.log.truncate_to(6)
+    assert builder.log.log_end_offset == 6
+    builder.roll()
+    assert builder.bases() == [0, 4]
+    builder.append()
+    assert [r.offset for r in builder.records()] == [0, 1, 2, 3, 6]
+
+
+def test_an_empty_active_segment_is_replaced(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).roll().append().roll().roll()
+    assert builder.bases() == [0, 1]
+    assert len([name for name in builder.files() if name.endswith(".log")]) == 2
+
+
+def test_jitter_is_taken_from_chance(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, segment_jitter_ms="1000", segment_ms="500")
+    for _ in range(20):
+        builder.append().roll()
+    jitters = {segment.jitter_ms for segment in builder.log.segments}
+    assert len(jitters) > 5
+    assert all(0 <= jitter < 500 for jitter in jitters)
+
+
+def test_deleted_segments_are_renamed_and_removed_later(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, file_delete_delay_ms="100").append().roll().append()
+    builder.log.maybe_increment_log_start_offset(1, "test")
+    assert builder.log.delete_old_segments(NOW_MS) == 1
+    deleted = [name for name in builder.files() if name.endswith(".deleted")]
+    assert [name.partition(".")[2] for name in deleted] == [
+        "index.deleted", "log.deleted", "timeindex.deleted",
+    ]  # fmt: skip
+    assert builder.manager.delete_due_files(NOW_MS + 99) == 0
+    assert builder.manager.delete_due_files(NOW_MS + 100) == 4
+    assert not any(name.endswith(".deleted") for name in builder.files())
+
+
+def test_flush_moves_the_recovery_point_past_what_it_forced(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append().roll().append()
+    log = builder.log
+    handle = log.flush_handle()
+    builder.append()
+    log.run_flush(handle)
+    assert (log.recovery_point, log.unflushed_records) == (0, 3)
+    log.mark_flushed(handle, NOW_MS + 7)
+    assert (log.recovery_point, log.last_flush_ms) == (2, NOW_MS + 7)
+    assert log.local.unflushed == []
+
+
+def test_a_flush_from_before_a_truncation_proves_nothing(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append().append().append()
+    handle = builder.log.flush_handle()
+    builder.log.truncate_to(1)
+    builder.append().append()
+    builder.log.run_flush(handle)
+    builder.log.mark_flushed(handle, NOW_MS)
+    assert builder.log.recovery_point == 0
+
+
+def test_a_read_stops_at_a_bound_in_an_earlier_segment(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append().append().roll().append(row(), row())
+    local = builder.log.local
+    end = local.offset_metadata(1)
+    found = local.read(0, 10_000, end, True)
+    assert found is not None
+    assert [h.base_offset for _, h in iter_headers(found.records)] == [0]
+    assert found.end_offset == 2
+    assert local.read(2, 10_000, end, True) is None

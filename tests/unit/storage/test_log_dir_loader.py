@@ -1,0 +1,101 @@
+"""Loading all logs of a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
+from kafkapy.storage.unified_log import UnifiedLog
+from tests.support.log_builder import LogBuilder
+from tests.support.ports import NOW_MS, SeededRandom
+
+FS = OsFileSystem()
+HEX = "0123456789abcdef0123456789abcdef"
+
+
+def load(path: Path) -> tuple[LogDir, list[UnifiedLog]]:
+    log_dir = LogDir(str(path), DeletionQueue(FS))
+    logs = load_log_dir(
+        log_dir, FilePool(FS), lambda _: LogConfig(), SeededRandom(), 86_400_000, NOW_MS
+    )
+    return log_dir, logs
+
+
+def stopped(path: Path) -> Path:
+    LogBuilder(path).append(count=5).stop()
+    return path
+
+
+def test_a_clean_stop_needs_no_recovery_and_its_marker_is_used_up(tmp_path: Path) -> None:
+    _, [log] = load(stopped(tmp_path))
+    assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (5, 5, 5)
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_without_the_marker_everything_is_recovered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    stopped(tmp_path)
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "recovery-point-offset-checkpoint").write_bytes(b"nonsense")
+    _, [log] = load(tmp_path)
+    assert (log.log_end_offset, log.recovery_point) == (5, 0)
+    assert f"Attempting recovery for all logs in {tmp_path}" in caplog.text
+    assert "starting without it" in caplog.text
+
+
+def test_deletions_go_on_moves_begin_anew_and_other_states_are_left_alone(tmp_path: Path) -> None:
+    stopped(tmp_path)
+    for state in ("delete", "future", "stray"):
+        (tmp_path / f"gone-0.{HEX}-{state}").mkdir()
+    (tmp_path / "remote-log-index-cache").mkdir()
+    (tmp_path / "some-file").touch()
+    log_dir, logs = load(tmp_path)
+    assert [log.topic_partition for log in logs] == [TopicPartition("orders", 0)]
+    assert log_dir.unfinished == [TopicPartition("gone", 0)]
+    assert log_dir.deletions.run(NOW_MS + 59_999) == 1
+    assert not (tmp_path / f"gone-0.{HEX}-future").exists()
+    assert log_dir.deletions.run(NOW_MS + 60_000) == 1
+    assert not (tmp_path / f"gone-0.{HEX}-delete").exists()
+    assert (tmp_path / f"gone-0.{HEX}-stray").exists()
+
+
+def test_a_foreign_directory_stops_the_start_before_anything_is_touched(tmp_path: Path) -> None:
+    stopped(tmp_path)
+    (tmp_path / "lost+found").mkdir()
+    with pytest.raises(ConfigError, match=r"lost\+found"):
+        load(tmp_path)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_lost_high_watermark_checkpoint_fails_the_directory(tmp_path: Path) -> None:
+    stopped(tmp_path)
+    (tmp_path / "replication-offset-checkpoint").write_bytes(b"nonsense")
+    with pytest.raises(LogDirFailure, match="replication-offset-checkpoint"):
+        load(tmp_path)
+
+
+def test_the_log_start_offset_is_restored(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=5)
+    builder.log.maybe_increment_log_start_offset(3, "test")
+    builder.stop()
+    assert (tmp_path / "log-start-offset-checkpoint").read_bytes() == b"0\n1\norders 0 3\n"
+    _, [log] = load(tmp_path)
+    assert log.log_start_offset == 3
+
+
+def test_a_partition_in_two_directories(tmp_path: Path) -> None:
+    _, first = load(stopped(tmp_path / "a"))
+    _, second = load(stopped(tmp_path / "b"))
+    known = {log.topic_partition: log for log in first}
+    with pytest.raises(ConfigError, match=r"orders-0 is in both .*/a/orders-0 and .*/b/orders-0"):
+        check_duplicates(known, second)

@@ -1,0 +1,225 @@
+"""Opening a log after a clean stop, after a kill, and after damage."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.storage.verify import verify_log_dir
+from tests.support.log_builder import LogBuilder, row
+
+LAST = 60
+
+
+def filled(tmp_path: Path) -> LogBuilder:
+    """60 records in batches of 2 over several segments, written by an idempotent producer."""
+    builder = LogBuilder(tmp_path, segment_bytes="1000", index_interval_bytes="150")
+    for sequence in range(0, LAST, 2):
+        builder.produce(9, sequence, count=2)
+    return builder
+
+
+def active_log(builder: LogBuilder) -> Path:
+    return builder.path(f"{builder.bases()[-1]:020d}.log")
+
+
+def reopened_after(builder: LogBuilder) -> LogBuilder:
+    builder.open()
+    end = builder.log.log_end_offset
+    assert builder.values() == [f"9/{i}" for i in range(end)]
+    state = builder.log.producers.state.producers
+    assert state[9].last_sequence == end - 1
+    again = builder.produce(9, end - 2, count=2)
+    assert again.duplicate
+    assert builder.produce(9, end).first_offset == end
+    builder.stop()
+    assert verify_log_dir(builder.fs, builder.root) == []
+    return builder
+
+
+def test_a_kill_loses_nothing(tmp_path: Path) -> None:
+    builder = filled(tmp_path).kill()
+    reopened_after(builder)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 60, 61, 100, 400])
+def test_a_torn_tail_is_cut_to_the_last_whole_batch(
+    tmp_path: Path, cut: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = filled(tmp_path)
+    path = active_log(builder)
+    size = path.stat().st_size
+    builder.kill()
+    with path.open("r+b") as file:
+        file.truncate(max(size - cut, 0))
+    reopened_after(builder)
+    assert f"[orders-0] recovery cut {path} at position" in caplog.text
+    assert "bytes dropped (the last batch is cut off)" in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_noise_at_the_end_costs_only_what_it_hit(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    builder = filled(tmp_path)
+    path = active_log(builder)
+    base = builder.bases()[-1]
+    batch_size = builder.log.segments.active.find(base)[1]  # type: ignore[index]
+    builder.kill()
+    size = path.stat().st_size
+    noise = chance.randint(1, size)
+    with path.open("r+b") as file:
+        file.seek(size - noise)
+        file.write(chance.randbytes(noise))
+    builder.open()
+    whole = base + 2 * ((size - noise) // batch_size)
+    assert builder.log.log_end_offset == whole
+    builder.kill()
+    if whole > base:
+        reopened_after(builder)
+
+
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("kind", [".index", ".timeindex"])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_lost_index_is_made_again(tmp_path: Path, clean: bool, kind: str, zeros: bool) -> None:
+    builder = filled(tmp_path)
+    paths = [builder.path(f"{base:020d}{kind}") for base in builder.bases()]
+    (builder.stop if clean else builder.kill)()
+    for path in paths:
+        if zeros:
+            path.write_bytes(bytes(max(path.stat().st_size, 24)))
+        else:
+            path.unlink()
+    builder.open()
+    builder.stop()
+    assert verify_log_dir(builder.fs, builder.root) == []
+    reopened_after(builder)
+    assert builder.log.log_end_offset == LAST + 1
+
+
+def test_everything_after_a_damaged_segment_is_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = filled(tmp_path)
+    second, third = builder.bases()[1:3]
+    builder.kill()
+    path = tmp_path / f"orders-0/{second:020d}.log"
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size - 1)
+        file.write(b"\xff")
+    builder.open()
+    assert builder.log.log_end_offset == third - 2
+    assert builder.bases() == [0, second]
+    assert f"recovery dropped the segment {tmp_path}/orders-0/{third:020d}.log" in caplog.text
+    builder.kill()
+    reopened_after(builder)
+
+
+def test_waste_after_a_whole_segment_costs_nothing(tmp_path: Path) -> None:
+    builder = filled(tmp_path)
+    bases = builder.bases()
+    builder.kill()
+    with (tmp_path / "orders-0/00000000000000000000.log").open("ab") as file:
+        file.write(bytes(500))
+    builder.open()
+    assert (builder.log.log_end_offset, builder.bases()) == (LAST, bases)
+    builder.kill()
+    reopened_after(builder)
+
+
+def test_a_segment_that_lost_its_tail_whole_takes_the_later_ones_along(tmp_path: Path) -> None:
+    builder = filled(tmp_path)
+    second, third = builder.bases()[1:3]
+    found = builder.log.segments[1].find(third - 2)
+    assert found is not None
+    builder.kill()
+    with (tmp_path / f"orders-0/{second:020d}.log").open("r+b") as file:
+        file.truncate(found[0])
+    builder.open()
+    assert (builder.log.log_end_offset, builder.bases()) == (third - 2, [0, second])
+
+
+def test_below_the_recovery_point_nothing_is_read_again(tmp_path: Path) -> None:
+    builder = filled(tmp_path)
+    builder.log.flush()
+    builder.manager.checkpoint_recovery_points()
+    first = builder.path("00000000000000000000.log")
+    builder.kill()
+    with first.open("r+b") as file:
+        file.seek(70)
+        file.write(b"\xff")
+    builder.open()
+    assert builder.log.log_end_offset == LAST
+    assert builder.log.recovery_point == LAST
+
+
+def test_recovery_alone_makes_nothing_durable(tmp_path: Path) -> None:
+    builder = filled(tmp_path).reopen(clean=False)
+    assert builder.log.recovery_point == 0
+    builder.log.flush()
+    assert builder.log.recovery_point == LAST
+
+
+def test_a_clean_stop_with_a_damaged_end_is_recovered_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = filled(tmp_path).stop()
+    path = active_log(builder)
+    with path.open("ab") as file:
+        file.write(b"garbage" * 20)
+    reopened_after(builder)
+    assert "recovery cut" in caplog.text
+
+
+def test_an_index_without_its_log_goes(tmp_path: Path) -> None:
+    builder = filled(tmp_path).stop()
+    stray = tmp_path / "orders-0/00000000000000000999.index"
+    stray.write_bytes(bytes(8))
+    builder.open()
+    assert not stray.exists()
+    assert builder.log.log_end_offset == LAST
+
+
+def test_a_log_that_ends_before_its_start_begins_anew(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=5)
+    builder.log.maybe_increment_log_start_offset(4, "test")
+    builder.stop()
+    for path in (tmp_path / "orders-0").glob("*.log"):
+        path.write_bytes(b"")
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    builder.open()
+    log = builder.log
+    assert (log.log_start_offset, log.log_end_offset, builder.bases()) == (4, 4, [4])
+    assert (log.epochs.entries(), list(log.producers.state)) == ([], [])
+
+
+def test_epochs_beyond_the_end_are_forgotten(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=2)
+    builder.log.assign_epoch_start(5, 2)
+    builder.leader_epoch = 5
+    builder.append(row())
+    path = active_log(builder)
+    builder.kill()
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 1)
+    builder.open()
+    assert builder.log.epochs.entries() == [(0, 0)]
+
+
+def test_lost_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append()
+    builder.leader_epoch = 6
+    builder.append().kill()
+    (tmp_path / "orders-0/leader-epoch-checkpoint").unlink()
+    builder.open()
+    assert builder.log.epochs.entries() == [(0, 0), (6, 1)]
+
+
+def test_a_malformed_epoch_file_fails_the_directory(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append().stop()
+    (tmp_path / "orders-0/leader-epoch-checkpoint").write_bytes(b"what")
+    with pytest.raises(LogDirFailure, match="leader-epoch-checkpoint"):
+        builder.open()

@@ -1,0 +1,314 @@
+"""All logs of a broker over its directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.record.builder import build_batch
+from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.verify import verify_log_dir
+from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.faulty_filesystem import FaultyFileSystem
+from tests.support.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
+from tests.support.ports import NOW_MS, ManualClock, SeededRandom
+
+
+def manager_of(*dirs: Path | str, fs: FileSystem | None = None, **given: object) -> LogManager:
+    manager = LogManager(
+        fs or OsFileSystem(), [str(d) for d in dirs], {}, ManualClock(), SeededRandom(),
+        **given,  # type: ignore[arg-type]
+    )  # fmt: skip
+    manager.open()
+    manager.load({})
+    return manager
+
+
+def create(manager: LogManager, partition: int, topic: str = "t") -> None:
+    manager.get_or_create_log(TopicPartition(topic, partition), TOPIC_ID, {}, True)
+
+
+def test_new_logs_go_where_the_fewest_are(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path / "a", tmp_path / "b/")
+    for partition in range(5):
+        create(manager, partition)
+    assert [log.log_dir for log in manager.logs.values()] == [
+        f"{tmp_path}/{name}" for name in "ababa"
+    ]
+    manager.shutdown()
+    again = manager_of(tmp_path / "a", tmp_path / "b")
+    assert len(again.logs) == 5
+    for path in ("a", "b"):
+        assert not (tmp_path / path / ".kafka_cleanshutdown").exists()
+
+
+def test_what_is_on_disk_for_a_new_partition(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    create(manager, 0)
+    files = {p.name: p.stat().st_size for p in (tmp_path / "t-0").iterdir()}
+    assert files == {
+        "00000000000000000000.log": 0,
+        "00000000000000000000.index": 10_485_760,
+        "00000000000000000000.timeindex": 10_485_756,
+        "partition.metadata": 43,
+    }
+    used = sum(p.stat().st_blocks * 512 for p in (tmp_path / "t-0").iterdir())
+    assert used < 20_000
+
+
+def test_the_topic_id_is_kept(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    log = manager.get_or_create_log(TP, ZERO_UUID, {}, True)
+    assert log.topic_id.is_zero
+    assert manager.get_or_create_log(TP, TOPIC_ID, {}, False) is log
+    manager.shutdown()
+    again = manager_of(tmp_path)
+    found = again.get_log(TP)
+    assert found is not None
+    assert found.topic_id == TOPIC_ID
+    other = Uuid(bytes(reversed(range(16))))
+    assert again.get_or_create_log(TP, other, {}, False).topic_id == TOPIC_ID
+
+
+def test_an_existing_replica_is_not_made_anew_while_a_directory_is_offline(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path / "a", tmp_path / "b")
+    manager.fail_log_dir(f"{tmp_path}/a", OSError(5, "broken"))
+    with pytest.raises(ApiError, match=f"{tmp_path}/a") as caught:
+        manager.get_or_create_log(TP, TOPIC_ID, {}, False)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    create(manager, 0)
+    with pytest.raises(LogDirFailure, match="All log directories are offline"):
+        manager.fail_log_dir(f"{tmp_path}/b", OSError(5, "broken"))
+    manager.fail_log_dir(f"{tmp_path}/b", OSError(5, "broken"))
+    assert manager.offline_log_dirs == [f"{tmp_path}/a", f"{tmp_path}/b"]
+
+
+def test_deleting_a_log(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, file_delete_delay_ms="100").append()
+    builder.manager.write_high_watermarks()
+    builder.manager.delete_log(TP)
+    builder.manager.delete_log(TP)
+    assert builder.manager.get_log(TP) is None
+    [renamed] = [p.name for p in tmp_path.iterdir() if p.is_dir()]
+    assert renamed.startswith("orders-0.")
+    assert renamed.endswith("-delete")
+    again = builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
+    assert (again.log_end_offset, again.high_watermark) == (0, 0)
+    assert builder.manager.delete_due_files(NOW_MS + 99) == 0
+    assert builder.manager.delete_due_files(NOW_MS + 100) == 1
+    assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == ["orders-0"]
+
+
+def test_checkpoints_of_a_deleted_log_do_not_bind_the_next_of_its_name(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, segment_bytes="300")
+    for _ in range(20):
+        builder.append()
+    builder.log.flush()
+    builder.manager.checkpoint_all()
+    builder.manager.delete_log(TP)
+    builder.kill().open()
+    assert "orders 0 20" not in (tmp_path / "recovery-point-offset-checkpoint").read_text()
+    for _ in range(20):
+        builder.append(committed=False)
+    first = builder.path("00000000000000000000.log")
+    builder.kill()
+    with first.open("r+b") as file:
+        file.seek(70)
+        file.write(b"\xff")
+    builder.open()
+    assert (builder.log.log_end_offset, builder.log.high_watermark) == (0, 0)
+
+
+def test_configs_change_in_place(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    create(manager, 0)
+    create(manager, 0, "other")
+    first, other = (manager.logs[TopicPartition(t, 0)] for t in ("t", "other"))
+    manager.update_topic_config("t", {"retention.ms": "5"})
+    assert (first.config.retention_ms, other.config.retention_ms) == (5, 604_800_000)
+    manager.update_broker_defaults({"log.retention.ms": 9, "log.segment.bytes": 70_000})
+    assert (first.config.retention_ms, other.config.retention_ms) == (5, 9)
+    assert first.config.segment_bytes == 70_000
+    with pytest.raises(ConfigError, match=r"retention\.ms"):
+        manager.update_topic_config("t", {"retention.ms": "never"})
+    assert first.config.retention_ms == 5
+
+
+def test_checkpoints(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(count=3).append(count=3, committed=False)
+    builder.log.flush()
+    builder.log.maybe_increment_log_start_offset(2, "test")
+    manager = builder.manager
+    manager.checkpoint_recovery_points()
+    manager.checkpoint_log_start_offsets()
+    manager.write_high_watermarks()
+    assert {
+        p.name: p.read_text().splitlines()[2] for p in tmp_path.iterdir() if "checkpoint" in p.name
+    } == {
+        "recovery-point-offset-checkpoint": "orders 0 6",
+        "log-start-offset-checkpoint": "orders 0 2",
+        "replication-offset-checkpoint": "orders 0 3",
+    }
+    builder.reopen(clean=False)
+    assert (builder.log.high_watermark, builder.log.log_start_offset) == (3, 2)
+
+
+def test_only_due_flushes_are_handed_out(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, flush_ms="1000").append()
+    manager = builder.manager
+    assert manager.flush_due_logs(NOW_MS + 999) == []
+    [task] = manager.flush_due_logs(NOW_MS + 1000)
+    task.fsync()
+    task.complete(NOW_MS + 1000)
+    assert builder.log.recovery_point == 1
+    assert manager.flush_due_logs(NOW_MS + 5000) == []
+    builder.append().roll()
+    [task] = manager.flush_due_logs(NOW_MS + 1000)
+    assert task.log is builder.log
+
+
+def test_producers_expire(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(7, 0)
+    assert builder.manager.expire_producers(NOW_MS + 86_399_999) == 0
+    assert builder.manager.expire_producers(NOW_MS + 86_400_000) == 1
+
+
+def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, retention_ms="10").append().roll().append()
+    assert builder.manager.run_retention(NOW_MS) == 0
+    assert builder.manager.run_retention(NOW_MS + 11) == 1
+
+
+def test_the_volume_is_described(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    total, usable = manager.volume_bytes(str(tmp_path))
+    assert total >= usable > 0
+    assert manager.volume_bytes("/no/such/place") == (-1, -1)
+
+
+def test_identity(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path / "a", tmp_path / "b")
+    assert manager.stored_identity() == (None, None)
+    manager.claim(4, CLUSTER_ID)
+    assert manager.stored_identity() == (4, CLUSTER_ID)
+    with pytest.raises(ConfigError, match=r"stored broker\.id 4"):
+        manager.claim(5, CLUSTER_ID)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda m: m.checkpoint_recovery_points(),
+        lambda m: m.checkpoint_log_start_offsets(),
+        lambda m: m.write_high_watermarks(),
+        lambda m: m.run_retention(NOW_MS + 10**9),
+        lambda m: m.delete_due_files(NOW_MS + 10**9),
+        lambda m: m.shutdown(),
+    ],
+    ids=["recovery-points", "starts", "high-watermarks", "retention", "deletions", "shutdown"],
+)
+def test_a_failing_directory_is_told_and_the_other_goes_on(
+    tmp_path: Path, work: Callable[[LogManager], object]
+) -> None:
+    bad = f"{tmp_path}/a"
+    disk = FaultyFileSystem(OsFileSystem(), prefix=bad)
+    told: list[str] = []
+    manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
+
+    def tell(log_dir: str, failure: LogDirFailure) -> None:
+        told.append(str(failure))
+        manager.fail_log_dir(log_dir, failure)
+
+    manager.on_log_dir_failure = tell
+    manager.update_broker_defaults({"log.retention.ms": 1, "log.segment.delete.delay.ms": 0})
+    for partition in range(2):
+        create(manager, partition)
+        log = manager.logs[TopicPartition("t", partition)]
+        for end in (1, 2):
+            # One segment waits for its removal, the next one is old enough to follow.
+            log.append_as_leader(build_batch([row()]), 0, NOW_MS)
+            log.update_high_watermark(end)
+            log.delete_old_segments(NOW_MS + 9 * (2 - end))
+    disk.changes, disk.fail_at, disk.for_good = 0, 1, True
+    work(manager)
+    assert len(told) == 1
+    assert bad in told[0]
+    assert "No space left on device" in told[0]
+    assert (manager.live_log_dirs, manager.offline_log_dirs) == ([f"{tmp_path}/b"], [bad])
+    assert list(manager.logs) == [TopicPartition("t", 1)]
+    manager.shutdown()
+    assert not (tmp_path / "a/.kafka_cleanshutdown").exists()
+    assert verify_log_dir(OsFileSystem(), f"{tmp_path}/b") == []
+
+
+def test_a_directory_that_cannot_be_made_is_offline_from_the_start(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a file")
+    manager = manager_of(tmp_path / "a", tmp_path / "b")
+    assert manager.live_log_dirs == [f"{tmp_path}/b"]
+    with pytest.raises(LogDirFailure, match="All log directories are offline"):
+        manager_of(tmp_path / "a")
+
+
+def test_a_broken_log_takes_its_directory_offline_at_load(tmp_path: Path) -> None:
+    LogBuilder(tmp_path / "a").append().stop()
+    (tmp_path / "a/orders-0/leader-epoch-checkpoint").write_bytes(b"x")
+    manager = manager_of(tmp_path / "a", tmp_path / "b")
+    assert manager.offline_log_dirs == [f"{tmp_path}/a"]
+    assert manager.logs == {}
+
+
+def test_a_clean_stop_leaves_a_directory_that_kafka_would_load(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, segment_bytes="500")
+    for sequence in range(20):
+        builder.produce(7, sequence)
+    builder.manager.shutdown(broker_epoch=33)
+    assert (tmp_path / ".kafka_cleanshutdown").read_bytes() == b'{"version":0,"brokerEpoch":33}'
+    assert verify_log_dir(builder.fs, builder.root) == []
+
+
+def test_logs_made_together_survive_a_power_cut() -> None:
+    disk = SimFileSystem()
+    manager = manager_of(Path("/logs"), fs=disk)
+    with manager.together():
+        for partition in range(3):
+            create(manager, partition)
+            manager.logs[TopicPartition("t", partition)].assign_epoch_start(5, 0)
+    disk.crash(1)
+    names = [f"/logs/t-{partition}/leader-epoch-checkpoint" for partition in range(3)]
+    assert [read_file(disk, name) for name in names] == [b"0\n1\n5 0\n"] * 3
+    again = manager_of(Path("/logs"), fs=disk)
+    assert [log.topic_id for log in again.logs.values()] == [TOPIC_ID] * 3
+
+
+def test_a_directory_that_fails_what_was_made_together_is_told_and_the_other_goes_on(
+    tmp_path: Path,
+) -> None:
+    bad = f"{tmp_path}/a"
+    disk = FaultyFileSystem(OsFileSystem(), prefix=bad)
+    manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
+    with manager.together():
+        for partition in range(4):
+            create(manager, partition)
+        disk.changes, disk.fail_at, disk.for_good = 0, 1, True
+    assert manager.offline_log_dirs == [bad]
+    assert sorted(log.log_dir for log in manager.logs.values()) == [f"{tmp_path}/b"] * 2
+    for log in manager.logs.values():
+        assert Path(log.directory, "partition.metadata").exists()
+
+
+def test_a_flush_under_way_does_not_mind_that_the_log_is_deleted(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    create(manager, 0)
+    log = manager.logs[TopicPartition("t", 0)]
+    log.append_as_leader(build_batch([row()]), 0, NOW_MS)
+    handle = log.flush_handle()
+    manager.delete_log(TopicPartition("t", 0))
+    log.run_flush(handle)
+    assert manager.offline_log_dirs == []

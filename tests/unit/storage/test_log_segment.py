@@ -1,0 +1,212 @@
+"""One segment: index entries, roll rules, timestamps, truncation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.record.builder import build_batch
+from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
+from tests.support.log_builder import row
+from tests.support.ports import NOW_MS
+
+CONFIG = LogConfig(index_interval_bytes=100, segment_index_bytes=100)
+
+
+class Segment:
+    """A segment from offset 1000 on, and what is appended to it."""
+
+    def __init__(self, path: Path, config: LogConfig = CONFIG, jitter_ms: int = 0) -> None:
+        self.config = config
+        self.pool = FilePool(OsFileSystem())
+        self.path = path
+        self.segment = LogSegment.create(self.pool, str(path), 1000, config, NOW_MS, jitter_ms)
+        self.next = 1000
+
+    def append(self, *timestamps: int, padding: int = 0) -> int:
+        """A batch of records of these times; its position."""
+        position = self.segment.size
+        batch = build_batch(
+            [row("k", "v" * padding, time) for time in timestamps], base_offset=self.next
+        )
+        last = self.next + len(timestamps) - 1
+        self.segment.append(
+            [batch], len(batch), self.next, last, max(timestamps), last,
+            self.config.index_interval_bytes,
+        )  # fmt: skip
+        self.next = last + 1
+        return position
+
+    def reopen(self) -> LogSegment:
+        name = f"{self.path}/00000000000000001000"
+        sizes = [Path(f"{name}{suffix}").stat().st_size for suffix in (".log", ".index")]
+        files = SegmentFiles(*sizes, Path(f"{name}.timeindex").stat().st_size)
+        return LogSegment(self.pool, str(self.path), 1000, self.config, NOW_MS, 0, files)
+
+
+def test_files_are_made_with_the_segment(tmp_path: Path) -> None:
+    Segment(tmp_path)
+    assert {p.name: p.stat().st_size for p in tmp_path.iterdir()} == {
+        "00000000000000001000.log": 0,
+        "00000000000000001000.index": 96,
+        "00000000000000001000.timeindex": 96,
+    }
+
+
+def test_index_entries_name_the_end_of_a_set_and_where_it_begins(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    positions = [made.append(10 + i, 9, padding=40) for i in range(5)]
+    size = positions[1]
+    assert size > 100
+    # No entry for the first set: nothing came before it. Then each set passes the interval.
+    expected = [(1 + 2 * i, positions[i]) for i in range(1, 5)]
+    assert made.segment.offset_index.all_entries() == expected
+    assert made.segment.time_index.all_entries() == [(10 + i, 1 + 2 * i) for i in range(1, 5)]
+
+
+def test_the_time_index_keeps_the_greatest_time_so_far(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    for time in (50, 90, 20, 30, 95):
+        made.append(time, padding=120)
+    assert made.segment.time_index.all_entries() == [(90, 1), (95, 4)]
+    assert (made.segment.max_timestamp, made.segment.offset_of_max_timestamp) == (95, 1004)
+
+
+def test_an_inactive_segment_is_trimmed_and_closed_by_a_time_entry(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    made.append(70)
+    made.append(99)
+    assert made.segment.become_inactive()
+    assert not made.segment.become_inactive()
+    assert (tmp_path / "00000000000000001000.index").read_bytes() == b""
+    assert (tmp_path / "00000000000000001000.timeindex").read_bytes() == bytes.fromhex(
+        "0000000000000063 00000001"
+    )
+
+
+def test_preallocated_segments_end_at_their_real_size(tmp_path: Path) -> None:
+    made = Segment(tmp_path, LogConfig(segment_bytes=5000, preallocate=True))
+    made.append(70)
+    path = tmp_path / "00000000000000001000.log"
+    assert path.stat().st_size == 5000
+    made.segment.become_inactive()
+    assert path.stat().st_size == made.segment.size < 5000
+
+
+@pytest.mark.parametrize(
+    ("config", "size", "timestamp", "last_offset", "now_ms", "rolls"),
+    [
+        (LogConfig(), 100, NOW_MS, 1002, NOW_MS, False),
+        (LogConfig(segment_bytes=300), 100, NOW_MS, 1002, NOW_MS, False),
+        (LogConfig(segment_bytes=300), 250, NOW_MS, 1002, NOW_MS, True),
+        (LogConfig(segment_ms=1000), 1, NOW_MS + 1000, 1002, NOW_MS, False),
+        (LogConfig(segment_ms=1000), 1, NOW_MS + 1001, 1002, NOW_MS, True),
+        (LogConfig(segment_ms=1000), 1, NOW_MS, 1002, NOW_MS + 9999, False),
+        (LogConfig(), 1, NOW_MS, 1000 + RELATIVE_OFFSET_MAX, NOW_MS, False),
+        (LogConfig(), 1, NOW_MS, 1001 + RELATIVE_OFFSET_MAX, NOW_MS, True),
+    ],
+)
+def test_roll_rules(
+    tmp_path: Path,
+    config: LogConfig,
+    size: int,
+    timestamp: int,
+    last_offset: int,
+    now_ms: int,
+    rolls: bool,
+) -> None:
+    made = Segment(tmp_path)
+    made.append(NOW_MS)
+    assert made.segment.should_roll(size, timestamp, last_offset, now_ms, config) == rolls
+
+
+def test_without_times_the_age_counts_from_creation_and_jitter_shortens_it(tmp_path: Path) -> None:
+    made = Segment(tmp_path, jitter_ms=400)
+    made.append(-1)
+    config = LogConfig(segment_ms=1000)
+    assert not made.segment.should_roll(1, -1, 1001, NOW_MS + 600, config)
+    assert made.segment.should_roll(1, -1, 1001, NOW_MS + 601, config)
+
+
+def test_an_empty_segment_does_not_roll_by_age(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    assert not made.segment.should_roll(1, NOW_MS, 1000, NOW_MS + 10**12, LogConfig(segment_ms=1))
+
+
+@pytest.mark.parametrize(("step_ms", "entries"), [(0, 6), (1, 3)])
+def test_a_full_index_rolls(tmp_path: Path, step_ms: int, entries: int) -> None:
+    """48 bytes: six entries of the offset index, or four of the time index, the last one kept."""
+    made = Segment(tmp_path, LogConfig(index_interval_bytes=0, segment_index_bytes=48))
+    made.append(1)
+    for i in range(entries):
+        assert not made.segment.should_roll(1, 1, 1010, NOW_MS, CONFIG)
+        made.append(2 + step_ms * i)
+    assert made.segment.should_roll(1, 1, 1010, NOW_MS, CONFIG)
+
+
+def test_times_are_found_again_after_reopening(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    for time in (50, 90, 20):
+        made.append(time, time - 5, padding=100)
+    made.segment.offset_index.write(trim=True)
+    made.segment.time_index.write(trim=True)
+    made.append(99)
+    again = made.reopen()
+    assert (again.max_timestamp, again.offset_of_max_timestamp) == (99, 1006)
+    assert again.first_timestamp == 50
+    assert again.next_offset() == 1007
+    found = [again.find_by_timestamp(t, 0) for t in (0, 51, 86, 91)]
+    assert [f.offset for f in found if f] == [1000, 1002, 1002, 1006]
+    assert again.find_by_timestamp(86, 1003) == (99, 1006, -1)
+    assert again.find_by_timestamp(100, 0) is None
+
+
+def test_truncation_drops_whole_batches_and_their_entries(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    positions = [made.append(10 * (i + 1), 5, padding=60) for i in range(4)]
+    made.segment.truncate_to(1005, NOW_MS + 5)
+    assert made.segment.size == positions[2]
+    assert (tmp_path / "00000000000000001000.log").stat().st_size == positions[2]
+    assert made.segment.offset_index.all_entries() == [(3, positions[1])]
+    assert made.segment.max_timestamp == 20
+    assert made.segment.find(1004) is None
+    made.segment.truncate_to(0, NOW_MS + 5)
+    assert (made.segment.size, made.segment.max_timestamp) == (0, -1)
+    assert made.segment.created_ms == NOW_MS + 5
+
+
+def test_locate_bounds_a_read(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    made.append(1)
+    second = made.append(1)
+    size = made.segment.size - second
+    end = made.segment.size
+    assert made.segment.locate(1001, 10_000, end, True) == (second, size, size)
+    assert made.segment.locate(1000, second + 3, end, False) == (0, second + 3, second)
+    assert made.segment.locate(1000, 3, end, True) == (0, second, second)
+    assert made.segment.locate(1000, 10_000, second, True) == (0, second, second)
+    assert made.segment.locate(1001, 10_000, 0, True) == (second, 0, size)
+    assert made.segment.locate(1002, 10_000, end, True) is None
+
+
+def test_the_suffix_changes_on_all_files(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    made.append(1)
+    made.segment.change_suffix(OsFileSystem(), "", ".deleted")
+    assert sorted(p.suffixes[-2:] for p in tmp_path.iterdir()) == [
+        [".index", ".deleted"], [".log", ".deleted"], [".timeindex", ".deleted"],
+    ]  # fmt: skip
+    assert made.segment.find(1000) is not None
+
+
+def test_modified_time_stands_in_for_missing_timestamps(tmp_path: Path) -> None:
+    made = Segment(tmp_path)
+    made.append(-1)
+    OsFileSystem().set_modified(made.segment.records.path, 12345)
+    assert made.segment.newest_ms() == 12345
+    made.append(77)
+    assert made.segment.newest_ms() == 77

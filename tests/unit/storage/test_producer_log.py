@@ -1,0 +1,147 @@
+"""Producer state with its files: checks, the transaction index, rebuilding."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ApiError
+from kafkapy.storage.log_manager import PRODUCER_ID_EXPIRATION_MS
+from kafkapy.storage.producer_log import RECALL_MS
+from tests.support.log_builder import LogBuilder
+from tests.support.ports import NOW_MS
+
+
+def last_sequences(builder: LogBuilder) -> dict[int, int]:
+    return {e.producer_id: e.last_sequence for e in builder.log.producers.state}
+
+
+def test_a_roll_and_a_close_take_snapshots(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.roll()
+    builder.produce(9, 1)
+    assert builder.log.producers.snapshots.offsets == [1]
+    builder.reopen()
+    assert builder.log.producers.snapshots.offsets == [1, 2]
+    assert last_sequences(builder) == {9: 1}
+
+
+def test_after_a_kill_the_state_comes_from_a_snapshot_and_the_batches_after_it(
+    tmp_path: Path,
+) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(8, 0)
+    builder.produce(9, 0, is_transactional=True)
+    builder.roll()
+    builder.produce(9, 1, is_transactional=True)
+    builder.reopen(clean=False)
+    assert last_sequences(builder) == {8: 0, 9: 1}
+    assert builder.log.first_unstable_offset == 1
+    builder.end_transaction(9, commit=False)
+    builder.reopen(clean=False)
+    assert builder.log.first_unstable_offset == 1
+    builder.log.update_high_watermark(4)
+    assert builder.log.first_unstable_offset is None
+    index = builder.log.segments.active.transaction_index
+    assert index.entries() == [(9, 1, 3, 4)]
+
+
+def test_the_five_batch_window_survives_a_kill_as_far_as_it_is_in_the_segment(
+    tmp_path: Path,
+) -> None:
+    builder = LogBuilder(tmp_path)
+    for sequence in range(4):
+        builder.produce(9, sequence)
+    builder.reopen(clean=False)
+    assert builder.produce(9, 2).duplicate
+    assert builder.log.log_end_offset == 4
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+def test_the_five_batch_window_survives_a_snapshot(tmp_path: Path, clean: bool) -> None:
+    """Chaos saw it: a broker that had just restarted led, and a producer sent again what it had in
+    flight. Kafka's snapshot knows the last batch only, and the others are out of order to it."""
+    builder = LogBuilder(tmp_path)
+    for sequence in range(0, 14, 2):
+        builder.produce(9, sequence, count=2)
+        builder.produce(8, sequence // 2)
+    builder.roll()
+    builder.reopen(clean=clean)
+    repeated = [builder.produce(9, sequence, count=2) for sequence in (4, 6, 8, 10, 12)]
+    assert [(info.duplicate, info.first_offset) for info in repeated] == [
+        (True, 6), (True, 9), (True, 12), (True, 15), (True, 18)
+    ]  # fmt: skip
+    assert not builder.produce(9, 14).duplicate
+    with pytest.raises(ApiError, match="Out of order"):
+        builder.produce(9, 2, count=2)
+
+
+def test_batches_of_another_epoch_are_not_recalled(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.produce(9, 0, producer_epoch=1)
+    builder.produce(9, 1, producer_epoch=1)
+    builder.reopen()
+    [entry] = builder.log.producers.state
+    assert [batch.last_offset for batch in entry.batches] == [1, 2]
+
+
+def test_after_a_truncation_the_window_is_that_of_what_is_left(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    for sequence in range(3):
+        builder.produce(9, sequence)
+    builder.reopen()
+    builder.produce(9, 3)
+    builder.log.truncate_to(3)
+    assert builder.produce(9, 1).duplicate
+    assert builder.produce(9, 3).first_offset == 3
+
+
+def test_a_log_that_was_not_written_lately_is_not_searched(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.produce(9, 1)
+    builder.stop()
+    before_s = (NOW_MS - RECALL_MS - 1000) / 1000
+    os.utime(builder.path("00000000000000000000.log"), (before_s, before_s))
+    builder.open()
+    [entry] = builder.log.producers.state
+    assert len(entry.batches) == 1
+
+
+def test_expired_producers_are_not_loaded(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(8, 0)
+    builder.produce(9, 0, is_transactional=True)
+    builder.clock.now_ms = NOW_MS + PRODUCER_ID_EXPIRATION_MS
+    builder.reopen()
+    assert last_sequences(builder) == {9: 0}
+
+
+def test_after_a_clean_stop_without_snapshots_nobody_is_remembered(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    for sequence in range(3):
+        builder.produce(9, sequence)
+        builder.roll()
+    builder.stop()
+    for path in (tmp_path / "orders-0").glob("*.snapshot"):
+        path.unlink()
+    builder.open()
+    assert last_sequences(builder) == {}
+    assert builder.log.producers.snapshots.offsets == [2, 3]
+    assert builder.produce(9, 77).first_offset == 3
+
+
+def test_snapshots_of_no_segment_go_but_for_the_newest(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0)
+    builder.roll()
+    builder.produce(9, 1, count=5)
+    builder.stop()
+    for offset in (0, 3, 4, 99):
+        (tmp_path / f"orders-0/{offset:020d}.snapshot").write_bytes(b"stray")
+    builder.open()
+    assert builder.log.producers.snapshots.offsets == [0, 1, 6]

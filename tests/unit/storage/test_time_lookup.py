@@ -1,0 +1,54 @@
+"""ListOffsets by time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.record.compression import Codec
+from kafkapy.storage import time_lookup
+from tests.support.log_builder import LogBuilder, row
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> LogBuilder:
+    made = LogBuilder(tmp_path, index_interval_bytes="0")
+    made.append(row(timestamp=100), row(timestamp=90), row(timestamp=120), codec=Codec.GZIP)
+    made.leader_epoch = 4
+    return made.append(row(timestamp=110)).roll().append(row(timestamp=50), row(timestamp=300))
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "found"),
+    [
+        (0, (100, 0, 0)),
+        (100, (100, 0, 0)),
+        (101, (120, 2, 0)),
+        (121, (300, 5, 4)),
+        (300, (300, 5, 4)),
+        (301, None),
+    ],
+)
+def test_the_first_record_at_or_after_a_time(
+    builder: LogBuilder, timestamp: int, found: tuple[int, int, int] | None
+) -> None:
+    for _ in range(2):
+        assert builder.log.offset_for_timestamp(timestamp, 6) == found
+        builder.reopen()
+
+
+def test_records_below_the_log_start_are_not_found(builder: LogBuilder) -> None:
+    builder.log.maybe_increment_log_start_offset(1, "test")
+    assert time_lookup.first_at_or_after(builder.log.local, 0, 1) == (90, 1, 0)
+
+
+def test_the_bound_hides_what_is_found(builder: LogBuilder) -> None:
+    assert builder.log.offset_for_timestamp(200, 5) is None
+
+
+def test_the_greatest_timestamp(builder: LogBuilder, tmp_path: Path) -> None:
+    assert builder.log.offset_of_max_timestamp() == (300, 5, 4)
+    builder.log.truncate_to(4)
+    assert builder.log.offset_of_max_timestamp() == (120, 2, 0)
+    assert LogBuilder(tmp_path / "empty").log.offset_of_max_timestamp() is None

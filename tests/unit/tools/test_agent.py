@@ -1,0 +1,195 @@
+"""agent: rounds, acknowledgements and the state, with a sink that a test decides over."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.agent import Agent, AgentError, State
+
+
+class Sink:
+    """Keeps what is safe. `refuse` makes it stop, unacknowledged, at the next round's end."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.safe: list[tuple[str, str]] = []
+        self.taken: list[tuple[str, str]] = []
+        self.refuse = False
+        self.failure = ""
+        self._stop = stop
+
+    def send(self, path: Path, value: bytes, offset: int) -> None:
+        self.taken.append((path.name, value.decode()))
+
+    def acknowledged(self) -> bool:
+        if self.failure:
+            raise AgentError(self.failure)
+        if self.refuse:
+            self._stop.set()
+            return False
+        self.safe += self.taken
+        self.taken = []
+        return True
+
+
+class Machine:
+    """A directory of logs, and agents that come and go."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.notes: list[str] = []
+        self.sink = Sink(threading.Event())
+
+    def run(self, *patterns: str, from_end: bool = False, refuse: bool = False) -> list[str]:
+        """One life of an agent, until nothing is new; the lines that are safe after it."""
+        stop = threading.Event()
+        safe = self.sink.safe
+        self.sink = Sink(stop)
+        self.sink.safe, self.sink.refuse = safe, refuse
+        names = [str(self.root / pattern) for pattern in patterns or ("*.log*",)]
+        agent = Agent(
+            names, State(self.root / "state"), self.sink, self.notes.append, from_end=from_end
+        )
+        agent.run(stop, once=True)
+        agent.close()
+        return self.lines()
+
+    def lines(self) -> list[str]:
+        return [value for _, value in self.sink.safe]
+
+    def log(self, text: str, name: str = "app.log", mode: str = "a") -> None:
+        with (self.root / name).open(mode) as file:
+            file.write(text)
+
+    def rename(self, old: str, new: str) -> None:
+        (self.root / old).rename(self.root / new)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_each_life_goes_on_where_the_last_was(machine: Machine) -> None:
+    machine.log("a\nb\n")
+    assert machine.run() == ["a", "b"]
+    assert machine.run() == ["a", "b"]
+    machine.log("c\nd")
+    machine.log("x\n", "other.log")
+    assert machine.run() == ["a", "b", "c", "x", "d"]  # taken as finished
+
+
+def test_a_line_that_is_being_written_is_waited_for(machine: Machine) -> None:
+    machine.log("a\nb")
+    sink = Sink(threading.Event())
+    state = State(machine.root / "state")
+    agent = Agent([str(machine.root / "*.log")], state, sink, machine.notes.append)
+    assert (agent.round(), agent.round()) == (1, 0)
+    machine.log("c\n")
+    assert agent.round() == 1
+    agent.close()
+    assert [value for _, value in sink.taken] == ["a", "bc"]
+
+
+def test_what_was_not_acknowledged_is_sent_again(machine: Machine) -> None:
+    machine.log("a\nb\n")
+    assert machine.run(refuse=True) == []
+    assert machine.run() == ["a", "b"]
+    machine.log("c\n")
+    assert machine.run(refuse=True) == ["a", "b"]
+    assert machine.run() == ["a", "b", "c"]
+
+
+def test_rotation_while_it_runs(machine: Machine) -> None:
+    machine.log("a\n")
+    stop = threading.Event()
+    sink = Sink(stop)
+    agent = Agent(
+        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
+    )
+
+    def rounds(count: int = 4) -> list[str]:
+        for _ in range(count):
+            agent.round()
+        assert sink.acknowledged()
+        return [value for _, value in sink.safe]
+
+    assert rounds() == ["a"]
+    machine.rename("app.log", "app.log.1")
+    machine.log("b\nlast", "app.log.1")
+    machine.log("c\n")
+    assert rounds() == ["a", "b", "last", "c"]
+    machine.rename("app.log.1", "app.log.2")
+    machine.rename("app.log", "app.log.1")
+    machine.log("d\n")
+    assert rounds() == ["a", "b", "last", "c", "d"]
+    (machine.root / "app.log").unlink()
+    assert rounds() == ["a", "b", "last", "c", "d"]
+    agent.close()
+    assert machine.notes == []
+
+
+def test_rotation_while_it_is_away(machine: Machine) -> None:
+    machine.log("a\n")
+    machine.run("app.log")
+    machine.log("b\n")
+    machine.rename("app.log", "app.log.1")
+    machine.log("c\n")
+    assert machine.run("app.log") == ["a", "b", "c"]
+    assert machine.run("*.log*") == ["a", "b", "c"]  # the renamed one is known
+    assert machine.notes == []
+
+
+def test_truncation_and_replacement_while_it_is_away_are_told(machine: Machine) -> None:
+    machine.log("first\n")
+    machine.run()
+    machine.log("new\n", mode="w")
+    assert machine.run() == ["first", "new"]
+    (machine.root / "app.log").unlink()
+    machine.log("kept by nobody\n", "keeper")  # so that the inode is not used again
+    machine.log("newer and longer\n")
+    assert machine.run() == ["first", "new", "newer and longer"]
+    assert [note.partition(": ")[0].split("app.log ")[1] for note in machine.notes] == [
+        "was truncated while the agent was away; reading it from its beginning",
+        "was replaced while the agent was away; reading it from its beginning",
+    ]
+
+
+def test_from_the_end_is_for_what_is_there_at_the_first_start(machine: Machine) -> None:
+    machine.log("old\n")
+    assert machine.run(from_end=True) == []
+    machine.log("new\n")
+    machine.log("whole\n", "later.log")
+    assert machine.run(from_end=True) == ["new", "whole"]
+
+
+def test_a_line_that_cannot_be_delivered_ends_it_and_is_not_forgotten(machine: Machine) -> None:
+    machine.log("a\n")
+    sink = Sink(threading.Event())
+    sink.failure = "Broker: Topic authorization failed"
+    state = State(machine.root / "state")
+    agent = Agent([str(machine.root / "*.log")], state, sink, machine.notes.append)
+    with pytest.raises(AgentError, match="authorization"):
+        agent.run(threading.Event(), once=True)
+    agent.close()
+    assert machine.run() == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": {"a": 1}, "done": []}'])
+def test_a_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state").write_text(text)
+    with pytest.raises(ConfigError, match="is no state of an agent"):
+        State(tmp_path / "state")
+
+
+def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
+    machine.log("a\n")
+    machine.run()
+    data = json.loads((machine.root / "state").read_text())
+    (cursor,) = data["files"].values()
+    assert cursor["offset"] == 2
+    assert not (machine.root / "state.part").exists()

@@ -1,0 +1,138 @@
+"""Rounds over replicas that come, go, lag and rot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+import pytest
+
+from kafkapy.client.replica_fetch import ReplicaRecords
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import build_batch
+from kafkapy.tools import replica_verification
+from kafkapy.tools.replica_verification import PartitionProgress, ReplicaVerification
+from tests.support.batches import rows
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+
+class Replicas:
+    """Brokers with the same batches in every partition, until a test changes one."""
+
+    def __init__(self, *brokers: int, batches: int = 4) -> None:
+        log = b"".join(build_batch(rows(2), base_offset=2 * i) for i in range(batches))
+        self.logs = {broker: {A: log, B: log} for broker in brokers}
+        self.high_watermarks = dict.fromkeys(brokers, 2 * batches)
+        self.failures: dict[int, ApiError] = {}
+        self.errors: dict[tuple[int, TopicPartition], ErrorCode] = {}
+        self.asked: list[tuple[int, tuple[TopicPartition, ...]]] = []
+
+    def ask(
+        self, broker: int, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ReplicaRecords]:
+        self.asked.append((broker, tuple(offsets)))
+        if broker in self.failures:
+            raise self.failures[broker]
+        return {tp: self._answer(broker, tp, offset) for tp, offset in offsets.items()}
+
+    def _answer(self, broker: int, tp: TopicPartition, offset: int) -> ReplicaRecords:
+        log = memoryview(self.logs[broker][tp])
+        start = next((p for p, h in iter_headers(log) if h.last_offset >= offset), len(log))
+        code = self.errors.get((broker, tp), ErrorCode.NONE)
+        return ReplicaRecords(code, self.high_watermarks[broker], log[start : start + 150])
+
+
+@pytest.fixture
+def pool() -> Iterator[Executor]:
+    with ThreadPoolExecutor(3) as made:
+        yield made
+
+
+def verification(
+    replicas: Replicas, pool: Executor, *partitions: TopicPartition, end_offset: int | None = 8
+) -> ReplicaVerification:
+    sources = {
+        broker: (lambda offsets, broker=broker: replicas.ask(broker, offsets))
+        for broker in replicas.logs
+    }
+    ids = tuple(replicas.logs)
+    rows = [PartitionProgress(tp, ids, 0, end_offset) for tp in partitions]
+    return ReplicaVerification(sources, rows, pool, fetch_bytes=1000)
+
+
+def test_rounds_end_when_all_is_compared(pool: Executor) -> None:
+    made = verification(Replicas(1, 2, 3), pool, A, B)
+    found = list(made.rounds())
+    assert len(found) > 1, "one fetch held it all"
+    assert [(each.offset, each.batches, each.is_done) for each in made.partitions] == [
+        (8, 4, True),
+        (8, 4, True),
+    ]
+    assert all(each.advanced and not each.differences for each in found)
+    assert found[-1].lag == (0, A, 8)
+    assert found[0].lag.messages > 0
+
+
+def test_what_rots_does_not_stop_the_rest(pool: Executor) -> None:
+    replicas = Replicas(1, 2)
+    rotten = bytearray(replicas.logs[2][A])
+    rotten[rotten.index(b"value")] ^= 1
+    replicas.logs[2][A] = bytes(rotten)
+    made = verification(replicas, pool, A, B)
+    differences = [each for found in made.rounds() for each in found.differences]
+    assert [(each.partition, each.corrupt) for each in differences] == [(A, (2,))]
+    assert all(each.is_done for each in made.partitions)
+
+
+def test_a_partition_whose_offsets_part_is_left(pool: Executor) -> None:
+    replicas = Replicas(1, 2)
+    replicas.logs[2][A] = build_batch(rows(3))
+    made = verification(replicas, pool, A)
+    (found,) = made.rounds()
+    assert [each.what for each in found.differences] == ["offset"]
+    assert (made.partitions[0].diverged, made.unfinished) == (True, [])
+
+
+@pytest.mark.parametrize("kind", ["dead", "error", "behind", "missing"])
+def test_a_replica_that_holds_the_others_up(kind: str, pool: Executor) -> None:
+    replicas = Replicas(1, 2)
+    expected = {
+        "dead": "replica 2: NETWORK_EXCEPTION",
+        "error": "replica 2: OFFSET_OUT_OF_RANGE",
+        "behind": "replica 2's high watermark is 0",
+        "missing": "replica 2 has nothing at offset 0",
+    }
+    match kind:
+        case "dead":
+            replicas.failures[2] = ApiError(ErrorCode.NETWORK_EXCEPTION)
+        case "error":
+            replicas.errors[2, A] = ErrorCode.OFFSET_OUT_OF_RANGE
+        case "behind":
+            replicas.high_watermarks[2] = 0
+        case "missing":
+            replicas.logs[2][A] = b""
+    made = verification(replicas, pool, A)
+    found = next(made.rounds())
+    assert (found.advanced, found.lag) == (False, (8, A, 0))
+    assert made.partitions[0].problem == expected[kind]
+
+
+def test_offsets_that_compaction_emptied_everywhere_are_passed(pool: Executor) -> None:
+    replicas = Replicas(1, 2)
+    replicas.high_watermarks = {1: 12, 2: 11}
+    made = verification(replicas, pool, A, end_offset=11)
+    assert all(found.advanced for found in made.rounds())
+    assert (made.partitions[0].offset, made.partitions[0].batches) == (11, 4)
+
+
+def test_memory_bounds_the_partitions_of_a_fetch(
+    pool: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_verification, "MEMORY_BYTES", 2000)
+    replicas = Replicas(1, 2)
+    made = verification(replicas, pool, A, B)
+    assert len([*made.rounds()]) > 1
+    assert {partitions for _, partitions in replicas.asked} == {(A,), (B,)}

@@ -1,0 +1,146 @@
+"""Finding Java, the jars and the processes; what is written for the server."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools import zookeeper_process
+from kafkapy.tools.zookeeper_process import (
+    CONFIG_FILE,
+    MAIN_CLASS,
+    PID_FILE,
+    address_of,
+    class_path,
+    effective_config,
+    four_letter_word,
+    java,
+    prepare,
+    running_servers,
+    server_of,
+    start_in_background,
+)
+from tests.support.broker_process import free_port
+
+MARK = "-Dkafkapy.zookeeper=true"
+
+
+def make_process(proc: Path, pid: int, *words: str) -> None:
+    (proc / str(pid)).mkdir(parents=True)
+    (proc / str(pid) / "cmdline").write_bytes("\0".join([*words, ""]).encode())
+
+
+def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None:
+    config = effective_config(
+        {"dataDir": "/file", "tickTime": "500", "clientPort": "1"}, {"clientPort": "2"}
+    )
+    assert config == {
+        "dataDir": "/file",
+        "clientPort": "2",
+        "maxClientCnxns": "0",
+        "admin.enableServer": "false",
+        "tickTime": "500",
+    }
+    assert address_of(config) == ("127.0.0.1", 2)
+    assert address_of(config | {"clientPortAddress": "10.0.0.1"}) == ("10.0.0.1", 2)
+    assert address_of(config | {"clientPortAddress": "0.0.0.0"}) == ("127.0.0.1", 2)
+
+
+@pytest.mark.parametrize("port", ["", "x", "0", "65536", "-1"])
+def test_a_wrong_port_is_told(port: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {port} for configuration clientPort"):
+        effective_config({}, {"clientPort": port})
+
+
+def test_the_configuration_is_written_for_java(tmp_path: Path) -> None:
+    directory = tmp_path / "d ü\\x"
+    words = prepare(effective_config({}, {"dataDir": str(directory)}))
+    file = directory / CONFIG_FILE
+    assert words[-2:] == [MAIN_CLASS, str(file)]
+    assert MARK in words
+    first = file.read_bytes().splitlines()[0]
+    assert first == f"dataDir={tmp_path}/d ü\\\\x".encode("latin-1")
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"Cannot write .*/file/data/.*: Not a directory"):
+        prepare(effective_config({}, {"dataDir": str(tmp_path / "file" / "data")}))
+
+
+def test_no_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=f"needs a Java runtime.*JAVA_HOME={tmp_path}"):
+        java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"needs a Java runtime.*the PATH"):
+        java()
+    executable = tmp_path / "java"
+    executable.write_text("")
+    executable.chmod(0o755)
+    assert java() == str(executable)
+
+
+def test_no_pyspark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zookeeper_process, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'kafkapy\[spark\]'"):
+        class_path()
+
+
+def test_the_class_path_is_small_and_has_zookeeper() -> None:
+    names = [Path(jar).name for jar in class_path().split(":")]
+    assert len(names) < 20
+    assert any(name.startswith("zookeeper-3") for name in names)
+
+
+def test_only_marked_zookeepers_of_this_user_are_found(tmp_path: Path) -> None:
+    proc, data = tmp_path / "proc", tmp_path / "data"
+    make_process(proc, 10, "/usr/bin/java", MARK, "-cp", "x", MAIN_CLASS, "zoo.cfg")
+    make_process(proc, 11, "/usr/bin/java", "-cp", "x", MAIN_CLASS, "zoo.cfg")
+    make_process(proc, 12, "grep", MARK)
+    (proc / "self").mkdir()
+    assert running_servers(proc) == [10]
+    data.mkdir()
+    for text, found in (("10\n", 10), ("11\n", None), ("12", None), ("13", None), ("x", None)):
+        (data / PID_FILE).write_text(text)
+        assert server_of(str(data), proc) == found
+    assert server_of(str(tmp_path), proc) is None
+
+
+def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        config = effective_config({}, {"dataDir": str(tmp_path / "d"), "clientPort": str(port)})
+        with pytest.raises(ConfigError, match=f"listens at 127.0.0.1:{port} already"):
+            start_in_background(config, 1.0)
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_server_that_ends_is_told_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bin" / "java"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho it is broken\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.delenv("LOG_DIR", raising=False)
+    settings = {"dataDir": str(tmp_path / "d"), "clientPort": str(free_port())}
+    with pytest.raises(ConfigError, match=r"ended with status 3\.\n  it is broken"):
+        start_in_background(effective_config({}, settings), 30.0)
+
+
+def test_nobody_answers_nothing() -> None:
+    assert four_letter_word("127.0.0.1", free_port(), "ruok") == ""
+
+
+def test_extra_jvm_flags_are_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JVMFLAGS", "-Xmx1g -Da=b")
+    words = prepare(effective_config({}, {"dataDir": str(tmp_path)}))
+    assert words.index("-Xmx128m") < words.index("-Xmx1g") < words.index("-Da=b")
+    assert os.environ["JVMFLAGS"] == "-Xmx1g -Da=b"
