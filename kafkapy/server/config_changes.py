@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.common.ports import Clock
 from kafkapy.zk.paths import CONFIG_TYPES
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ZnodeError
-from kafkapy.zk.zookeeper import WatchEvent
+from kafkapy.zk.zookeeper import Watch, WatchEvent
 
 # (entity type, entity name, its configs); names of users, clients and ips are sanitized.
 Apply = Callable[[str, str, Mapping[str, str]], None]
+
+_CATCH_UP_LIMIT_S: Final = 5.0
 
 _log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
@@ -33,6 +36,7 @@ class ConfigChangeListener:
         self._clock = clock
         self._apply = apply
         self._last_executed = -1
+        self._applying = asyncio.Lock()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -57,22 +61,44 @@ class ConfigChangeListener:
 
     async def process(self) -> None:
         """Apply the changes newer than the last one seen, and wait for the next."""
-        sequences = await self._store.configs.changes(self._on_watch)
-        for sequence in sequences:
-            if sequence <= self._last_executed:
-                continue
-            self._last_executed = sequence
-            try:
-                found = await self._store.configs.change(sequence)
-                if found is None:
-                    continue
-                change = found[0]
-                configs = await self._store.configs.get(*change)
-            except ZnodeError as error:
-                _log.error("Ignoring a config change: %s", error)
-                continue
-            self._apply_one(*change, configs)
+        sequences = await self._apply_new(self._on_watch)
         await self._store.configs.purge_changes(sequences, self._clock.time_ms())
+
+    async def catch_up(self) -> None:
+        """Apply the changes made anywhere before now, so that who asks after one sees it.
+
+        Kafka reads the entity's znode for each answer; here the cache does it, brought up to date.
+        When ZooKeeper does not answer in time, what this broker knows has to do.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_LIMIT_S):
+                await self._apply_new()
+        except (KafkapyError, TimeoutError) as error:
+            _log.warning("Answering with configs that may be old: %s", error or "no ZooKeeper")
+
+    async def _apply_new(self, watch: Watch | None = None) -> list[int]:
+        """Apply what is newer than the last change applied; all sequence numbers there are."""
+        # Two at once would take turns with the same change: the second must not return before
+        # the first has applied it.
+        async with self._applying:
+            sequences = await self._store.configs.changes(watch)
+            for sequence in sequences:
+                if sequence > self._last_executed:
+                    await self._apply_change(sequence)
+                    self._last_executed = sequence
+        return sequences
+
+    async def _apply_change(self, sequence: int) -> None:
+        try:
+            found = await self._store.configs.change(sequence)
+            if found is None:
+                return
+            change = found[0]
+            configs = await self._store.configs.get(*change)
+        except ZnodeError as error:
+            _log.error("Ignoring a config change: %s", error)
+            return
+        self._apply_one(*change, configs)
 
     async def _run(self) -> None:
         while True:

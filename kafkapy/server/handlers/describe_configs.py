@@ -6,6 +6,8 @@ cluster-wide default. Not done: broker loggers and client metrics.
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import validate_topic_name
@@ -21,13 +23,23 @@ from kafkapy.protocol.messages.describe_configs import (
 from kafkapy.server.handler_support import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
+    run_async,
     unsupported_resource,
 )
 from kafkapy.server.request import RequestContext
 
 
-def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> Any:
     """Describe each resource."""
+    work = _describe_all(context, request)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+async def _describe_all(
+    context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    # Whoever changed a config, through another broker or a znode, and asks next must see it.
+    await context.broker.config_changes.catch_up()
     results = []
     for resource in request.resources:
         row = DescribeConfigsResult(

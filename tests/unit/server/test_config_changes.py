@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+import pytest
+
 from kafkapy.common.errors import ConfigError
+from kafkapy.server import config_changes
 from kafkapy.server.config_changes import ConfigChangeListener
 from kafkapy.zk.config_store import CHANGE_EXPIRATION_MS
 from kafkapy.zk.store import ZkStore
@@ -80,3 +83,56 @@ def test_old_notifications_are_deleted() -> None:
     run(follower.process())
     assert len(applied) == 1
     assert run(store.configs.changes()) == []
+
+
+def test_catching_up_waits_for_a_change_that_is_being_applied() -> None:
+    """Who describes must not be answered between another's reading and applying of the change."""
+
+    async def scenario() -> None:
+        store, applied = admins.store(), Applied()
+        follower = listener(store, applied, ManualClock())
+        read, go_on = asyncio.Event(), asyncio.Event()
+        get = store.configs.get
+
+        async def slow_get(kind: str, name: str) -> dict[str, str]:
+            read.set()
+            await go_on.wait()
+            return await get(kind, name)
+
+        store.configs.get = slow_get  # type: ignore[method-assign]
+        await change(store, "topics", "t", {"k": "1"})
+        first = asyncio.create_task(follower.process())
+        await read.wait()
+        second = asyncio.create_task(follower.catch_up())
+        await asyncio.sleep(0)
+        assert not second.done()
+        go_on.set()
+        await second
+        assert applied == [("topics", "t", {"k": "1"})]
+        await first
+
+    asyncio.run(scenario())
+
+
+def test_catching_up_without_zookeeper_gives_up_and_loses_no_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(config_changes, "_CATCH_UP_LIMIT_S", 0.01)
+
+    async def scenario() -> None:
+        store, applied = admins.store(), Applied()
+        follower = listener(store, applied, ManualClock())
+        get = store.configs.get
+
+        async def no_answer(kind: str, name: str) -> dict[str, str]:
+            return await asyncio.get_running_loop().create_future()
+
+        store.configs.get = no_answer  # type: ignore[method-assign]
+        await change(store, "topics", "t", {"k": "1"})
+        await follower.catch_up()
+        assert applied == []
+        store.configs.get = get  # type: ignore[method-assign]
+        await follower.catch_up()
+        assert applied == [("topics", "t", {"k": "1"})]
+
+    asyncio.run(scenario())
