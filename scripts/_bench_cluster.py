@@ -7,15 +7,13 @@ cost and what follows the death of a broker that leads 1,000; the same for the c
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import sys
 import tempfile
 import time
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -203,7 +201,11 @@ def run(options: Namespace, document: Path) -> int:
     for number in range(options.runs or RUNS):
         for scenario in scenarios:
             for kind in kinds:
-                with _scratch() as directory, running(kind, directory / "cluster") as servers:
+                # A killed process may leave files half written.
+                scratch = tempfile.TemporaryDirectory(
+                    prefix="kafkapy-bench-", ignore_cleanup_errors=True
+                )
+                with scratch as directory, running(kind, Path(directory, "cluster")) as servers:
                     figures = scenario(servers)
                 results.add(kind, figures)
                 text = ", ".join(f"{key} {figure:.2f}" for key, figure in figures.items())
@@ -217,16 +219,6 @@ def run(options: Namespace, document: Path) -> int:
         body = _body(machine, options.runs or RUNS, rows)
         _report.replace_part(document, TITLE, body, "")
     return 0
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """A directory that is removed without waiting for what a killed process left half written."""
-    directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _body(machine: str, runs: int, rows: Sequence[Sequence[str]]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import tempfile
 from argparse import Namespace
@@ -71,7 +70,7 @@ class Bench:
             for scenario in self._scenarios:
                 for system in order:
                     with self._attempt(system, scenario.rows[0].name), _scratch() as directory:
-                        found = scenario.run(system, directory / "run", self.scale)
+                        found = scenario.run(system, Path(directory, "run"), self.scale)
                         self._scenario_found(system, scenario, found)
 
     def _shared(self, order: list[System]) -> None:
@@ -91,7 +90,7 @@ class Bench:
                         _say(system, [row.name for row in task.rows], measured.values)
 
     def _session(self, system: System, brokers: ExitStack) -> Session:
-        directory = brokers.enter_context(_scratch())
+        directory = Path(brokers.enter_context(_scratch()))
         servers = brokers.enter_context(systems.running(system, directory / "run"))
         session = Session(servers, self.scale, directory)
         session.warm_up()
@@ -120,14 +119,9 @@ def _say(system: System, names: list[str], values: list[float]) -> None:
         print(f"{system.value:>12}  {value:>12,.3f}  {name}", flush=True)
 
 
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix="kafkapy-bench-"))
-    try:
-        yield directory
-    finally:
-        # Killed brokers may have left files half made.
-        shutil.rmtree(directory, ignore_errors=True)
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    # Killed brokers may leave files half made.
+    return tempfile.TemporaryDirectory(prefix="kafkapy-bench-", ignore_cleanup_errors=True)
 
 
 def run(options: Namespace, document: Path) -> int:

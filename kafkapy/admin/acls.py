@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
@@ -106,16 +106,7 @@ def describe_acls(
     Raises:
         ApiError: SECURITY_DISABLED without an authorizer; other refusals.
     """
-    request = DescribeAclsRequest(
-        resource_type_filter=resource.kind,
-        resource_name_filter=resource.name,
-        pattern_type_filter=resource.pattern,
-        principal_filter=entry.principal,
-        host_filter=entry.host,
-        operation=entry.operation,
-        permission_type=entry.permission,
-    )
-    response = cluster.request(request)
+    response = cluster.request(DescribeAclsRequest(**_filter(resource, entry)))
     check(response.error_code, response.error_message)
     found: Acls = {}
     for each in response.resources:
@@ -164,18 +155,7 @@ def delete_acls(
     Raises:
         ApiError: the first refusal; others may be removed.
     """
-    filters = [
-        DeleteAclsFilter(
-            resource_type_filter=resource.kind,
-            resource_name_filter=resource.name,
-            pattern_type_filter=resource.pattern,
-            principal_filter=entry.principal,
-            host_filter=entry.host,
-            operation=entry.operation,
-            permission_type=entry.permission,
-        )
-        for entry in entries or [ANY_ENTRY]
-    ]
+    filters = [DeleteAclsFilter(**_filter(resource, entry)) for entry in entries or [ANY_ENTRY]]
     response = cluster.controller_request(DeleteAclsRequest(filters=filters))
     count = 0
     for result in response.filter_results:
@@ -184,3 +164,16 @@ def delete_acls(
             check(match.error_code, match.error_message)
             count += 1
     return count
+
+
+def _filter(resource: ResourcePattern, entry: AccessControlEntry) -> dict[str, Any]:
+    """The fields that both requests name what matches with."""
+    return {
+        "resource_type_filter": resource.kind,
+        "resource_name_filter": resource.name,
+        "pattern_type_filter": resource.pattern,
+        "principal_filter": entry.principal,
+        "host_filter": entry.host,
+        "operation": entry.operation,
+        "permission_type": entry.permission,
+    }

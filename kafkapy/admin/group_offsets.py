@@ -8,13 +8,9 @@ from typing import Final, NamedTuple
 from kafkapy.admin.errors import api_error, check
 from kafkapy.admin.groups import raise_if_moved
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.group_offsets import commit_request
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from kafkapy.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -22,8 +18,6 @@ from kafkapy.protocol.messages.offset_delete import (
 )
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
-# No member of the group commits: it is set from outside (`alterConsumerGroupOffsets`).
-_NO_GENERATION: Final = -1
 _NO_OFFSET: Final = -1
 # OffsetFetch answers for all topics from this version on (null topics).
 _ALL_TOPICS_VERSION: Final = 2
@@ -70,20 +64,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
     Raises:
         ApiError: the first refusal; other partitions may be committed.
     """
-    topics: dict[str, OffsetCommitRequestTopic] = {}
-    for (name, index), offset in offsets.items():
-        topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
-        topic.partitions.append(
-            OffsetCommitRequestPartition(
-                partition_index=index, committed_offset=offset, committed_metadata=""
-            )
-        )
-    request = OffsetCommitRequest(
-        group_id=group_id,
-        generation_id_or_member_epoch=_NO_GENERATION,
-        member_id="",
-        topics=list(topics.values()),
-    )
+    request = commit_request(group_id, offsets)
 
     def ask() -> None:
         response = cluster.coordinator_request(group_id, request)

@@ -54,12 +54,6 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
     quiet = options.output is OutputFormat.json
     live, reporter = LiveLine(env, wanted=not quiet), Reporter(env.warn)
 
-    def say(line: str) -> None:
-        live.clear()
-        if not quiet:
-            env.line(line)
-            env.stdout.flush()
-
     with terminable():
         partitions = _partitions(options, given.topic, env)
         producer = make_producer(common | {"acks": given.acks, "linger.ms": "0"}, reporter)
@@ -69,7 +63,7 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
         try:
             test = EndToEnd(producer, consumer, given.topic)
             test.place(partitions)
-            found = test.run(given.messages, given.size_bytes, say, live.show)
+            found = test.run(given.messages, given.size_bytes, live.stay, live.show)
         finally:
             consumer.close()
     live.clear()

@@ -16,6 +16,7 @@ class LiveLine:
 
     def __init__(self, env: Environment, *, wanted: bool = True) -> None:
         self._env = env
+        self._wanted = wanted
         self._active = wanted and env.on_terminal
         self._next_s = 0.0
         self._shown = False
@@ -29,6 +30,13 @@ class LiveLine:
         self._env.write(_CLEAR + text)
         self._env.stdout.flush()
         self._shown = True
+
+    def stay(self, line: str) -> None:
+        """A line that stays, for pipes too, at once."""
+        self.clear()
+        if self._wanted:
+            self._env.line(line)
+            self._env.stdout.flush()
 
     def clear(self) -> None:
         """Make room for a line that stays."""

@@ -71,17 +71,11 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
     )
     metrics = ClientMetrics("producer")
 
-    def say(line: str) -> None:
-        live.clear()
-        if not quiet:
-            env.line(line)
-            env.stdout.flush()
-
     with terminable():
         producer = make_producer(
             properties, Reporter(env.warn), metrics.config() if options.print_metrics else {}
         )
-        totals = send(producer, work, say, env.warn, live.show)
+        totals = send(producer, work, live.stay, env.warn, live.show)
         if options.print_metrics:
             metrics.settle(producer.poll)
     live.clear()

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
 
 
+def commit_request(
+    group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+) -> OffsetCommitRequest:
+    """Of nobody's generation: the group must have no members."""
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for (name, index), offset in offsets.items():
+        topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
+        topic.partitions.append(
+            OffsetCommitRequestPartition(
+                partition_index=index, committed_offset=offset, committed_metadata=metadata
+            )
+        )
+    return OffsetCommitRequest(group_id=group, topics=list(topics.values()))
+
+
 def commit_offsets(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
 ) -> None:
@@ -26,16 +41,7 @@ def commit_offsets(
         ApiError: UNKNOWN_MEMBER_ID when consumers are in the group; whatever the coordinator says
             of a partition, which is named.
     """
-    topics: dict[str, OffsetCommitRequestTopic] = {}
-    for (name, index), offset in offsets.items():
-        topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
-        topic.partitions.append(
-            OffsetCommitRequestPartition(
-                partition_index=index, committed_offset=offset, committed_metadata=metadata
-            )
-        )
-    request = OffsetCommitRequest(group_id=group, topics=list(topics.values()))
-    response = cluster.coordinator_request(group, request)
+    response = cluster.coordinator_request(group, commit_request(group, offsets, metadata))
     for topic in response.topics:
         for partition in topic.partitions:
             code = ErrorCode(partition.error_code)

@@ -36,7 +36,7 @@ def decoder(cls: type[M], version: int) -> Callable[[memoryview, int], tuple[M, 
     if known is None:
         from kafkapy.protocol.decoder_source import write_decoder
 
-        known = cls.decoders[version] = write_decoder(cls, version, _flexible(cls, version))
+        known = cls.decoders[version] = write_decoder(cls, version, is_flexible(cls, version))
     return known
 
 
@@ -50,7 +50,7 @@ def encoder(cls: type[M], version: int) -> Callable[[M, list[Buffer]], None]:
     if known is None:
         from kafkapy.protocol.encoder_source import write_encoder
 
-        known = cls.encoders[version] = write_encoder(cls, version, _flexible(cls, version))
+        known = cls.encoders[version] = write_encoder(cls, version, is_flexible(cls, version))
     return known
 
 
@@ -90,7 +90,9 @@ def encode_bytes(message: Message, version: int) -> bytes:
     return b"".join(parts)
 
 
-def _flexible(cls: type[Message], version: int) -> bool:
+def is_flexible(cls: type[Message], version: int) -> bool:
+    """Whether a version has compact lengths and tagged fields. Raises ApiError without such a
+    version."""
     if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,

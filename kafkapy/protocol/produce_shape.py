@@ -11,7 +11,9 @@ from __future__ import annotations
 from struct import Struct as Layout
 from typing import Final, Self
 
+from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.compile import is_flexible
 from kafkapy.protocol.headers import RequestHeader, encode_request, encode_response
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
@@ -21,9 +23,9 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kafkapy.protocol.primitives import read_uvarint
 
 FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
-FIRST_FLEXIBLE: Final = 9
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _PREFIX_AT: Final = 8  # behind api key, version and correlation id
@@ -57,7 +59,7 @@ class ProduceShape:
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.version = version = header.api_version
-        self._is_flexible = version >= FIRST_FLEXIBLE
+        self._is_flexible = is_flexible(ProduceRequest, version)
         bare = ProduceRequest(
             transactional_id=request.transactional_id,
             acks=request.acks,
@@ -125,16 +127,12 @@ class ProduceShape:
         if end <= at or frame[end:] != _NO_TAGS:
             return None
         (index,) = _INDEX.unpack_from(frame, self._at)
-        size = shift = 0
-        while at < end and shift <= 28:
-            byte = frame[at]
-            at += 1
-            size |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                # Compact: the length and 1; 0 is null.
-                return (correlation_id, index, frame[at:end]) if end - at == size - 1 else None
-            shift += 7
-        return None
+        try:
+            size, at = read_uvarint(frame, at)
+        except ProtocolViolation:
+            return None
+        # Compact: the length and 1; 0 is null.
+        return (correlation_id, index, frame[at:end]) if size and end - at == size - 1 else None
 
     def response(
         self,

@@ -137,9 +137,8 @@ class HostedPartitions:
     def _advanced(self, partition: Partition, committed: bool) -> None:
         """Records were appended or replicated. Produces wait for what is `committed` only: with
         many of them in flight, looking at each for every one of them would cost their square."""
-        if committed:
-            self.checked(partition)
-            return
+        if committed and self.produce_purgatory.size:
+            self.produce_purgatory.check(partition.topic_partition)
         if self.fetch_purgatory.size:
             self.fetch_purgatory.check(partition.topic_partition)
         if self.delete_records_purgatory.size:
@@ -147,12 +146,7 @@ class HostedPartitions:
 
     def checked(self, partition: Partition) -> None:
         """The partition's end, high watermark or leadership may have changed: look who waited."""
-        if self.produce_purgatory.size:
-            self.produce_purgatory.check(partition.topic_partition)
-        if self.fetch_purgatory.size:
-            self.fetch_purgatory.check(partition.topic_partition)
-        if self.delete_records_purgatory.size:
-            self.delete_records_purgatory.check(partition.topic_partition)
+        self._advanced(partition, committed=True)
 
     def recheck(self, partition: Partition) -> None:
         """A config that bounds the high watermark changed."""

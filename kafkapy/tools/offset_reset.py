@@ -90,6 +90,28 @@ def expand(
     return list(found)
 
 
+class _Ask(NamedTuple):
+    """What a planner has to go by; see `plan`."""
+
+    reset: Reset
+    partitions: Sequence[TopicPartition]
+    committed: Mapping[TopicPartition, int]
+    source: OffsetSource
+    warn: Warn
+
+    def clamped(self, wanted: Offsets) -> Offsets:
+        """Offsets within their logs; what had to be moved is told."""
+        earliest, latest = self.source.earliest(wanted), self.source.latest(wanted)
+        found: Offsets = {}
+        for tp, offset in wanted.items():
+            found[tp] = min(max(offset, earliest[tp]), latest[tp])
+            if offset > latest[tp]:
+                self.warn(_moved(tp, offset, "higher than latest", found[tp]))
+            elif offset < earliest[tp]:
+                self.warn(_moved(tp, offset, "lower than earliest", found[tp]))
+        return found
+
+
 def plan(
     reset: Reset,
     partitions: Sequence[TopicPartition],
@@ -103,94 +125,51 @@ def plan(
         ConfigError: a partition without a committed offset was to be shifted.
         ApiError: the cluster cannot tell.
     """
-    return dict(
-        sorted(_PLANNERS[reset.scenario](reset, partitions, committed, source, warn).items())
-    )
+    ask = _Ask(reset, partitions, committed, source, warn)
+    return dict(sorted(_PLANNERS[reset.scenario](ask).items()))
 
 
-def _to_offset(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    return _clamped(dict.fromkeys(partitions, reset.value), source, warn)
+def _to_offset(ask: _Ask) -> Offsets:
+    return ask.clamped(dict.fromkeys(ask.partitions, ask.reset.value))
 
 
-def _to_earliest(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    return source.earliest(partitions)
+def _to_earliest(ask: _Ask) -> Offsets:
+    return ask.source.earliest(ask.partitions)
 
 
-def _to_latest(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    return source.latest(partitions)
+def _to_latest(ask: _Ask) -> Offsets:
+    return ask.source.latest(ask.partitions)
 
 
-def _shift_by(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    for partition in partitions:
-        if partition not in committed:
+def _shift_by(ask: _Ask) -> Offsets:
+    for partition in ask.partitions:
+        if partition not in ask.committed:
             raise ConfigError(
                 f"Cannot shift offset for partition {partition} since there is no current committed"
                 " offset"
             )
-    return _clamped({tp: committed[tp] + reset.value for tp in partitions}, source, warn)
+    return ask.clamped({tp: ask.committed[tp] + ask.reset.value for tp in ask.partitions})
 
 
-def _to_time(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    found = source.at(partitions, reset.value)
-    late = [tp for tp in partitions if found[tp] < 0]
+def _to_time(ask: _Ask) -> Offsets:
+    found = ask.source.at(ask.partitions, ask.reset.value)
+    late = [tp for tp in ask.partitions if found[tp] < 0]
     for tp in late:
-        warn(
+        ask.warn(
             f"\nWarn: Partition {tp.partition} from topic {tp.topic} is empty. Falling back to"
             " latest known offset."
         )
-    return found | (source.latest(late) if late else {})
+    return found | (ask.source.latest(late) if late else {})
 
 
-def _from_file(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    return _clamped(dict(reset.offsets or {}), source, warn)
+def _from_file(ask: _Ask) -> Offsets:
+    return ask.clamped(dict(ask.reset.offsets or {}))
 
 
-def _to_current(
-    reset: Reset,
-    partitions: Sequence[TopicPartition],
-    committed: Mapping[TopicPartition, int],
-    source: OffsetSource,
-    warn: Warn,
-) -> Offsets:
-    absent = [tp for tp in partitions if tp not in committed]
-    found = {tp: committed[tp] for tp in partitions if tp in committed}
-    return found | (source.latest(absent) if absent else {})
+def _to_current(ask: _Ask) -> Offsets:
+    absent = [tp for tp in ask.partitions if tp not in ask.committed]
+    found = {tp: ask.committed[tp] for tp in ask.partitions if tp in ask.committed}
+    return found | (ask.source.latest(absent) if absent else {})
 
 
 _PLANNERS = {
@@ -203,19 +182,6 @@ _PLANNERS = {
     Scenario.FROM_FILE: _from_file,
     Scenario.TO_CURRENT: _to_current,
 }
-
-
-def _clamped(wanted: Offsets, source: OffsetSource, warn: Warn) -> Offsets:
-    """Offsets within their logs; what had to be moved is told."""
-    earliest, latest = source.earliest(wanted), source.latest(wanted)
-    found: Offsets = {}
-    for tp, offset in wanted.items():
-        found[tp] = min(max(offset, earliest[tp]), latest[tp])
-        if offset > latest[tp]:
-            warn(_moved(tp, offset, "higher than latest", found[tp]))
-        elif offset < earliest[tp]:
-            warn(_moved(tp, offset, "lower than earliest", found[tp]))
-    return found
 
 
 def _moved(tp: TopicPartition, wanted: int, how: str, offset: int) -> str:

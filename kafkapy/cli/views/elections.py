@@ -15,35 +15,29 @@ Results = Mapping[TopicPartition, ApiError | None]
 
 def election_report(kind: str, results: Results) -> tuple[Report, int]:
     """The sentences of `LeaderElectionCommand`, and how many elections failed."""
-    elected, needless, failed = _sorted_out(results)
-    text = []
-    if elected:
-        names = ", ".join(map(str, elected))
-        text.append(f"Successfully completed leader election ({kind}) for partitions {names}")
-    if needless:
-        text.append(f"Valid replica already elected for partitions {', '.join(map(str, needless))}")
-    text += [
-        f"Error completing leader election ({kind}) for partition: {tp}: {java_text(error)}"
-        for tp, error in failed.items()
-    ]
-    return Report("leader-election", _data(results), text), len(failed)
+    return _report("leader-election", f"leader election ({kind})", "Valid", results)
 
 
 def preferred_election_report(results: Results) -> tuple[Report, int]:
     """The sentences of `PreferredReplicaLeaderElectionCommand`, and how many elections failed."""
+    tool = "preferred-replica-election"
+    return _report(tool, "preferred leader election", "Preferred", results)
+
+
+def _report(tool: str, election: str, replica: str, results: Results) -> tuple[Report, int]:
     elected, needless, failed = _sorted_out(results)
     text = []
     if elected:
         names = ", ".join(map(str, elected))
-        text.append(f"Successfully completed preferred leader election for partitions {names}")
+        text.append(f"Successfully completed {election} for partitions {names}")
     if needless:
         names = ", ".join(map(str, needless))
-        text.append(f"Preferred replica already elected for partitions {names}")
+        text.append(f"{replica} replica already elected for partitions {names}")
     text += [
-        f"Error completing preferred leader election for partition: {tp}: {java_text(error)}"
+        f"Error completing {election} for partition: {tp}: {java_text(error)}"
         for tp, error in failed.items()
     ]
-    return Report("preferred-replica-election", _data(results), text), len(failed)
+    return Report(tool, _data(results), text), len(failed)
 
 
 def _sorted_out(
