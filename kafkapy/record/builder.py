@@ -31,6 +31,7 @@ from kafkapy.record.varint import append_varint
 
 if TYPE_CHECKING:
     from kafkapy.record.records import Record
+    from kafkapy.record.row_index import RowIndex
 
 
 class RecordData(NamedTuple):
@@ -121,6 +122,17 @@ def rebuild_batch(
         record_count=len(retained),
     )
     return assemble(rebuilt, compress(header.codec, body, level))
+
+
+def thin_batch(header: BatchHeader, index: RowIndex, kept: Sequence[int]) -> bytes:
+    """The v2 batch `header`, whose rows are `index`, with only the rows at the positions `kept`,
+    at least one, ascending. Their bytes stay, and so does what their timestamps count from."""
+    max_timestamp = header.max_timestamp
+    if not header.is_log_append_time:
+        deltas = index.timestamp_deltas
+        max_timestamp = header.base_timestamp + max([deltas[i] for i in kept])
+    thinner = header._replace(max_timestamp=max_timestamp, record_count=len(kept))
+    return assemble(thinner, compress(header.codec, index.slices(kept)))
 
 
 def assemble(header: BatchHeader, payload: Buffer) -> bytes:

@@ -84,45 +84,6 @@ def batch_records(
         raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
 
 
-def batch_keys(
-    buf: Buffer, header: BatchHeader, position: int = 0
-) -> Iterator[tuple[int, bytes | None]]:
-    """(offset, key) of the records of the batch at `position`: less work than the whole rows, of
-    which only lengths, offsets and keys are checked.
-
-    Raises:
-        ApiError: as `batch_records`.
-    """
-    if header.magic != MAGIC:
-        for record in batch_records(buf, header, position):
-            yield record.offset, record.key
-        return
-    data = records_payload(buf, header, position)
-    size = len(data)
-    base_offset, last_delta = header.base_offset, header.last_offset_delta
-    at = 0
-    for index in range(header.record_count):
-        try:
-            length, at = read_varint(data, at)
-            end = at + length
-            if not at < end <= size:
-                raise ValueError(f"length {length} is out of bounds")
-            # Behind the attributes; most deltas are one byte, which need no call.
-            at += 2
-            if data[at - 1] > 0x7F:
-                _, at = read_varint(data, at - 1)
-            offset_delta, at = read_varint(data, at)
-            if not 0 <= offset_delta <= last_delta:
-                raise ValueError(f"offset delta {offset_delta} is not one of the batch's")
-            key, _ = _read_bytes(data, at, end)
-        except (IndexError, ValueError) as error:
-            raise malformed(header, index, str(error)) from None
-        yield base_offset + offset_delta, key
-        at = end
-    if at != size:
-        raise malformed(header, header.record_count, f"{size - at} bytes follow the records")
-
-
 def records_payload(
     buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
 ) -> bytes:

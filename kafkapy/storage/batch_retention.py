@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkapy.record.batch_header import MAGIC, NO_PRODUCER_ID, BatchHeader, Buffer
-from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
+from kafkapy.record.builder import RecordData, build_batch, rebuild_batch, thin_batch
 from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import Record, batch_records
+from kafkapy.record.row_index import RowIndex, index_rows
 from kafkapy.storage.offset_map import OffsetMap
 from kafkapy.storage.transaction_index import AbortedTransaction
 
@@ -100,43 +101,70 @@ class BatchRetention:
             ApiError: the batch cannot be read.
         """
         if header.is_control:
-            without_data = self._transactions.on_marker(header, batch)
-            horizon = header.delete_horizon_ms
-            discard = without_data and horizon is not None and horizon <= self._now_ms
-        else:
-            without_data = False
-            discard = self._transactions.on_data(header)
-        is_last_of_producer = self._is_last_of_producer(header)
-        if discard and not is_last_of_producer:
-            return None
-        records = list(batch_records(batch, header))
-        kept = [] if discard else [r for r in records if self._keeps(header, r)]
-        if not kept:
-            if not is_last_of_producer:
-                return None
-            return batch if not records else rebuild_batch(header, kept)
-        new_horizon = None
-        if header.magic == MAGIC and not header.has_delete_horizon:
-            tombstone = not header.is_control and any(r.value is None for r in kept)
-            if tombstone or without_data:
-                new_horizon = self._now_ms + self._delete_retention_ms
-        if len(kept) == len(records) and new_horizon is None:
-            return batch
-        if header.magic != MAGIC:
-            return _converted(kept)
-        return rebuild_batch(header, kept, delete_horizon_ms=new_horizon)
+            return self._retain_marker(header, batch)
+        discard = self._transactions.on_data(header)
+        offsets = self._offsets
+        if discard or offsets.is_superseded(header.base_offset, header.last_offset):
+            return self._emptied(header, batch)
+        if header.magic == MAGIC:
+            return self._retain_rows(header, batch)
+        return self._retain_messages(header, batch)
 
-    def _keeps(self, header: BatchHeader, record: Record) -> bool:
-        if header.is_control or record.offset > self._offsets.latest_offset:
-            return True
-        if record.key is None or record.offset < self._offsets.get(record.key):
-            return False
-        if record.value is not None:
-            return True
+    def _retain_marker(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
+        """A marker goes, after a time, when nothing is left of its transaction."""
+        without_data = self._transactions.on_marker(header, batch)
         horizon = header.delete_horizon_ms
-        if header.magic != MAGIC:
-            return self.keep_legacy_deletes
-        return horizon is None or self._now_ms < horizon
+        is_due = without_data and horizon is not None and horizon <= self._now_ms
+        if is_due or header.record_count == 0:
+            return self._emptied(header, batch)
+        if without_data and horizon is None:
+            return self._with_horizon(header, list(batch_records(batch, header)))
+        return batch
+
+    def _retain_rows(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
+        index = index_rows(batch, header)
+        tombstones = set(index.tombstones)
+        kept = self._kept(header, index, tombstones)
+        if not kept:
+            return self._emptied(header, batch)
+        if not header.has_delete_horizon and not tombstones.isdisjoint(kept):
+            rows = list(batch_records(batch, header))
+            return self._with_horizon(header, [rows[i] for i in kept])
+        return batch if len(kept) == len(index.offsets) else thin_batch(header, index, kept)
+
+    def _kept(self, header: BatchHeader, index: RowIndex, tombstones: set[int]) -> list[int]:
+        """The positions of the rows that stay."""
+        offsets, latest = index.offsets, self._offsets.latest_offset
+        gone = self._offsets.supersedes(index.keys, offsets)
+        kept = [i for i, offset in enumerate(offsets) if offset > latest or not gone[i]]
+        horizon = header.delete_horizon_ms
+        if not tombstones or horizon is None or self._now_ms < horizon:
+            return kept
+        return [i for i in kept if i not in tombstones or offsets[i] > latest]
+
+    def _retain_messages(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
+        """Of an old format, which keeps no producers and no horizon."""
+        records = list(batch_records(batch, header))
+        kept = [record for record in records if self._keeps(record)]
+        if not kept:
+            return None
+        return batch if len(kept) == len(records) else _converted(kept)
+
+    def _keeps(self, record: Record) -> bool:
+        if record.offset > self._offsets.latest_offset:
+            return True
+        [gone] = self._offsets.supersedes([record.key], [record.offset])
+        return not gone and (record.value is not None or self.keep_legacy_deletes)
+
+    def _with_horizon(self, header: BatchHeader, records: list[Record]) -> bytes:
+        horizon_ms = self._now_ms + self._delete_retention_ms
+        return rebuild_batch(header, records, delete_horizon_ms=horizon_ms)
+
+    def _emptied(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
+        """What stays of a batch without its records."""
+        if not self._is_last_of_producer(header):
+            return None
+        return batch if header.record_count == 0 else rebuild_batch(header, [])
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
         """Whether it holds the last sequence, or the fencing epoch, of an active producer."""

@@ -6,20 +6,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafkapy.record.batch_header import BatchHeader, Buffer, iter_headers
-from kafkapy.record.records import batch_keys
+from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
+from kafkapy.record.records import batch_records
+from kafkapy.record.row_index import index_rows
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
 from kafkapy.storage.file_records import FilePool, scan_batches
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_names import CLEANED_SUFFIX
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
-from kafkapy.storage.offset_map import SLOT_BYTES, OffsetMap
+from kafkapy.storage.offset_map import OffsetMap
 from kafkapy.storage.transaction_index import AbortedTransaction
 from kafkapy.storage.unified_log import UnifiedLog
 
@@ -151,11 +153,8 @@ class Cleaning:
             yield from self._clean(group, retention, transactions)
 
     def _new_map(self) -> OffsetMap:
-        """A map within the budget, and no larger than the dirty offsets can fill."""
-        plan = self.plan
-        dirty = plan.first_uncleanable_offset - plan.first_dirty_offset
-        offsets = OffsetMap(min(self.buffer_bytes, max(2 * dirty, 16) * SLOT_BYTES))
-        offsets.latest_offset = plan.first_dirty_offset - 1
+        offsets = OffsetMap(self.buffer_bytes)
+        offsets.latest_offset = self.plan.first_dirty_offset - 1
         return offsets
 
     def _legacy_horizon_ms(self) -> int:
@@ -166,9 +165,11 @@ class Cleaning:
     def _index(self, offsets: OffsetMap) -> Iterator[None]:
         """Note the last offset of each dirty key, until the map is full."""
         plan = self.plan
-        transactions = CleanedTransactions(plan.aborted)
+        start = plan.first_dirty_offset
+        # Whose marker is not met here would seem to be aborted for good.
+        transactions = CleanedTransactions(t for t in plan.aborted if t.last_offset >= start)
         for source in plan.sources:
-            if source.next_base_offset <= plan.first_dirty_offset:
+            if source.next_base_offset <= start:
                 continue
             for header, batch in self._batches(source):
                 if not self._index_batch(offsets, transactions, header, batch):
@@ -184,19 +185,21 @@ class Cleaning:
         header: BatchHeader,
         batch: memoryview,
     ) -> bool:
-        """False when the map had no room for a key."""
+        """False when the map had no room for its keys."""
         start = self.plan.first_dirty_offset
         if header.is_control:
             transactions.on_marker(header, batch)
         elif not transactions.on_data(header) and header.last_offset >= start:
-            # What is wrong with the rest of a row, `BatchRetention` meets before anything changes.
-            for offset, key in batch_keys(batch, header):
-                if key is None or offset < start:
-                    continue
-                if offsets.is_full:
-                    return False
-                offsets.put(key, offset)
-                self.stats.records_indexed += 1
+            row_offsets, keys = _keys(header, batch)
+            if not offsets.has_room(len(keys)):
+                return False
+            if header.base_offset >= start:
+                offsets.put_batch(header.base_offset, keys, row_offsets)
+            else:
+                first = bisect_left(row_offsets, start)
+                keys = keys[first:]
+                offsets.put(keys, row_offsets[first:])
+            self.stats.records_indexed += len(keys) - keys.count(None)
         if header.last_offset >= start:
             offsets.latest_offset = header.last_offset
         return True
@@ -300,3 +303,12 @@ class Cleaning:
         for entry in self.fs.list(self.plan.directory):
             if entry.name.endswith(CLEANED_SUFFIX):
                 self.fs.remove(f"{self.plan.directory}/{entry.name}")
+
+
+def _keys(header: BatchHeader, batch: memoryview) -> tuple[list[int], list[bytes | None]]:
+    """The offsets and keys of a batch of any format."""
+    if header.magic == MAGIC:
+        index = index_rows(batch, header)
+        return index.offsets, index.keys
+    rows = list(batch_records(batch, header))
+    return [row.offset for row in rows], [row.key for row in rows]

@@ -1,64 +1,78 @@
-"""The cleaner's map from a key to the last offset that has it, in a fixed amount of memory.
+"""The cleaner's map from a key to the last offset that has it, within a bound of memory.
 
-An open-addressed table of 24-byte slots: the MD5 of the key and the offset (Kafka's
-`SkimpyOffsetMap`).
+Kafka's `SkimpyOffsetMap` packs MD5 sums into slots of 24 bytes. In Python a dict that takes a
+batch's keys at once is many times faster; it holds fewer keys in the same memory, so a log with
+more of them is cleaned in more rounds (docs/decisions/0019-compaction.md).
 """
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
 from hashlib import md5
-from struct import Struct
 from typing import Final
 
-SLOT_BYTES: Final = 24
-LOAD_FACTOR: Final = 0.9
-_DIGEST: Final = 16
-_EMPTY: Final = bytes(_DIGEST)
-_OFFSET: Final = Struct(">q")
+# Of the dict's table while it grows, a key, an offset, and its place in `_newest`.
+ENTRY_BYTES: Final = 192
+_LONG_KEY: Final = 48
 
 
 class OffsetMap:
     """`capacity`: how many keys fit. `latest_offset`: the last one indexed, -1 if none is."""
 
-    __slots__ = ("_memory", "_slots", "capacity", "latest_offset", "size")
+    __slots__ = ("_batches", "_last", "_newest", "capacity", "latest_offset")
 
-    def __init__(self, memory_bytes: int, load_factor: float = LOAD_FACTOR) -> None:
-        self._slots = max(memory_bytes // SLOT_BYTES, 2)
-        # At least one slot stays empty: a search for an unknown key ends there.
-        self.capacity = min(int(self._slots * load_factor), self._slots - 1)
-        self._memory = bytearray(self._slots * SLOT_BYTES)
-        self.size = 0
+    def __init__(self, memory_bytes: int) -> None:
+        self.capacity = max(memory_bytes // ENTRY_BYTES, 1)
         self.latest_offset = -1
+        self._last: dict[bytes | int | None, int] = {}
+        self._batches = array("q")  # base offsets of those taken whole, ascending
+        self._newest: array[int] | None = None
 
-    @property
-    def is_full(self) -> bool:
-        return self.size >= self.capacity
+    def __len__(self) -> int:
+        return len(self._last)
 
-    def put(self, key: bytes, offset: int) -> None:
-        """`offset` is the last one of `key` so far; a new key needs room."""
-        position, digest = self._find(key)
-        if self._memory[position : position + _DIGEST] == _EMPTY:
-            assert not self.is_full, "the offset map is full"
-            self._memory[position : position + _DIGEST] = digest
-            self.size += 1
-        _OFFSET.pack_into(self._memory, position + _DIGEST, offset)
+    def has_room(self, count: int) -> bool:
+        """Whether so many more keys fit, for certain; the first ones always do."""
+        return not self._last or len(self._last) + count <= self.capacity
 
-    def get(self, key: bytes) -> int:
-        """The last offset of `key`, -1 if it has none."""
-        position, digest = self._find(key)
-        if self._memory[position : position + _DIGEST] != digest:
-            return -1
-        offset: int = _OFFSET.unpack_from(self._memory, position + _DIGEST)[0]
-        return offset
+    def put(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> None:
+        """Take keys with their offsets, which are higher than those known; None is no key."""
+        self._last.update(zip(map(_folded, keys), offsets, strict=True))
+        self._last.pop(None, None)
+        self._newest = None
 
-    def _find(self, key: bytes) -> tuple[int, bytes]:
-        """(position, digest) of the slot that has `key`, or of the empty one where it belongs."""
-        digest = md5(key, usedforsecurity=False).digest()
-        memory = self._memory
-        slot = int.from_bytes(digest[:8], "big") % self._slots
-        while True:
-            position = slot * SLOT_BYTES
-            found = memory[position : position + _DIGEST]
-            if found in (digest, _EMPTY):
-                return position, digest
-            slot = (slot + 1) % self._slots
+    def put_batch(
+        self, base_offset: int, keys: Sequence[bytes | None], offsets: Sequence[int]
+    ) -> None:
+        """`put`, of everything that a batch has."""
+        self.put(keys, offsets)
+        self._batches.append(base_offset)
+
+    def supersedes(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> list[bool]:
+        """Whether each key, at its offset, came again later or is none."""
+        last = self._last.get
+        return [
+            key is None or last(_folded(key), -1) > offset
+            for key, offset in zip(keys, offsets, strict=True)
+        ]
+
+    def is_superseded(self, base_offset: int, last_offset: int) -> bool:
+        """Whether a batch was taken whole, and every key in it came again later or is none: what
+        need not be read again."""
+        at = bisect_left(self._batches, base_offset)
+        if at == len(self._batches) or self._batches[at] != base_offset:
+            return False
+        newest = self._newest
+        if newest is None:
+            newest = self._newest = array("q", sorted(self._last.values()))
+        at = bisect_left(newest, base_offset)
+        return at == len(newest) or newest[at] > last_offset
+
+
+def _folded(key: bytes | None) -> bytes | int | None:
+    """What stands for a key: a long one's MD5 sum, as a number, which no other key equals."""
+    if key is None or len(key) <= _LONG_KEY:
+        return key
+    return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
-from kafkapy.record.records import Record, batch_keys, batch_records, iter_records
+from kafkapy.record.records import Record, batch_records, iter_records
 from tests.support.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
 
 
@@ -62,32 +60,6 @@ def test_a_header_name_that_is_not_utf8_is_shown_as_java_shows_it() -> None:
     assert row.headers == [("\ufffdA", None)]
 
 
-@given(st.lists(any_row, min_size=1, max_size=8), st.sampled_from(Codec))
-def test_keys_alone_are_those_of_the_rows(given_rows: list[RecordData], codec: Codec) -> None:
-    batch = build_batch(given_rows, base_offset=1000, codec=codec)
-    header = read_header(batch)
-    expected = [(record.offset, record.key) for record in batch_records(batch, header)]
-    assert list(batch_keys(b"before" + batch, header, 6)) == expected
-
-
-@given(st.lists(any_row, min_size=1, max_size=3), st.data())
-def test_keys_of_damaged_rows_are_those_of_the_rows_or_refused(
-    given_rows: list[RecordData], data: st.DataObject
-) -> None:
-    """What the whole rows take, the keys take alike; nothing but ApiError is raised."""
-    good = build_batch(given_rows)
-    payload = bytearray(good[61:])
-    payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
-    batch = raw_batch(bytes(payload), len(given_rows))
-    header = read_header(batch)
-    with suppress(ApiError):
-        expected = [(record.offset, record.key) for record in batch_records(batch, header)]
-        assert list(batch_keys(batch, header)) == expected
-        return
-    with suppress(ApiError):
-        list(batch_keys(batch, header))
-
-
 def one_record(**fields: object) -> bytes:
     out = bytearray()
     given_fields: dict[str, object] = {
@@ -126,25 +98,6 @@ GOOD = one_record()
 def test_malformed_rows(payload: bytes, count: int, why: str) -> None:
     with pytest.raises(ApiError, match=why) as caught:
         list(iter_records(raw_batch(payload, count, last_offset_delta=0)))
-    assert caught.value.code is ErrorCode.INVALID_RECORD
-
-
-@pytest.mark.parametrize(
-    ("payload", "count", "why"),
-    [
-        (GOOD, 2, "index out of range"),
-        (GOOD * 2, 1, "follow"),
-        (b"\x00", 1, "length 0"),
-        (b"\xff" * 11, 1, "longer than 10 bytes"),
-        (b"\x10\x00\x00\x00\x03k\x02v\x00", 1, "field length -2"),
-        (one_record(offset_delta=1), 1, "offset delta 1"),
-        (one_record(offset_delta=-1), 1, "offset delta -1"),
-    ],
-)
-def test_malformed_rows_have_no_keys(payload: bytes, count: int, why: str) -> None:
-    batch = raw_batch(payload, count, last_offset_delta=0)
-    with pytest.raises(ApiError, match=why) as caught:
-        list(batch_keys(batch, read_header(batch)))
     assert caught.value.code is ErrorCode.INVALID_RECORD
 
 

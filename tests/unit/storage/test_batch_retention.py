@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from kafkapy.record.batch_header import read_header
-from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.builder import RecordData, build_batch, seal
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, iter_records
@@ -28,9 +28,8 @@ def retention(
     last_records: Mapping[int, LastRecord] | None = None,
     now_ms: int = NOW_MS,
 ) -> BatchRetention:
-    offsets = OffsetMap(100 * 24)
-    for key, offset in latest.items():
-        offsets.put(key.encode(), offset)
+    offsets = OffsetMap(100_000)
+    offsets.put([key.encode() for key in latest], list(latest.values()))
     offsets.latest_offset = upto
     transactions = CleanedTransactions(aborted or [])
     return BatchRetention(offsets, transactions, last_records or {}, DAY_MS, now_ms)
@@ -39,6 +38,12 @@ def retention(
 def keep(rule: BatchRetention, batch: bytes) -> bytes | None:
     kept = rule.retain(read_header(batch), memoryview(batch))
     return None if kept is None else bytes(kept)
+
+
+def seal_again(batch: bytes) -> bytes:
+    again = bytearray(batch)
+    seal(again, read_header(batch))
+    return bytes(again)
 
 
 def rows_of(batch: bytes | None) -> list[tuple[int, bytes | None]]:
@@ -86,6 +91,26 @@ def test_what_stays_is_compressed_as_it_was(codec: Codec) -> None:
     assert rows_of(kept) == [(11, b"2")]
 
 
+def test_what_stays_keeps_its_bytes_and_its_times() -> None:
+    rows = [
+        RecordData(b"a", b"1", NOW_MS + 9), RecordData(b"b", b"2", NOW_MS + 3, [("h", None)]),
+        RecordData(b"c", b"3", NOW_MS - 70_000), RecordData(b"d" * 99, b"4" * 9000, NOW_MS + 1),
+    ]  # fmt: skip
+    batch = batch_at(10, *rows)
+    kept = keep(retention({"a": 99, "b": 11, "c": 99}), batch)
+    assert kept is not None
+    before = list(iter_records(batch))
+    assert list(iter_records(kept)) == [before[1], before[3]]
+    assert read_header(kept).max_timestamp == NOW_MS + 3
+    assert read_header(kept).crc == read_header(seal_again(kept)).crc
+
+
+def test_what_was_appended_at_a_time_keeps_it() -> None:
+    batch = build_batch([row("a", "1"), row("b", "2")], log_append_time=NOW_MS + 500)
+    kept = keep(retention({"a": 99, "b": 1}), batch)
+    assert [r.timestamp for r in iter_records(kept or b"")] == [NOW_MS + 500]
+
+
 def test_a_tombstone_waits_for_its_horizon() -> None:
     batch = batch_at(10, row("a", None), row("b", "2"))
     first = keep(retention({"a": 10, "b": 11}), batch)
@@ -131,6 +156,11 @@ def marker(base: int, commit: bool, producer_id: int = 7) -> bytes:
 
 
 ABORTED = [AbortedTransaction(7, 10, 11, 12)]
+
+
+def test_an_aborted_last_batch_of_a_producer_stays_empty() -> None:
+    rule = retention({"a": 10}, aborted=ABORTED, last_records={7: LastRecord(10, 0)})
+    assert read_header(keep(rule, transactional(10, "a")) or b"").record_count == 0
 
 
 def test_aborted_data_goes_and_its_marker_follows_after_the_horizon() -> None:

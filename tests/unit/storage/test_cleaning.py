@@ -8,9 +8,11 @@ import pytest
 
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.compression import Codec
+from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.cleaning import Cleaning, plan_cleaning
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem, read_file
+from kafkapy.storage.offset_map import ENTRY_BYTES
 from tests.support.legacy_messages import message_set, wrapper
 from tests.support.log_builder import LogBuilder, row
 from tests.support.ports import NOW_MS
@@ -33,6 +35,15 @@ def clean(builder: LogBuilder, start: int = 0, buffer_bytes: int = 10_000) -> Cl
     cleaning = Cleaning(log, plan, FS, buffer_bytes)
     cleaning.run()
     return cleaning
+
+
+def cleaned_records(cleaning: Cleaning) -> list[Record]:
+    """The records in the cleaned files, without markers."""
+    found: list[Record] = []
+    for cleaned in cleaning.cleaned:
+        path = f"{cleaning.plan.directory}/{cleaned.base_offset:020d}.log.cleaned"
+        found += iter_records(read_file(FS, path))
+    return found
 
 
 def content(cleaning: Cleaning) -> list[int]:
@@ -86,10 +97,29 @@ def test_index_sizes_bound_a_group(tmp_path: Path) -> None:
 
 def test_a_small_map_cleans_part_of_the_log(tmp_path: Path) -> None:
     builder = dirty(tmp_path)
-    cleaning = clean(builder, buffer_bytes=5 * 24)
-    # Four keys fit: a, b, own0, own1.
+    cleaning = clean(builder, buffer_bytes=5 * ENTRY_BYTES)
+    # a, b, own0, own1; the next batch might have two more.
     assert cleaning.end_offset == 6
     assert content(cleaning) == [2, 3, 5]
+
+
+def test_what_follows_an_aborted_transaction_of_an_earlier_round_is_cleaned(
+    tmp_path: Path,
+) -> None:
+    """Its marker is not met again; its producer must not seem to be aborted for good."""
+    builder = LogBuilder(tmp_path, cleanup_policy="compact")
+    builder.produce(7, 0, is_transactional=True)
+    builder.end_transaction(7, commit=False)
+    builder.roll()
+    for sequence in (1, 2, 3):
+        builder.produce(7, sequence, is_transactional=True)
+        builder.end_transaction(7, commit=True)
+    builder.append(row("other", "x")).roll()
+    first_dirty = builder.log.segments[1].base_offset
+    cleaning = clean(builder, start=first_dirty)
+    assert cleaning.stats.records_indexed == 4
+    values = [record.value for record in cleaned_records(cleaning)]
+    assert values == [b"7/3", b"x"]
 
 
 def test_clean_segments_lose_what_newer_ones_have(tmp_path: Path) -> None:

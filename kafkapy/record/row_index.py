@@ -1,0 +1,111 @@
+"""Where the rows of a v2 batch lie, without taking them apart: what the log cleaner reads.
+
+Parallel lists, filled by one loop without calls: a record costs a sixth of what `batch_records`
+takes for it. Of a row only its length, offset, timestamp and key are looked at, and whether it has
+a value; the rest is bytes that stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafkapy.record.batch_header import BatchHeader, Buffer
+from kafkapy.record.records import malformed, records_payload
+from kafkapy.record.varint import read_varint
+
+_NULL = 1  # the zigzag of -1, as the length of a key or a value
+
+
+class RowIndex(NamedTuple):
+    """The rows of one batch, by position; `ends[i]` is where row i ends in `payload`."""
+
+    payload: bytes
+    offsets: list[int]
+    timestamp_deltas: list[int]
+    keys: list[bytes | None]
+    ends: list[int]
+    tombstones: list[int]  # the positions of those without a value
+
+    def slices(self, kept: Sequence[int]) -> bytes:
+        """The bytes of some rows, given by ascending position."""
+        payload, ends = self.payload, self.ends
+        return b"".join([payload[ends[i - 1] if i else 0 : ends[i]] for i in kept])
+
+
+def index_rows(buf: Buffer, header: BatchHeader, position: int = 0) -> RowIndex:
+    """The rows of the v2 batch at `position`.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE (does not decompress), INVALID_RECORD (a row does not fit).
+    """
+    data = records_payload(buf, header, position)
+    index = RowIndex(data, [], [], [], [], [])
+    try:
+        at = _fill(index, header)
+    except (IndexError, ValueError) as error:
+        raise malformed(header, len(index.ends), str(error)) from None
+    if at != len(data):
+        raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
+    return index
+
+
+def _fill(index: RowIndex, header: BatchHeader) -> int:
+    """Fill the lists; where the last row ends. Raises IndexError or ValueError."""
+    data, offsets, timestamp_deltas, keys, ends, tombstones = index
+    size, base_offset, last_delta = len(data), header.base_offset, header.last_offset_delta
+    at = 0
+    # Varints of one byte, most of them, and lengths of two are read in place; n is zigzag, and
+    # what is counted here is even in it.
+    for row in range(header.record_count):
+        n = data[at]
+        at += 1
+        if n > 0x7F:
+            high = data[at]
+            at += 1
+            if high > 0x7F:
+                n, at = _varint(data, at - 2)
+            else:
+                n += (high << 7) - 0x80
+        end = at + (n >> 1)
+        if n & 1 or not at < end <= size:
+            raise ValueError(f"length {(n >> 1) ^ -(n & 1)} is out of bounds")
+        at += 1  # the attributes byte is not in use
+        n = data[at]
+        at += 1
+        if n > 0x7F:
+            n, at = _varint(data, at - 1)
+        timestamp_deltas.append((n >> 1) ^ -(n & 1))
+        n = data[at]
+        at += 1
+        if n > 0x7F:
+            n, at = _varint(data, at - 1)
+        if n & 1 or n >> 1 > last_delta:
+            raise ValueError(f"offset delta {(n >> 1) ^ -(n & 1)} is not one of the batch's")
+        offsets.append(base_offset + (n >> 1))
+        n = data[at]
+        at += 1
+        if n > 0x7F:
+            n, at = _varint(data, at - 1)
+        if n == _NULL:
+            keys.append(None)
+        else:
+            stop = at + (n >> 1)
+            if n & 1 or stop > end:
+                raise ValueError(f"field length {(n >> 1) ^ -(n & 1)} is out of bounds")
+            keys.append(data[at:stop])
+            at = stop
+        if data[at] == _NULL:
+            tombstones.append(row)
+        ends.append(end)
+        at = end
+    return at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A varint as it is written, zigzag, and where it ends."""
+    high = data[at + 1]
+    if high <= 0x7F:
+        return data[at] + (high << 7) - 0x80, at + 2
+    value, at = read_varint(data, at)
+    return value << 1 if value >= 0 else (-value << 1) - 1, at
