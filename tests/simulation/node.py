@@ -108,6 +108,7 @@ class Node:
         self.is_serving = False
         self.life = 0
         self.last_power_cut_us = -1
+        self.last_boot_us = -1  # after the last power cut
         self.on_step: Callable[[Node], None] = lambda node: None
         self._world = world
         self._config = config
@@ -152,6 +153,8 @@ class Node:
             return
         world = self._world
         self.life += 1
+        if self.last_boot_us < self.last_power_cut_us:
+            self.last_boot_us = world.events.now_us
         self.faulty_disk.fail_at = 0
         world.network.powered_off.pop(self.host, None)
         self.process = process = world.process(self.host)

@@ -5,8 +5,8 @@ every replica. A leader that lacks some of it lost it, which Kafka's rules allow
 
 - an unclean election, of a replica that was not in sync;
 - a replica that was the only live one in sync, whose disk was torn by a power cut;
-- a replica in sync whose disk was torn and which was back before the controller that elects it
-  came into office: nobody saw it go. If it led, it leads on in its leader epoch; what it then
+- a replica in sync whose disk was torn and which was back when the controller that elects it first
+  asked who is there: nobody saw it go. If it led, it leads on in its leader epoch; what it then
   writes there cannot be told from what others have in that epoch, so they may part later too.
 """
 
@@ -48,13 +48,13 @@ class _Committed:
 
 
 class _Election(NamedTuple):
-    """How a leader came to be one; the last two are zxids."""
+    """How a leader came to be one: in which registration, by the controller of which epoch."""
 
     leader: int
     isr_before: tuple[int, ...]
     live: tuple[int, ...]
     registered: int
-    controller_since: int
+    controller_epoch: int
 
 
 class CommittedLogs(Checker):
@@ -68,6 +68,17 @@ class CommittedLogs(Checker):
         self._isr: dict[str, tuple[int, ...]] = {}
         self._led: dict[PartitionKey, tuple[int, int]] = {}
         self._written_twice: set[PartitionKey] = set()
+        # The broker epochs that a controller found when it came into office, by its own epoch.
+        self._found: dict[int, dict[int, int]] = {}
+
+    def on_step(self, node: Node) -> None:
+        services = node.services
+        controller = None if services is None else services.controller.controller
+        if controller is None or not controller.is_active:
+            return
+        context = controller.context
+        if context.broker_epochs:
+            self._found.setdefault(context.fence.controller_epoch, dict(context.broker_epochs))
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
@@ -87,7 +98,7 @@ class CommittedLogs(Checker):
             isr_before,
             live,
             0 if registration is None else registration.stat.czxid,
-            tree.nodes[paths.CONTROLLER_EPOCH].stat.mzxid,
+            int(tree.nodes[paths.CONTROLLER_EPOCH].data),
         )
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
@@ -111,7 +122,7 @@ class CommittedLogs(Checker):
             return False
         path = paths.partition_state(*key.topic_partition)
         election = self._elections[path, partition.leader_epoch]
-        now = self._election(node.broker_id, election.isr_before)
+        now = self._election(node.broker_id, self._isr[path])
         lost = (
             f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
             f" offset {kept} of {committed.end}"
@@ -133,11 +144,13 @@ class CommittedLogs(Checker):
         """Why records that were committed since `since_us` may be missing, None if they may not."""
         if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
             return "an unclean election"
-        was_torn = node.last_power_cut_us >= since_us
+        # What it fetched may be committed after its power was cut: its request was under way.
+        was_torn = node.last_boot_us >= since_us
         others = [b for b in election.isr_before if b != node.broker_id and b in election.live]
         if was_torn and not others:
             return "the last in-sync replica's disk was torn"
-        if was_torn and election.registered < election.controller_since:
+        found = self._found.get(election.controller_epoch, {})
+        if was_torn and found.get(node.broker_id) == election.registered:
             return "no controller saw that a torn replica was gone"
         return None
 
