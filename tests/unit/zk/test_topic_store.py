@@ -114,10 +114,17 @@ def test_many_states_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_existing_state_fails_alone() -> None:
     store, fence = prepared("t")
     run(store.topics.create_states({T0: STATE}, fence))
-    failed = run(store.topics.create_states({T0: STATE, T1: STATE}, fence))
+    other = replace(STATE, leader=STATE.leader + 1)
+    failed = run(store.topics.create_states({T0: other, T1: STATE}, fence))
     assert list(failed) == [T0]
     assert isinstance(failed[T0], NodeExists)
     assert T1 in run(store.topics.states([T1]))
+
+
+def test_a_creation_whose_answer_was_lost_counts_as_made() -> None:
+    store, fence = prepared("t")
+    run(store.topics.create_states({T0: STATE, T1: STATE}, fence))
+    assert run(store.topics.create_states({T0: STATE, T1: STATE}, fence)) == {}
 
 
 def test_a_state_below_no_topic_fails() -> None:
@@ -137,6 +144,18 @@ def test_updates_are_conditional_on_the_partition_epoch() -> None:
     assert writes.retry == [T1]
     assert isinstance(writes.failed[missing], NoNode)
     assert run(store.topics.states([T0, T1])) == {**writes.written, T1: STATE}
+
+
+def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
+    """The session sends it again after a lost connection, and meets its own version."""
+    store, fence = prepared("t")
+    run(store.topics.create_states({T0: STATE, T1: STATE}, fence))
+    wanted = LeaderAndIsr(2, 1, (2,), 0, 1)
+    run(store.topics.update_states({T0: wanted}, fence))
+    run(store.topics.update_states({T1: replace(wanted, isr=(3, 2))}, fence))
+    again = run(store.topics.update_states({T0: wanted, T1: wanted}, fence))
+    assert again.written == {T0: replace(wanted, partition_epoch=1)}
+    assert again.retry == [T1]
 
 
 def test_one_conflict_costs_no_other_of_many_updates() -> None:
