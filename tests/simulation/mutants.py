@@ -18,6 +18,7 @@ from kafkapy.controller.context import ReplicaAssignment
 from kafkapy.replication.delayed_produce import DelayedProduce
 from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import Partition
+from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.zk import election_store, znodes
 
 Mutant = Callable[[], AbstractContextManager[Any]]
@@ -58,6 +59,16 @@ def controller_epoch_not_incremented() -> AbstractContextManager[Any]:
     return mock.patch.object(
         election_store, "decode_controller_epoch", lambda data: max(decode(data), 1) - 1
     )
+
+
+def stale_controllers_obeyed() -> AbstractContextManager[Any]:
+    """Brokers do as they are told by controllers that have been replaced."""
+
+    def broken(self: ReplicaManager, controller_epoch: int) -> bool:
+        self.controller_epoch = controller_epoch
+        return False
+
+    return mock.patch.object(ReplicaManager, "is_stale_controller", broken)
 
 
 def leader_epoch_not_incremented() -> AbstractContextManager[Any]:
@@ -112,6 +123,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         truncation_to_the_high_watermark,
         acknowledgement_before_replication,
         controller_epoch_not_incremented,
+        stale_controllers_obeyed,
         leader_epoch_not_incremented,
         high_watermark_of_the_fastest,
         high_watermark_begins_anew,

@@ -15,6 +15,7 @@ CAUGHT_BY = {
     "truncation_to_the_high_watermark": {"CommittedLogs", "ClientView", "Convergence"},
     "acknowledgement_before_replication": {"ClientView", "CommittedOffsets"},
     "controller_epoch_not_incremented": {"ControllerEpochs"},
+    "stale_controllers_obeyed": {"ControllerEpochs"},
     "leader_epoch_not_incremented": {"LeaderEpochs", "Convergence", "ClientView", "CommittedLogs"},
     "high_watermark_of_the_fastest": {"CommittedLogs", "ClientView"},
     "high_watermark_begins_anew": {"HighWatermarks", "CommittedLogs", "ClientView"},
@@ -42,11 +43,23 @@ def plan() -> Plan:
     )
 
 
+def slow_controllers() -> Plan:
+    """Controllers that are replaced while their requests are under way."""
+    weights = {"pause": 6, "slow link": 6, "preferred election": 6, "expire session": 4}
+    return Plan(
+        brokers=4, partitions=3, faults_us=8_000_000, fault_every_us=200_000, weights=weights
+    )
+
+
+PLANS = {"stale_controllers_obeyed": slow_controllers}
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_caught(name: str) -> None:
+    chosen = PLANS.get(name, plan)()
     with MUTANTS[name]():
         for seed in range(SEEDS):
-            outcome = simulate(seed, plan())
+            outcome = simulate(seed, chosen)
             if outcome.violation:
                 assert outcome.violation.partition(":")[0] in CAUGHT_BY[name], outcome.report()
                 return

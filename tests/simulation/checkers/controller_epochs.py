@@ -1,4 +1,5 @@
-"""One acting controller per controller epoch, and none but the latest writes partition states."""
+"""One acting controller per controller epoch; none but the latest writes partition states, and no
+broker obeys an older one again."""
 
 from __future__ import annotations
 
@@ -18,16 +19,29 @@ class ControllerEpochs(Checker):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._controllers: dict[int, int] = {}
+        self._obeyed: dict[tuple[int, int], int] = {}
 
     def on_step(self, node: Node) -> None:
         services = node.services
-        controller = None if services is None else services.controller.controller
+        if services is None:
+            return
+        self._obeys(node, services.replicas.controller_epoch)
+        controller = services.controller.controller
         if controller is None or not controller.is_active:
             return
         epoch = controller.context.fence.controller_epoch
         acting = self._controllers.setdefault(epoch, node.broker_id)
         if acting != node.broker_id:
             self.violated(f"{acting} and {node.broker_id} both act in controller epoch {epoch}")
+
+    def _obeys(self, node: Node, epoch: int) -> None:
+        latest = self._obeyed.get((node.broker_id, node.life), 0)
+        if epoch < latest:
+            self.violated(
+                f"broker {node.broker_id} obeyed the controller of epoch {epoch} after that of"
+                f" epoch {latest}"
+            )
+        self._obeyed[node.broker_id, node.life] = epoch
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
