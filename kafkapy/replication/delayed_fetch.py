@@ -70,32 +70,46 @@ class DelayedFetch(DelayedOperation):
         self._answer = answer
 
     def ready(self) -> bool:
-        params = self._params
-        leader_only = params.leader_only
         available = 0
-        for wait, epoch in zip(self._waits, self._epochs, strict=True):
-            partition = wait.partition
-            if partition.leader_epoch != epoch or not partition.is_served:
+        for position in range(len(self._waits)):
+            found = self._available(position)
+            if found is None:
                 return True
-            if leader_only and not partition.is_leader:
-                return True
-            try:
-                end = partition.upper_bound_metadata(params.replica_id, params.isolation)
-            except LogDirFailure:
-                return True  # reading for the answer meets it again, and deals with it
-            start = wait.position
-            if end.offset == start.offset:
-                continue
-            if end.offset < start.offset:  # truncated below the fetch offset
-                return True
-            if self._is_held_back(partition):
-                continue
-            if end.segment_base_offset != start.segment_base_offset:  # rolled
-                return True
-            available += min(end.position - start.position, wait.wanted.max_bytes)
-            if available >= params.min_bytes:
+            available += found
+            if available >= self._params.min_bytes:
                 return True
         return False
+
+    def ready_at(self, position: int) -> bool:
+        """The other partitions were looked at when they changed: only a little of each may add up
+        to enough."""
+        found = self._available(position)
+        if found is None or found >= self._params.min_bytes:
+            return True
+        return found > 0 and self.ready()
+
+    def _available(self, position: int) -> int | None:
+        """Bytes to be had of one partition; None when its row must go out now."""
+        params, wait = self._params, self._waits[position]
+        partition = wait.partition
+        if partition.leader_epoch != self._epochs[position] or not partition.is_served:
+            return None
+        if params.leader_only and not partition.is_leader:
+            return None
+        try:
+            end = partition.upper_bound_metadata(params.replica_id, params.isolation)
+        except LogDirFailure:
+            return None  # reading for the answer meets it again, and deals with it
+        start = wait.position
+        if end.offset == start.offset:
+            return 0
+        if end.offset < start.offset:  # truncated below the fetch offset
+            return None
+        if self._is_held_back(partition):
+            return 0
+        if end.segment_base_offset != start.segment_base_offset:  # rolled
+            return None
+        return min(end.position - start.position, wait.wanted.max_bytes)
 
     def on_complete(self, expired: bool) -> None:
         self._answer()

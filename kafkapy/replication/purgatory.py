@@ -27,6 +27,10 @@ class DelayedOperation:
         """Whether the condition that this operation waits for holds now."""
         raise AssertionError(f"{type(self).__name__} does not say when it is ready")
 
+    def ready_at(self, position: int) -> bool:
+        """The same, when something changed behind the key at `position` of those watched."""
+        return self.ready()
+
     def on_complete(self, expired: bool) -> None:
         """Answer the request; called once."""
         raise AssertionError(f"{type(self).__name__} does not say what it answers")
@@ -38,7 +42,8 @@ class Purgatory:
     def __init__(self, name: str) -> None:
         self.name = name
         self.expired_count = 0
-        self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
+        # Under each key the operations, with the position of the key among an operation's keys.
+        self._watchers: dict[Hashable, dict[DelayedOperation, int]] = {}
         self._deadlines: list[tuple[int, int, DelayedOperation]] = []
         self._sequence = 0
         self.size = 0
@@ -56,8 +61,8 @@ class Purgatory:
             operation.on_complete(expired=False)
             return True
         operation.keys = tuple(keys)
-        for key in operation.keys:
-            self._watchers.setdefault(key, {})[operation] = None
+        for position, key in enumerate(operation.keys):
+            self._watchers.setdefault(key, {})[operation] = position
         self._sequence += 1
         heapq.heappush(self._deadlines, (operation.deadline_ms, self._sequence, operation))
         self.size += 1
@@ -68,8 +73,8 @@ class Purgatory:
         watched = self._watchers.get(key)
         if not watched:
             return
-        for operation in list(watched):
-            if not operation.completed and operation.ready():
+        for operation, position in list(watched.items()):
+            if not operation.completed and operation.ready_at(position):
                 self._complete(operation, expired=False)
 
     def expire(self, now_ms: int) -> None:

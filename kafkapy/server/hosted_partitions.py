@@ -159,7 +159,12 @@ class HostedPartitions:
     def followed(self, partition: Partition, broker_id: int, high_watermark: int) -> None:
         """A follower fetched: the high watermark, `high_watermark` before, may have moved, the
         follower may have caught up."""
-        self._advanced(partition, partition.log.high_watermark > high_watermark)
+        if partition.log.high_watermark > high_watermark:
+            self.checked(partition)
+        elif self.delete_records_purgatory.size:
+            # Its log start offset may have moved. A fetch waits for no follower's position: with
+            # thousands of partitions in a session, looking for each would cost their square.
+            self.delete_records_purgatory.check(partition.topic_partition)
         if broker_id not in partition.isr:
             change = partition.propose_expansion(broker_id)
             if change is not None:

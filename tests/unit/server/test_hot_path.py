@@ -44,6 +44,7 @@ LONG_PRODUCE_CALLS = 204
 REPLICATED_PRODUCE_CALLS = 147
 FETCH_CALLS = 176
 QUIET_PARTITION_CALLS = 28
+PARKED_PARTITION_CALLS = 51
 PARKED_FETCH_CALLS = 402
 
 
@@ -86,7 +87,11 @@ def produce(*topics: str, acks: int = -1) -> ProduceRequest:
 
 
 def fetch(
-    partitions: int = 1, offset: int = 0, session: tuple[int, int] = (0, -1), max_wait_ms: int = 0
+    partitions: int = 1,
+    offset: int = 0,
+    session: tuple[int, int] = (0, -1),
+    max_wait_ms: int = 0,
+    replica_id: int = -1,
 ) -> FetchRequest:
     rows = [
         FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1)
@@ -94,6 +99,7 @@ def fetch(
     ]
     topics = [FetchTopic(topic="t", partitions=rows)] if rows else []
     return FetchRequest(
+        replica_id=replica_id,
         max_wait_ms=max_wait_ms,
         min_bytes=1,
         max_bytes=1 << 20,
@@ -169,6 +175,33 @@ def test_a_partition_of_a_session_with_nothing_new(parts: Parts, client: Client)
     client.fetches(fetch(0, session=(session_id, 1)))
     quiet = client.sends(FETCH, fetch(0, session=(session_id, 2)))
     assert_at_most(QUIET_PARTITION_CALLS, quiet)
+
+
+def test_followers_of_many_partitions_do_not_wake_each_other(parts: Parts) -> None:
+    """Each partition that one fetches costs the same, however many the other one waits for."""
+    for index in range(COUNT):
+        parts.lead(index=index, isr=(1, 2, 3), leader_epoch=1, partition_epoch=1)
+    for follower in (2, 3):
+        client = Client(parts)
+        first = fetch(COUNT, session=(0, 0), replica_id=follower)
+        session_id = client.fetches(first).session_id
+        wait = {"max_wait_ms": 500, "replica_id": follower}
+        waits = client.sends(FETCH, fetch(0, session=(session_id, 1), **wait))
+        assert_at_most(PARKED_PARTITION_CALLS, waits)
+    assert len(parts.replicas.fetch_purgatory) == 2
+
+
+def test_an_append_looks_at_its_partition_only(parts: Parts) -> None:
+    for index in range(COUNT):
+        parts.lead(index=index, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    client, producer = Client(parts), Client(parts)
+    session_id = client.fetches(fetch(COUNT, session=(0, 0))).session_id
+    client.sends(FETCH, fetch(0, session=(session_id, 1), max_wait_ms=500))()
+    producer.sends(PRODUCE, produce("t"), produce("t"))()
+    # What is not committed is no reason to look at the 49 others that the consumer waits for.
+    uncommitted = producer.sends(PRODUCE, *[produce("t", acks=1)] * COUNT)
+    assert_at_most(SHORT_PRODUCE_CALLS + 15, uncommitted)
+    assert len(parts.replicas.fetch_purgatory) == 1
 
 
 def test_a_fetch_that_waits_for_a_produce(parts: Parts, client: Client) -> None:
