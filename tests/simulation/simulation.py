@@ -263,6 +263,7 @@ def destructors_held_back() -> Iterator[None]:
     """No destructor may run at a moment that is not the seed's. They run at the end, when the tasks
     that were killed in the middle of something complain to nobody."""
     gc.disable()
+    gc.collect()  # what a destructor of the seed before brought back would stay for good
     gc.freeze()  # what is there already is nothing to look at in the end
     complain = sys.unraisablehook
     try:
