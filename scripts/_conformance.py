@@ -7,6 +7,7 @@ scripts/conformance --tools         our tools beside Apache Kafka's, on files an
 scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
+scripts/conformance --record-flags  keep their flags alone, for docs/TOOLS.md
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from scripts import _kafka, _peers, _record_tools, _report, _tool_twins
+from scripts import _kafka, _peers, _record_flags, _record_tools, _report, _tool_twins
 from tests.conformance import checks, dump_log, kill_rounds, peers
 from tests.conformance.peer import CODECS, Peer
 from tests.conformance.workload import Row
@@ -186,13 +187,18 @@ def main() -> int:
     parser.add_argument("--kill", action="store_true", help="only kill -9")
     parser.add_argument("--tools", action="store_true", help="only the tools side by side")
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
+    parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
     parser.add_argument("--records", type=int, default=100_000, metavar="N")
     parser.add_argument("--rounds", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=20, metavar="N")
     parser.add_argument("--apache", action="store_true", help="try the checks on Apache Kafka")
     options = parser.parse_args()
+    if options.record_flags:
+        _record_flags.record(say)
+        return 0
     if options.record:
+        _record_flags.record(say)
         _record_tools.record(say)
         _tool_twins.record(say)
         return 0

@@ -34,17 +34,22 @@ STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
 ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+# What brokers and most tools need; and what the rest of the scripts in bin/ need besides.
+ARTIFACTS = ("kafka_2.13", "kafka-tools")
+REST_OF_BIN = ("connect-mirror", "kafka-shell", "trogdor")
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>kafkapy</groupId><artifactId>peers</artifactId><version>1</version>
 <packaging>pom</packaging>
 <dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-<version>{VERSION}</version></dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
-<version>{VERSION}</version></dependency>
+{dependencies}
 </dependencies></project>
 """
+DEPENDENCY = (
+    "<dependency><groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId>"
+    f"<version>{VERSION}</version></dependency>"
+)
 
 LOG4J = """log4j.rootLogger={level}, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -113,17 +118,22 @@ def installed() -> bool:
     return _libs().is_dir()
 
 
-def jars() -> Path:
-    """The directory with Apache Kafka's jars, fetched once. Raises Unavailable."""
+def jars(*, whole_bin: bool = False) -> Path:
+    """The directory with Apache Kafka's jars, fetched once. Raises Unavailable.
+
+    With `whole_bin`, those of every script in its bin/.
+    """
     java()
-    libs = _libs()
+    libs = _libs(whole_bin)
     if libs.is_dir():
         return libs
     if shutil.which("mvn") is None:
         apt_install("maven")
     libs.parent.mkdir(parents=True, exist_ok=True)
+    artifacts = (*ARTIFACTS, *REST_OF_BIN) if whole_bin else ARTIFACTS
+    dependencies = "\n".join(DEPENDENCY.format(artifact=each) for each in artifacts)
     with tempfile.TemporaryDirectory(dir=libs.parent) as scratch:
-        (Path(scratch) / "pom.xml").write_text(POM)
+        (Path(scratch) / "pom.xml").write_text(POM.format(dependencies=dependencies))
         fetched = Path(scratch) / "libs"
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={fetched}"]
@@ -132,14 +142,20 @@ def jars() -> Path:
     return libs
 
 
-def _libs() -> Path:
-    return cache_dir() / "kafka-3.9" / f"libs-{VERSION}"
+def _libs(whole_bin: bool = False) -> Path:
+    return cache_dir() / "kafka-3.9" / f"{'whole-bin' if whole_bin else 'libs'}-{VERSION}"
 
 
-def java_command(main_class: str, *args: str, heap_mb: int = 256, level: str = "WARN") -> list[str]:
+def java_command(
+    main_class: str,
+    *args: str,
+    heap_mb: int = 256,
+    level: str = "WARN",
+    whole_bin: bool = False,
+) -> list[str]:
     """The command line of one of Kafka's classes; log lines go to stderr."""
     log4j = _libs().parent / f"log4j-{level}.properties"
-    libs = jars()
+    libs = jars(whole_bin=whole_bin)
     if not log4j.exists():
         log4j.write_text(LOG4J.format(level=level))
     return [
@@ -156,10 +172,14 @@ def java_command(main_class: str, *args: str, heap_mb: int = 256, level: str = "
 
 
 def run_tool(
-    main_class: str, *args: str, stdin: bytes = b"", limit_s: float = TOOL_LIMIT_S
+    main_class: str,
+    *args: str,
+    stdin: bytes = b"",
+    limit_s: float = TOOL_LIMIT_S,
+    whole_bin: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a tool to its end; the caller judges exit status, stdout and stderr."""
-    command = java_command(main_class, *args)
+    command = java_command(main_class, *args, whole_bin=whole_bin)
     return subprocess.run(command, input=stdin, capture_output=True, timeout=limit_s)
 
 
