@@ -21,14 +21,14 @@ _kafkapy() {
             case $previous in
                 --output) words="text table json" ;;
                 --data-dir|--port|--pid|--timeout-ms) return ;;
-                *) words="--help --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
+                *) words="start stop --help --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
             esac
             ;;
         cluster)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--dir|--brokers|--base-port|--config|--override) return ;;
-                *) words="start status stop kill restart cluster-id list-endpoints --help --bootstrap-server --command-config --dir --brokers --base-port --config --override --output --debug --version" ;;
+                --bootstrap-server|--command-config|--dir|--brokers|--base-port|--config|--id|--override) return ;;
+                *) words="start status stop kill restart cluster-id list-endpoints unregister --help --bootstrap-server --command-config --dir --brokers --base-port --config --id --strict --override --output --debug --version" ;;
             esac
             ;;
         topics)
@@ -42,8 +42,8 @@ _kafkapy() {
             case $previous in
                 --entity-type) words="topics clients users brokers ips broker-loggers client-metrics" ;;
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--zookeeper|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--add-config|--add-config-file|--delete-config) return ;;
-                *) words="--help --bootstrap-server --command-config --zookeeper --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
+                --bootstrap-server|--command-config|--zookeeper|--zk-tls-config-file|--entity-name|--topic|--client|--user|--broker|--broker-logger|--ip|--add-config|--add-config-file|--delete-config) return ;;
+                *) words="--help --bootstrap-server --command-config --zookeeper --zk-tls-config-file --describe --alter --all --entity-type --entity-name --entity-default --topic --client --user --broker --broker-logger --ip --client-defaults --user-defaults --broker-defaults --ip-defaults --add-config --add-config-file --delete-config --force --output --debug --version" ;;
             esac
             ;;
         reassign)
@@ -153,14 +153,14 @@ _kafkapy() {
             case $previous in
                 --output) words="text table json" ;;
                 --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
-                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
             esac
             ;;
         dump-log)
             case $previous in
                 --output) words="text table json" ;;
                 --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
-                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
             esac
             ;;
         state-change-log-merger)

@@ -21,6 +21,7 @@ from kafkapy.spark.option_table import (
     SOURCE_OPTIONS,
     Option,
 )
+from scripts import _tools_page
 from scripts._report import ROOT, table
 
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -64,6 +65,7 @@ def option_table(options: Iterable[Option]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "apis": apis,
     "commands": commands,
+    "tools": _tools_page.page,
     "spark_source": spark_source,
     "spark_sink": spark_sink,
     "spark_segments": spark_segments,

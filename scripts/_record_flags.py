@@ -18,7 +18,6 @@ from scripts._report import ROOT
 FLAGS: Final = ROOT / "tests" / "data" / "tools" / "kafka-flags.json"
 
 _TOOLS: Final = "org.apache.kafka.tools"
-_CONNECT: Final = "org.apache.kafka.connect"
 _TROGDOR: Final = "org.apache.kafka.trogdor"
 _ZOOKEEPER_SHELL: Final = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
 _MERGER: Final = "kafka.tools.StateChangeLogMerger"
@@ -27,7 +26,7 @@ _OWN_HELP: Final = {_ZOOKEEPER_SHELL: ("-server", "127.0.0.1:1", "help"), _MERGE
 
 # A flag at the beginning of a line of help, with its aliases: jopt-simple's rows begin in the
 # first column (after `* ` where the flag is required), argparse4j's in the third.
-_ROW: Final = re.compile(r"^(?:\* |  )?(-[\w-].*)")
+_ROW: Final = re.compile(r"^(?:\* |  )?(-[\w?-].*)")
 _NAME: Final = re.compile(r"(?:^|, )(--?[A-Za-z?][\w.-]*)")
 _VERBS: Final = re.compile(r"^  \{(.+)\}$|^    ([a-z][\w-]*)(?:  .*)?$", re.MULTILINE)
 _USAGE_FLAG: Final = re.compile(r"\[(--?[a-z][\w-]*)")
@@ -43,20 +42,12 @@ class Script(NamedTuple):
 
 # kafka-console-share-consumer.sh, kafka-groups.sh and kafka-share-groups.sh came with 4.0.
 SCRIPTS: Final[dict[str, tuple[Script, ...]]] = {
-    "connect-distributed.sh": (
-        Script(
-            f"{_CONNECT}.cli.ConnectDistributed", usage="[-daemon] connect-distributed.properties"
-        ),
-    ),
+    "connect-distributed.sh": (Script(usage="[-daemon] connect-distributed.properties"),),
     "connect-mirror-maker.sh": (
-        Script(f"{_CONNECT}.mirror.MirrorMaker", usage="[-daemon] mm2.properties"),
+        Script("org.apache.kafka.connect.mirror.MirrorMaker", usage="[-daemon] mm2.properties"),
     ),
     "connect-plugin-path.sh": (Script(f"{_TOOLS}.ConnectPluginPath"),),
-    "connect-standalone.sh": (
-        Script(
-            f"{_CONNECT}.cli.ConnectStandalone", usage="[-daemon] connect-standalone.properties"
-        ),
-    ),
+    "connect-standalone.sh": (Script(usage="[-daemon] connect-standalone.properties"),),
     "kafka-acls.sh": (Script("kafka.admin.AclCommand"),),
     "kafka-broker-api-versions.sh": (Script("kafka.admin.BrokerApiVersionsCommand"),),
     "kafka-client-metrics.sh": (Script(f"{_TOOLS}.ClientMetricsCommand"),),
@@ -139,7 +130,7 @@ def shell_commands_in(help_text: str) -> list[list[str]]:
 def asked(script: Script) -> Iterator[dict[str, Any]]:
     """What the help of one class names, and below it that of each of its verbs."""
     flags = [[name] for name in _USAGE_FLAG.findall(script.usage)]
-    if script.java_class is None or script.usage.endswith(".properties"):
+    if script.java_class is None:
         yield {"words": script.words, "flags": flags}
         return
     text = help_of(script.java_class)

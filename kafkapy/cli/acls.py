@@ -304,4 +304,9 @@ COMMAND: Final = Command(
     run,
     help="Add, remove and list access control entries.",
     failure="Error while executing ACL command: {}",
+    refused=dict.fromkeys(
+        ("authorizer", "authorizer-properties", "zk-tls-config-file"),
+        "it loads a Java authorizer into the tool to write past the brokers, which Kafka itself"
+        " deprecated; name the brokers with --bootstrap-server",
+    ),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.cli.command import Command
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
-from kafkapy.cli.options import ClusterOptions, OutputFormat, value, values
+from kafkapy.cli.options import ClusterOptions, OutputFormat, flag, require, value, values
 from kafkapy.cli.output import Report, Table, show
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ DIRECTORY: Final = "/tmp/kafkapy-cluster"
 BROKERS: Final = 3
 BASE_PORT: Final = 9092
 LOCAL_VERBS: Final = ("start", "status", "stop", "kill", "restart")
-REMOTE_VERBS: Final = ("cluster-id", "list-endpoints")
+REMOTE_VERBS: Final = ("cluster-id", "list-endpoints", "unregister")
 VERBS: Final = (*LOCAL_VERBS, *REMOTE_VERBS)
 COLUMNS: Final = ("Server", "Address", "State", "Pid", "Controller", "Leaders")
 ENDPOINT_COLUMNS: Final = ("ID", "HOST", "PORT", "RACK", "ENDPOINT_TYPE")
@@ -35,7 +35,7 @@ class LocalClusterOptions(ClusterOptions):
 
     words: list[str] = values(  # noqa: RUF009
         "What to do, and the id of the broker that is killed or restarted.",
-        metavar="start|status|stop|kill ID|restart ID|cluster-id|list-endpoints",
+        metavar="start|status|stop|kill ID|restart ID|cluster-id|list-endpoints|unregister",
         choices=VERBS,
     )
     dir: str = value("Where the cluster is.", metavar="DIR", default=DIRECTORY)
@@ -49,11 +49,19 @@ class LocalClusterOptions(ClusterOptions):
         metavar="PORT",
     )
     bootstrap_server: str | None = value(
-        "cluster-id, list-endpoints: the brokers to connect to first.", metavar="HOST:PORT,..."
+        "cluster-id, list-endpoints, unregister: the brokers to connect to first.",
+        metavar="HOST:PORT,...",
+        short="b",
     )
     config: str | None = value(
-        "cluster-id, list-endpoints: a property file for the connection.", metavar="FILE"
+        "cluster-id, list-endpoints, unregister: a property file for the connection.",
+        metavar="FILE",
+        short="c",
     )
+    id: int | None = value(
+        "unregister: the broker that a KRaft cluster is to forget.", metavar="ID", short="i"
+    )
+    strict: bool = flag("unregister: exit 1 if the cluster cannot; Kafka's tool exits 0.")
     override: list[str] = values(  # noqa: RUF009
         "start: a property of every broker, kept for later starts.", metavar="KEY=VALUE"
     )
@@ -95,7 +103,7 @@ def _verb(words: list[str]) -> tuple[str, int]:
     if verb not in VERBS or len(operands) < expected:
         raise UsageError(
             "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID, or"
-            " cluster-id|list-endpoints --bootstrap-server HOST:PORT"
+            " cluster-id|list-endpoints|unregister --bootstrap-server HOST:PORT"
         )
     if len(operands) > expected:
         raise UsageError(f"Found non argument parameters: {','.join(operands[expected:])}")
@@ -109,11 +117,29 @@ def _verb(words: list[str]) -> tuple[str, int]:
 def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
     """What a cluster says of itself."""
     options.command_config = options.command_config or options.config
+    if verb == "unregister":
+        return _unregister(options, env)
     with options.connect(env) as cluster:
         found = cluster.metadata([])
     report = _id_report(found) if verb == "cluster-id" else _endpoints_report(found)
     show(env, report, options.output)
     return ExitStatus.SUCCESS
+
+
+def _unregister(options: LocalClusterOptions, env: Environment) -> ExitStatus:
+    """Kafka's words and status, whether the cluster knows of such a thing or not."""
+    from kafkapy.admin.registrations import unregister_broker
+
+    require(options, "id")
+    assert options.id is not None
+    with options.connect(env) as cluster:
+        done = unregister_broker(cluster, options.id)
+    line = "The target cluster does not support the broker unregistration API."
+    if done:
+        line = f"Broker {options.id} is no longer registered."
+    data = {"broker": options.id, "unregistered": done}
+    show(env, Report("cluster", [data], [line]), options.output)
+    return ExitStatus.SUCCESS if done or not options.strict else ExitStatus.FAILURE
 
 
 def _id_report(found: ClusterMetadata) -> Report:
@@ -193,4 +219,8 @@ COMMAND: Final = Command(
     run,
     help="Start, watch, hurt and stop a cluster on this machine; the id of any cluster.",
     operands="words",
+    refused=dict.fromkeys(
+        ("bootstrap-controller", "C"),
+        "it names KRaft controllers; the brokers answer as well: --bootstrap-server",
+    ),
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
 import typer
@@ -35,7 +35,8 @@ class Command(Generic[OptionsT]):
     `run` gets the options and the environment and returns the exit status. `failure` frames the
     message of what goes wrong while it runs. `operands` names a field that takes the words that are
     no options; with `verbatim`, all words from the first such one on are its. `bare` says that the
-    command does something without any word.
+    command does something without any word. `refused` says, by name, why options that Kafka's tool
+    has are not served.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Command(Generic[OptionsT]):
     operands: str | None = None
     bare: bool = False
     verbatim: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def specs(self) -> list[OptionSpec]:
         """Every option, as `jopt` needs it."""
@@ -108,6 +110,7 @@ class Command(Generic[OptionsT]):
             info = typer.Option(
                 default,
                 "--" + _option_name(field),
+                *(f"-{each}" for each in details.get("short", "")),
                 help=details[HELP],
                 metavar=details.get("metavar"),
                 hidden=details.get("hidden", False),
@@ -133,6 +136,7 @@ class KafkaCommand(TyperCommand):
             command.specs(),
             operands=command.operands is not None,
             verbatim=command.verbatim,
+            refused=command.refused,
         )
         ctx.meta["words"] = tuple(args)
         env: Environment = ctx.obj
@@ -162,7 +166,7 @@ def _option_name(field: dataclasses.Field[Any]) -> str:
 
 def _spec(field: dataclasses.Field[Any], hint: Any) -> OptionSpec:
     return OptionSpec(
-        (_option_name(field),),
+        (_option_name(field), *field.metadata.get("short", "")),
         takes_value=hint is not bool,
         repeatable=field.default_factory is not dataclasses.MISSING,
         integer=hint in (int, int | None),

@@ -58,6 +58,9 @@ class ConfigsOptions(ClusterOptions):
     zookeeper: str | None = value(
         "The older form: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
     )
+    zk_tls_config_file: str | None = value(
+        "With --zookeeper: a property file with zookeeper.ssl.* keys.", metavar="FILE"
+    )
     describe: bool = flag("Show the configs of entities.")
     alter: bool = flag("Change the configs of an entity.")
     all_: bool = flag("With --describe: every config, not only the dynamic ones.")
@@ -125,10 +128,14 @@ def _by_zookeeper(
     options: ConfigsOptions,
     env: Environment,
 ) -> ExitStatus:
+    from kafkapy.client.properties import load_properties
+
+    file = options.zk_tls_config_file
+    properties = load_properties(file) if file is not None else {}
     if change is None:
-        report = configs_zookeeper.describe(connect, entities)
+        report = configs_zookeeper.describe(connect, entities, properties)
     else:
-        report = configs_zookeeper.alter(connect, entities, change)
+        report = configs_zookeeper.alter(connect, entities, change, properties)
     show(env, report, options.output)
     return ExitStatus.SUCCESS
 
@@ -151,6 +158,10 @@ def check(options: ConfigsOptions) -> list[Entity]:
         raise UsageError(
             "One of the required --bootstrap-server, --boostrap-controller, or --zookeeper"
             " arguments must be specified"
+        )
+    if options.bootstrap_server is not None and options.zk_tls_config_file is not None:
+        raise UsageError(
+            "Only the --zookeeper option can be used with the --zk-tls-config-file option."
         )
     refuse(options, "alter", "describe", "all_")
     refuse(options, "describe", "add_config", "delete_config", "add_config_file")
@@ -341,4 +352,8 @@ COMMAND: Final = Command(
     run,
     help="Describe and alter dynamic configs of topics, brokers, clients, users and addresses.",
     failure="Error while executing config command with args '{words}': {}",
+    refused={
+        "bootstrap-controller": "it names KRaft controllers; the brokers answer as well:"
+        " --bootstrap-server"
+    },
 )

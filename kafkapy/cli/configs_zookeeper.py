@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.output import Report
@@ -17,7 +17,11 @@ DEPRECATED: Final = (
 ENTITY_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
 
 
-def describe(connect: str, entities: Sequence[tuple[str, str | None]]) -> Report:
+def describe(
+    connect: str,
+    entities: Sequence[tuple[str, str | None]],
+    properties: Mapping[str, str] | None = None,
+) -> Report:
     """The configs of entities, each on one line.
 
     Raises:
@@ -25,7 +29,7 @@ def describe(connect: str, entities: Sequence[tuple[str, str | None]]) -> Report
     """
     from kafkapy.tools import zookeeper_configs as configs
 
-    found = configs.describe(connect, [configs.NamedEntity(*entity) for entity in entities])
+    found = configs.describe(connect, [configs.NamedEntity(*e) for e in entities], properties)
     text = [
         f"Configs for {configs.entity_text(key)} are "
         + ",".join(f"{name}={value}" for name, value in values.items())
@@ -41,7 +45,12 @@ def describe(connect: str, entities: Sequence[tuple[str, str | None]]) -> Report
     return Report("configs", data, [*DEPRECATED, *text])
 
 
-def alter(connect: str, entities: Sequence[tuple[str, str | None]], change: ConfigChange) -> Report:
+def alter(
+    connect: str,
+    entities: Sequence[tuple[str, str | None]],
+    change: ConfigChange,
+    properties: Mapping[str, str] | None = None,
+) -> Report:
     """Change the configs of one entity.
 
     Raises:
@@ -51,7 +60,7 @@ def alter(connect: str, entities: Sequence[tuple[str, str | None]], change: Conf
     from kafkapy.tools import zookeeper_configs as configs
 
     named = [configs.NamedEntity(*entity) for entity in entities]
-    configs.alter(connect, named, change)
+    configs.alter(connect, named, change, properties)
     line = f"Completed updating config for entity: {configs.entity_text(named)}."
     data = {
         "entities": [{"entity_type": e.type, "entity_name": e.name} for e in named],

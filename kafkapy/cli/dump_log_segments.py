@@ -46,8 +46,6 @@ class DumpLogOptions(CommonOptions):
     )
     offsets_decoder: bool = flag("The records are those of __consumer_offsets.")
     transaction_log_decoder: bool = flag("The records are those of __transaction_state.")
-    cluster_metadata_decoder: bool = flag("Refused: kafkapy has no KRaft metadata.")
-    remote_log_metadata_decoder: bool = flag("Refused: kafkapy has no tiered storage.")
     index_sanity_check: bool = flag("Check indexes as a broker does when it starts.")
     verify_index_only: bool = flag("Check indexes against the log and do not print them.")
     max_message_size: int = value(
@@ -74,7 +72,8 @@ def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
         return _verify(options.verify, options, env)
     require(options, "files")
     assert options.files is not None
-    _refuse(options)
+    if options.max_bytes < 0:
+        raise UsageError(f"Invalid size: {options.max_bytes}")
     depth, notes = _depth(options)
     checks = IndexChecks(
         options.index_sanity_check, options.verify_index_only, options.max_message_size
@@ -97,20 +96,6 @@ def _verify(directories: str, options: DumpLogOptions, env: Environment) -> Exit
     table = Table(("Path", "Problem"), rows)
     show(env, Report(COMMAND.name, data, map(str, found), [table]), options.output)
     return ExitStatus.FAILURE if found else ExitStatus.SUCCESS
-
-
-def _refuse(options: DumpLogOptions) -> None:
-    if options.cluster_metadata_decoder:
-        raise UsageError(
-            "--cluster-metadata-decoder: kafkapy's clusters keep their metadata in ZooKeeper and"
-            " have no __cluster_metadata; use Apache Kafka's tool for a KRaft cluster's"
-        )
-    if options.remote_log_metadata_decoder:
-        raise UsageError(
-            "--remote-log-metadata-decoder: kafkapy has no tiered storage; use Apache Kafka's tool"
-        )
-    if options.max_bytes < 0:
-        raise UsageError(f"Invalid size: {options.max_bytes}")
 
 
 def _depth(options: DumpLogOptions) -> tuple[Depth, list[str]]:
@@ -152,4 +137,9 @@ COMMAND: Final = Command(
     DumpLogOptions,
     run,
     help="Show the files of a log directory: segments, indexes, snapshots, checkpoints.",
+    refused={
+        "cluster-metadata-decoder": "kafkapy's clusters keep their metadata in ZooKeeper; for a"
+        " KRaft cluster's use Apache Kafka's tool",
+        "remote-log-metadata-decoder": "kafkapy has no tiered storage; use Apache Kafka's tool",
+    },
 )

@@ -7,7 +7,7 @@ words that are no options and are ignored, and jopt's own error texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,9 +48,11 @@ def normalise(
     *,
     operands: bool = False,
     verbatim: bool = False,
+    refused: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The words as `--name=value` and `--flag`; other words are dropped, or kept if `operands`.
-    With `verbatim`, all from the first such word on are kept as they are.
+    With `verbatim`, all from the first such word on are kept as they are. `refused` says by name
+    why options that Kafka's tool has are not served.
 
     Raises:
         UsageError: in jopt's words, naming the option.
@@ -70,6 +72,8 @@ def normalise(
             continue
         name, equals, value = word.lstrip("-").partition("=")
         spec = by_name.get(name)
+        if spec is None and refused and name in refused:
+            raise UsageError(f"{word.partition('=')[0]} is not served: {refused[name]}")
         if spec is None:
             raise UsageError(f"{name} is not a recognized option")
         _take(scan, spec, name, value if equals else None, rest)

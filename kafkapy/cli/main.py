@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -20,6 +20,9 @@ from kafkapy import __version__
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.common.errors import KafkapyError
+
+if TYPE_CHECKING:
+    from kafkapy.cli.command import Command
 
 # name -> (module, one line of help). `COMMAND` of the module is what runs.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -87,6 +90,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "spark-submit": ("kafkapy.cli.spark_submit", "spark-submit with topics as sources and sinks."),
     "version": ("kafkapy.cli.version", "Versions of kafkapy and of what it runs on."),
 }
+
+
+def commands() -> dict[str, Command[Any]]:
+    """Every command by name, imported: for what is written about all of them."""
+    return {name: importlib.import_module(module).COMMAND for name, (module, _) in COMMANDS.items()}
 
 
 class LazyGroup(TyperGroup):

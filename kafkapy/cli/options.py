@@ -36,10 +36,12 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-def flag(help: str, *, stands_for: str | None = None, hidden: bool = False) -> Any:
-    """An option without a value; with `stands_for`, that option with an empty value."""
+def flag(help: str, *, stands_for: str | None = None, hidden: bool = False, short: str = "") -> Any:
+    """An option without a value; with `stands_for`, that option with an empty value. `short` is
+    its letter, if it has one."""
     return dataclasses.field(
-        default=False, metadata={HELP: help, "stands_for": stands_for, "hidden": hidden}
+        default=False,
+        metadata={HELP: help, "stands_for": stands_for, "hidden": hidden, "short": short},
     )
 
 
@@ -51,8 +53,9 @@ def value(
     alone: str | None = None,
     name: str | None = None,
     choices: Iterable[str] = (),
+    short: str = "",
 ) -> Any:
-    """An option with one value. `alone` is its value when none follows."""
+    """An option with one value. `alone` is its value when none follows; `short` is its letter."""
     return dataclasses.field(
         default=default,
         metadata={
@@ -61,6 +64,7 @@ def value(
             "alone": alone,
             "name": name,
             "choices": tuple(choices),
+            "short": short,
         },
     )
 

@@ -112,5 +112,13 @@ def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
 
 
 COMMAND: Final = Command(
-    "server", ServerOptions, run, help="Start or stop a broker on this machine.", operands="words"
+    "server",
+    ServerOptions,
+    run,
+    help="Start or stop a broker on this machine.",
+    operands="words",
+    refused={
+        "process-role": "brokers of ZooKeeper mode have one role; name one with --log-dir or --pid",
+        "node-id": "name the broker with --log-dir or --pid",
+    },
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.cli.command import Command
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
-from kafkapy.cli.options import ClusterOptions, require, spelled, value, values
+from kafkapy.cli.options import ClusterOptions, flag, require, spelled, value, values
 from kafkapy.cli.output import Report, Table, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -29,6 +29,7 @@ class TransactionsOptions(ClusterOptions):
     """The flags of all verbs."""
 
     words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)  # noqa: RUF009
+    version: bool = flag("Print the version and exit.", short="v")
     duration_filter: int | None = value("list: only those that are open for longer.", metavar="MS")
     transactional_id: str | None = value("describe: the transactional id.", metavar="ID")
     topic: str | None = value(

@@ -20,7 +20,9 @@ class ZooKeeperOptions(CommonOptions):
     """The flags of both verbs."""
 
     words: list[str] = values(  # noqa: RUF009
-        "What to do, and ZooKeeper's property file.", metavar="start|stop [zoo.cfg]"
+        "What to do, and ZooKeeper's property file.",
+        metavar="start|stop [zoo.cfg]",
+        choices=("start", "stop"),
     )
     daemon: bool = flag("start: run in the background; returns when it serves.")
     data_dir: str | None = value("Where the data is; wins over the file.", metavar="DIR")

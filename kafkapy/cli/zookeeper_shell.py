@@ -21,23 +21,29 @@ class ZooKeeperShellOptions(CommonOptions):
     """The address, and the words of a command."""
 
     words: list[str] = values(  # noqa: RUF009
-        "ZooKeeper, and a command such as `ls /brokers/ids`; without one, commands are read from"
-        " stdin.",
-        metavar="HOST:PORT[/CHROOT] [COMMAND ...]",
+        "ZooKeeper, then perhaps -zk-tls-config-file and a property file with zookeeper.ssl.* keys,"
+        " and a command such as `ls /brokers/ids`; without one, commands are read from stdin.",
+        metavar="HOST:PORT[/CHROOT] [-zk-tls-config-file FILE] [COMMAND ...]",
     )
 
 
 def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
     """Do the command, or each line of stdin; what fails ends only the one command."""
+    from kafkapy.client.properties import load_properties
     from kafkapy.tools.zookeeper_shell import ZooKeeperShell, connect
 
     if not options.words:
-        raise UsageError("USAGE: kafkapy zookeeper-shell host:port[/chroot] [command ...]")
+        raise UsageError(
+            f"USAGE: kafkapy zookeeper-shell host:port[/chroot] [{TLS_OPTION} file] [command ...]"
+        )
     hosts, *command = options.words
+    properties: dict[str, str] = {}
     if command and command[0] == TLS_OPTION:
-        raise UsageError("TLS is not served here: connect to a plain client port")
+        if len(command) < 2:
+            raise UsageError(f"{TLS_OPTION} needs a file")
+        properties, command = load_properties(command[1]), command[2:]
     env.line(f"Connecting to {hosts}")
-    client = connect(hosts)
+    client = connect(hosts, properties)
     try:
         shell = ZooKeeperShell(client, env.line, env.warn)
         if command:
@@ -52,7 +58,8 @@ def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
 
 
 def _prompt(shell: ZooKeeperShell, hosts: str, env: Environment) -> None:
-    from kafkapy.tools.zookeeper_shell import QUIT, ShellError
+    from kafkapy.tools.zookeeper_shell import QUIT
+    from kafkapy.tools.zookeeper_text import ShellError
 
     env.line("Welcome to ZooKeeper!")
     number = 0

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class ApiKey(IntEnum):
-    """`org.apache.kafka.common.protocol.ApiKeys`, without the raft and KRaft-only ones."""
+    """`org.apache.kafka.common.protocol.ApiKeys`, without those that only controllers speak."""
 
     PRODUCE = 0
     FETCH = 1
@@ -71,6 +71,7 @@ class ApiKey(IntEnum):
     ENVELOPE = 58
     DESCRIBE_CLUSTER = 60
     DESCRIBE_PRODUCERS = 61
+    UNREGISTER_BROKER = 64
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
     ALLOCATE_PRODUCER_IDS = 67
@@ -145,6 +146,7 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.ENVELOPE: VersionRange(0, 0, 0),
     ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1, 0),
     ApiKey.DESCRIBE_PRODUCERS: VersionRange(0, 0, 0),
+    ApiKey.UNREGISTER_BROKER: VersionRange(0, 0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: VersionRange(0, 0, 0),
     ApiKey.LIST_TRANSACTIONS: VersionRange(0, 1, 0),
     ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0, 0),

@@ -68,7 +68,11 @@ def entities_of_node(kind: str, node: str) -> tuple[NamedEntity, ...]:
     )
 
 
-def describe(connect: str, entities: Sequence[NamedEntity]) -> Found:
+def describe(
+    connect: str,
+    entities: Sequence[NamedEntity],
+    properties: Mapping[str, str] | None = None,
+) -> Found:
     """The configs of an entity (none is no error), or of every one that has some; every topic.
 
     Raises:
@@ -86,7 +90,7 @@ def describe(connect: str, entities: Sequence[NamedEntity]) -> Found:
         named = {entities_of_node(kind, node): values for node, values in found.items()}
         return {key: values for key, values in named.items() if values or kind == "topics"}
 
-    found = with_zookeeper(connect, work)
+    found = with_zookeeper(connect, work, properties)
     return {
         key: values
         for key, values in found.items()
@@ -99,7 +103,12 @@ def _named_alike(found: Sequence[NamedEntity], asked: Sequence[NamedEntity]) -> 
     return all(wanted[entity.type] in (None, entity.name) for entity in found)
 
 
-def alter(connect: str, entities: Sequence[NamedEntity], change: ConfigChange) -> None:
+def alter(
+    connect: str,
+    entities: Sequence[NamedEntity],
+    change: ConfigChange,
+    properties: Mapping[str, str] | None = None,
+) -> None:
     """Merge a change into an entity's configs, and tell the brokers.
 
     Raises:
@@ -120,7 +129,7 @@ def alter(connect: str, entities: Sequence[NamedEntity], change: ConfigChange) -
         await store.configs.set(kind, node, configs)
         await store.configs.notify(znodes.ConfigChange(kind, node))
 
-    with_zookeeper(connect, work)
+    with_zookeeper(connect, work, properties)
 
 
 def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:

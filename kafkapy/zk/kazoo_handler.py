@@ -137,3 +137,10 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         self._given_up = True
         if self._connected is not None:
             self._connected.shutdown()
+
+
+class CallbackHandler(Handler):
+    """The same with kazoo's own threads, which call back: for a client that is used directly."""
+
+    start = SequentialThreadingHandler.start
+    stop = SequentialThreadingHandler.stop

@@ -1,5 +1,15 @@
 #!/bin/sh
 # Kafka's kafka-run-class.sh for the classes that runbooks name: the same tool of kafkapy.
+daemon= name=kafkapy
+while :; do
+  case ${1-} in
+    -daemon) daemon=1 ;;
+    -name) name=${2-}; shift ;;
+    -loggc) ;; # a JVM's log of its garbage collector
+    *) break ;;
+  esac
+  shift
+done
 if [ $# -eq 0 ]; then
   echo "USAGE: $0 [-daemon] [-name servicename] [-loggc] classname [opts]"
   exit 1
@@ -7,6 +17,8 @@ fi
 class=$1
 shift
 case $class in
+  kafka.Kafka) command=server ;;
+  org.apache.zookeeper.server.quorum.QuorumPeerMain) command=zookeeper ;;
   kafka.tools.StateChangeLogMerger) command=state-change-log-merger ;;
   kafka.tools.DumpLogSegments) command=dump-log-segments ;;
   *.ReplicaVerificationTool) command=replica-verification ;;
@@ -36,4 +48,13 @@ case $class in
     exit 1
     ;;
 esac
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" "$command" "$@"
+kafkapy=$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")
+case $command in
+  server | zookeeper) exec "$kafkapy" "$command" start ${daemon:+--daemon} "$@" ;;
+esac
+if [ -n "$daemon" ]; then
+  mkdir -p "${LOG_DIR:=logs}"
+  nohup "$kafkapy" "$command" "$@" >"$LOG_DIR/$name.out" 2>&1 </dev/null &
+  exit
+fi
+exec "$kafkapy" "$command" "$@"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy import __version__
+from tests.support.waiting import wait_until
 
 BIN = Path(__file__).parents[2] / "scripts" / "bin"
 NAMES = {path.name: path for path in sorted(BIN.glob("*.sh"))}
@@ -54,6 +55,8 @@ def test_all_of_them_are_there_and_executable() -> None:
         "kafka-transactions.sh",
         "kafka-verifiable-consumer.sh",
         "kafka-verifiable-producer.sh",
+        "zookeeper-server-start.sh",
+        "zookeeper-server-stop.sh",
         "zookeeper-shell.sh",
     }
     assert all(os.access(path, os.X_OK) for path in NAMES.values())
@@ -71,10 +74,20 @@ def test_words_and_status_pass_through() -> None:
     assert "Invalid url in bootstrap.servers: x" in done.stderr
 
 
-def test_server_start_without_a_file_is_kafkas_usage_line() -> None:
-    done = run("kafka-server-start.sh")
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.endswith(USAGE)
+def test_start_without_a_file_is_kafkas_usage_line() -> None:
+    usages = {
+        "kafka-server-start.sh": USAGE,
+        "zookeeper-server-start.sh": "[-daemon] zookeeper.properties\n",
+    }
+    for name, usage in usages.items():
+        done = run(name)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.endswith(usage)
+
+
+def test_zookeeper_is_stopped_where_its_data_is() -> None:
+    done = run("zookeeper-server-stop.sh", "--data-dir", "/nope")
+    assert (done.stdout, done.returncode) == ("No zookeeper server to stop\n", 1)
 
 
 def test_server_stop_takes_the_signal_from_the_environment() -> None:
@@ -89,13 +102,25 @@ def test_server_stop_takes_the_signal_from_the_environment() -> None:
         ("kafka.tools.StateChangeLogMerger", "Provide arguments to exactly one of the two options"),
         ("org.apache.kafka.tools.ReplicaVerificationTool", 'Missing required argument "[broker-li'),
         ("kafka.admin.TopicCommand", "Command must include exactly one action"),
+        ("kafka.Kafka", "Cannot read /nope"),
+        ("org.apache.zookeeper.server.quorum.QuorumPeerMain", "Cannot read /nope"),
         ("kafka.tools.MirrorMaker", "kafkapy has no tool for the class kafka.tools.MirrorMaker"),
     ],
 )
 def test_run_class_finds_the_tool_of_a_class(name: str, said: str) -> None:
-    done = run("kafka-run-class.sh", name, "--output", "text")
+    file = ["/nope"] if "Kafka" in name or "Quorum" in name else []
+    done = run("kafka-run-class.sh", "-loggc", "-name", "x", name, "--output", "text", *file)
     assert (done.stdout, done.returncode) == ("", 1)
     assert done.stderr.startswith(said)
+
+
+def test_run_class_in_the_background_writes_to_the_file_of_its_name(tmp_path: Path) -> None:
+    words = ("-daemon", "-name", "dump", "kafka.tools.DumpLogSegments", "--version")
+    done = run("kafka-run-class.sh", *words, LOG_DIR=str(tmp_path / "logs"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    output = tmp_path / "logs" / "dump.out"
+    said = f"{__version__}\n"
+    wait_until(lambda: output.exists() and output.read_text() == said, "the output of the tool")
 
 
 def test_run_class_without_a_class_is_kafkas_usage_line() -> None:

@@ -16,6 +16,7 @@ from kafkapy.zk.kazoo_handler import BufferedSocket, Handler
 from kafkapy.zk.zookeeper import Get, Znode, ZooKeeperError
 from tests.support.broker_process import free_port
 from tests.support.certificates import can_make, make_identity
+from tests.support.cli import kafkapy
 from tests.support.ensembles import run
 from tests.support.zookeeper_server import ZooKeeperServer
 
@@ -99,6 +100,29 @@ def test_many_answers_in_one_tls_record_are_all_read(server: SecureServer | None
     """What TLS has decrypted makes no socket readable: waiting for it would take until a ping."""
     if server is not None:
         run(_reads_many(server))
+
+
+def test_commands_of_a_person_go_by_tls_too(server: SecureServer | None, tmp_path: Path) -> None:
+    if server is None:
+        return
+    file = tmp_path / "tls.properties"
+    file.write_text(
+        "zookeeper.ssl.client.enable=true\n"
+        f"zookeeper.ssl.truststore.location={server.stores / 'server.crt'}\n"
+        f"zookeeper.ssl.keystore.location={server.stores / 'client.pem'}\n"
+    )
+    secure = (server.secure, "-zk-tls-config-file", str(file))
+    made = kafkapy("zookeeper-shell", *secure, "create", "/brokers", "x", "auth::cdrwa")
+    assert (made.stderr, made.status) == ("Created /brokers\n", 0)
+    plain = kafkapy("zookeeper-shell", server.plain, "get", "/brokers")
+    assert plain.stderr == "Authentication is not valid : /brokers\n"
+    watched = b"get -w /brokers\nset /brokers y\nget /brokers\nquit\n"
+    assert "y\n" in kafkapy("zookeeper-shell", *secure, stdin=watched).stdout
+    user = ("configs", "--describe", "--entity-type", "users", "--entity-name", "u")
+    words = ("--zookeeper", server.secure, "--zk-tls-config-file", str(file))
+    shown = kafkapy(*user, *words)
+    assert shown.stdout.endswith("Configs for user-principal 'u' are \n")
+    assert shown.status == 0
 
 
 async def _trusts_only_its_store(server: SecureServer) -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerResponse
 from kafkapy.tools import cluster_layout
 from kafkapy.tools.local_cluster import LocalCluster, Member
 from tests.support.cli import kafkapy
+from tests.support.scripted_broker import ScriptedCluster, metadata
 
 USAGE = "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID"
 
@@ -124,3 +127,40 @@ def test_json_is_the_state_in_the_end(done: list[str], directory: str, words: li
         "alive": True,
     }
     assert found["brokers"][1]["alive"] is False
+
+
+def registrations() -> ScriptedCluster:
+    key = ApiKey.UNREGISTER_BROKER
+    brokers = metadata(brokers={1: 9001})
+    return ScriptedCluster({ApiKey.METADATA: brokers, key: UnregisterBrokerResponse()})
+
+
+def test_a_broker_is_forgotten() -> None:
+    outcome = kafkapy("cluster", "unregister", "-b", "b:1", "-i", "7", cluster=registrations())
+    assert (outcome.stdout, outcome.status) == ("Broker 7 is no longer registered.\n", 0)
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 0), (["--strict"], 1)])
+def test_a_cluster_that_cannot_forget_says_so(words: list[str], status: int) -> None:
+    cluster = registrations()
+    del cluster.versions[ApiKey.UNREGISTER_BROKER]
+    asked = ("cluster", "unregister", "--bootstrap-server", "b:1", "--id", "7", *words)
+    outcome = kafkapy(*asked, cluster=cluster)
+    said = "The target cluster does not support the broker unregistration API.\n"
+    assert (outcome.stdout, outcome.status) == (said, status)
+    found = kafkapy(*asked, "--output", "json", cluster=cluster)
+    assert found.data == [{"broker": 7, "unregistered": False}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["unregister", "-b", "b:1"], 'Missing required argument "[id]"'),
+        (["cluster-id", "-C", "c:1"], "-C is not served: it names KRaft controllers; the brokers"),
+        (["cluster-id", "--bootstrap-controller=c:1"], "--bootstrap-controller is not served: it"),
+    ],
+)
+def test_what_a_cluster_is_not_asked(words: list[str], said: str) -> None:
+    outcome = kafkapy("cluster", *words)
+    assert outcome.stderr.startswith(said)
+    assert (outcome.stdout, outcome.status) == ("", 1)

@@ -24,3 +24,9 @@ def test_wrong_words(words: list[str], said: str) -> None:
     done = kafkapy("configs", "--zookeeper", "127.0.0.1:1", *words)
     assert said in done.stderr
     assert (done.stdout, done.status) == ("", 1)
+
+
+def test_a_file_for_tls_goes_with_zookeeper_only() -> None:
+    words = ("--describe", *TOPIC, "--bootstrap-server", "b:1", "--zk-tls-config-file", "f")
+    said = "Only the --zookeeper option can be used with the --zk-tls-config-file option.\n"
+    assert kafkapy("configs", *words).stderr.startswith(said)

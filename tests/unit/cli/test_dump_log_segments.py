@@ -21,8 +21,14 @@ def log(tmp_path: Path) -> str:
     ("words", "said"),
     [
         ([], 'Missing required argument "[files]"'),
-        (["--files", "0.log", "--cluster-metadata-decoder"], "--cluster-metadata-decoder: kafkapy"),
-        (["--files", "0.log", "--remote-log-metadata-decoder"], "--remote-log-metadata-decoder: "),
+        (
+            ["--files", "0.log", "--cluster-metadata-decoder"],
+            "--cluster-metadata-decoder is not served",
+        ),
+        (
+            ["--files", "0.log", "--remote-log-metadata-decoder"],
+            "--remote-log-metadata-decoder is not",
+        ),
         (["--files", "0.log", "--max-bytes", "-1"], "Invalid size: -1"),
         (["--files", "0.log", "--max-bytes", "x"], "Cannot parse argument 'x' of option max-bytes"),
         (["--files", "0.log", "--key-decoder-class", "a.B"], "The decoder class a.B is not known"),

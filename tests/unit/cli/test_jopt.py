@@ -85,3 +85,11 @@ def test_the_words_of_another_command_are_left_alone() -> None:
         "-s",
         "--odd",
     ]
+
+
+def test_what_is_not_served_says_why() -> None:
+    refused = {"bootstrap-controller": "there are brokers", "C": "there are brokers"}
+    for word in ("--bootstrap-controller", "-C", "--bootstrap-controller=h:1"):
+        with pytest.raises(UsageError) as failed:
+            normalise([word, "h:1"], SPECS, refused=refused)
+        assert str(failed.value).endswith(" is not served: there are brokers")

@@ -8,8 +8,9 @@ from tests.support.cli import kafkapy
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--output", "text"], "USAGE: kafkapy zookeeper-shell host:port[/chroot] [command ...]"),
-        (["h:1", "-zk-tls-config-file", "f", "ls", "/"], "TLS is not served here"),
+        (["--output", "text"], "USAGE: kafkapy zookeeper-shell host:port[/chroot] [-zk-tls-confi"),
+        (["h:1", "-zk-tls-config-file"], "-zk-tls-config-file needs a file"),
+        (["h:1", "-zk-tls-config-file", "/nope/f", "ls", "/"], "Cannot read /nope/f"),
     ],
 )
 def test_wrong_words(words: list[str], said: str) -> None:

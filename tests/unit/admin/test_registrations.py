@@ -1,0 +1,46 @@
+"""Brokers that a cluster is to forget."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.admin.registrations import unregister_broker
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerResponse
+from tests.support.scripted_broker import ScriptedCluster, metadata
+
+KEY = ApiKey.UNREGISTER_BROKER
+
+
+def scripted(answer: UnregisterBrokerResponse) -> ScriptedCluster:
+    return ScriptedCluster({ApiKey.METADATA: metadata(brokers={1: 9001}), KEY: answer})
+
+
+def unregister(cluster: ScriptedCluster) -> bool:
+    with Cluster("b:1", {}, connector=cluster.connect) as client:
+        return unregister_broker(client, 7)
+
+
+def test_the_broker_is_named() -> None:
+    cluster = scripted(UnregisterBrokerResponse())
+    assert unregister(cluster)
+    assert [request.broker_id for request in cluster.asked(KEY)] == [7]
+
+
+def test_a_cluster_without_the_api() -> None:
+    cluster = scripted(UnregisterBrokerResponse())
+    del cluster.versions[KEY]
+    assert not unregister(cluster)
+    assert not unregister(
+        scripted(UnregisterBrokerResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+    )
+
+
+def test_a_refusal() -> None:
+    code = ErrorCode.BROKER_ID_NOT_REGISTERED
+    refusal = UnregisterBrokerResponse(error_code=code, error_message="Broker ID 7 is not there.")
+    with pytest.raises(ApiError, match=r"Broker ID 7 is not there\.") as failed:
+        unregister(scripted(refusal))
+    assert failed.value.code is code
