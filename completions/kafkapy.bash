@@ -1,11 +1,36 @@
-# Written by scripts/completions from the commands' definitions: do not edit.
+# Written from the definitions of kafkapy's commands: do not edit.
 _kafkapy() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     local command=${COMP_WORDS[1]} words=
     case ${COMP_WORDS[0]##*/} in
-        kafka-*.sh) command=${COMP_WORDS[0]##*/kafka-}; command=${command#kafka-}
-            command=${command%.sh} ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls e2e-latency zookeeper-shell broker-api-versions agent spark-submit version --help --version"
+        kafka-acls.sh) command=acls ;;
+        kafka-broker-api-versions.sh) command=broker-api-versions ;;
+        kafka-cluster.sh) command=cluster ;;
+        kafka-configs.sh) command=configs ;;
+        kafka-console-consumer.sh) command=console-consumer ;;
+        kafka-console-producer.sh) command=console-producer ;;
+        kafka-consumer-groups.sh) command=consumer-groups ;;
+        kafka-consumer-perf-test.sh) command=consumer-perf ;;
+        kafka-delete-records.sh) command=delete-records ;;
+        kafka-dump-log.sh) command=dump-log-segments ;;
+        kafka-e2e-latency.sh) command=e2e-latency ;;
+        kafka-get-offsets.sh) command=get-offsets ;;
+        kafka-leader-election.sh) command=leader-election ;;
+        kafka-log-dirs.sh) command=log-dirs ;;
+        kafka-preferred-replica-election.sh) command=preferred-replica-election ;;
+        kafka-producer-perf-test.sh) command=producer-perf ;;
+        kafka-reassign-partitions.sh) command=reassign ;;
+        kafka-replica-verification.sh) command=replica-verification ;;
+        kafka-server-start.sh) command=server ;;
+        kafka-server-stop.sh) command=server ;;
+        kafka-topics.sh) command=topics ;;
+        kafka-transactions.sh) command=transactions ;;
+        kafka-verifiable-consumer.sh) command=verifiable-consumer ;;
+        kafka-verifiable-producer.sh) command=verifiable-producer ;;
+        zookeeper-server-start.sh) command=zookeeper ;;
+        zookeeper-server-stop.sh) command=zookeeper ;;
+        zookeeper-shell.sh) command=zookeeper-shell ;;
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -219,6 +244,13 @@ _kafkapy() {
                 *) words="--help --from --to --checkpoint --sql --schema --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
             esac
             ;;
+        completion)
+            case $previous in
+                --shell) words="bash zsh fish" ;;
+                --output) words="text table json" ;;
+                *) words="install uninstall show --help --shell --dry-run --output --debug --version" ;;
+            esac
+            ;;
         version)
             case $previous in
                 --output) words="text table json" ;;
@@ -229,33 +261,30 @@ _kafkapy() {
     COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _kafkapy kafkapy
-complete -o default -F _kafkapy kafka-server.sh
-complete -o default -F _kafkapy kafka-zookeeper.sh
-complete -o default -F _kafkapy kafka-cluster.sh
-complete -o default -F _kafkapy kafka-topics.sh
-complete -o default -F _kafkapy kafka-configs.sh
-complete -o default -F _kafkapy kafka-reassign.sh
-complete -o default -F _kafkapy kafka-leader-election.sh
-complete -o default -F _kafkapy kafka-preferred-replica-election.sh
-complete -o default -F _kafkapy kafka-log-dirs.sh
-complete -o default -F _kafkapy kafka-delete-records.sh
-complete -o default -F _kafkapy kafka-console-producer.sh
-complete -o default -F _kafkapy kafka-console-consumer.sh
-complete -o default -F _kafkapy kafka-consumer-groups.sh
-complete -o default -F _kafkapy kafka-get-offsets.sh
-complete -o default -F _kafkapy kafka-producer-perf.sh
-complete -o default -F _kafkapy kafka-consumer-perf.sh
-complete -o default -F _kafkapy kafka-verifiable-producer.sh
-complete -o default -F _kafkapy kafka-verifiable-consumer.sh
-complete -o default -F _kafkapy kafka-replica-verification.sh
-complete -o default -F _kafkapy kafka-dump-log-segments.sh
-complete -o default -F _kafkapy kafka-dump-log.sh
-complete -o default -F _kafkapy kafka-state-change-log-merger.sh
-complete -o default -F _kafkapy kafka-transactions.sh
 complete -o default -F _kafkapy kafka-acls.sh
-complete -o default -F _kafkapy kafka-e2e-latency.sh
-complete -o default -F _kafkapy kafka-zookeeper-shell.sh
 complete -o default -F _kafkapy kafka-broker-api-versions.sh
-complete -o default -F _kafkapy kafka-agent.sh
-complete -o default -F _kafkapy kafka-spark-submit.sh
-complete -o default -F _kafkapy kafka-version.sh
+complete -o default -F _kafkapy kafka-cluster.sh
+complete -o default -F _kafkapy kafka-configs.sh
+complete -o default -F _kafkapy kafka-console-consumer.sh
+complete -o default -F _kafkapy kafka-console-producer.sh
+complete -o default -F _kafkapy kafka-consumer-groups.sh
+complete -o default -F _kafkapy kafka-consumer-perf-test.sh
+complete -o default -F _kafkapy kafka-delete-records.sh
+complete -o default -F _kafkapy kafka-dump-log.sh
+complete -o default -F _kafkapy kafka-e2e-latency.sh
+complete -o default -F _kafkapy kafka-get-offsets.sh
+complete -o default -F _kafkapy kafka-leader-election.sh
+complete -o default -F _kafkapy kafka-log-dirs.sh
+complete -o default -F _kafkapy kafka-preferred-replica-election.sh
+complete -o default -F _kafkapy kafka-producer-perf-test.sh
+complete -o default -F _kafkapy kafka-reassign-partitions.sh
+complete -o default -F _kafkapy kafka-replica-verification.sh
+complete -o default -F _kafkapy kafka-server-start.sh
+complete -o default -F _kafkapy kafka-server-stop.sh
+complete -o default -F _kafkapy kafka-topics.sh
+complete -o default -F _kafkapy kafka-transactions.sh
+complete -o default -F _kafkapy kafka-verifiable-consumer.sh
+complete -o default -F _kafkapy kafka-verifiable-producer.sh
+complete -o default -F _kafkapy zookeeper-server-start.sh
+complete -o default -F _kafkapy zookeeper-server-stop.sh
+complete -o default -F _kafkapy zookeeper-shell.sh

@@ -1,4 +1,4 @@
-# Written by scripts/completions from the commands' definitions: do not edit.
+# Written from the definitions of kafkapy's commands: do not edit.
 complete -c kafkapy -f
 complete -c kafkapy -n __fish_use_subcommand -a server -d 'Start or stop a broker on this machine.'
 complete -c kafkapy -n __fish_use_subcommand -a zookeeper -d 'Start or stop a ZooKeeper on this machine.'
@@ -29,6 +29,7 @@ complete -c kafkapy -n __fish_use_subcommand -a zookeeper-shell -d 'Read and cha
 complete -c kafkapy -n __fish_use_subcommand -a broker-api-versions -d 'What each broker speaks.'
 complete -c kafkapy -n __fish_use_subcommand -a agent -d 'Follow files and write their lines to a topic.'
 complete -c kafkapy -n __fish_use_subcommand -a spark-submit -d 'spark-submit with topics as sources and sinks.'
+complete -c kafkapy -n __fish_use_subcommand -a completion -d 'Completion of commands and flags in your shell.'
 complete -c kafkapy -n __fish_use_subcommand -a version -d 'Versions of kafkapy and of what it runs on.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -a 'start stop'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l help -d 'Show the options.'
@@ -506,6 +507,13 @@ complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l command-con
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l output -x -a 'text table json' -d 'How to write results: Kafka\'s text, a table, or JSON in one envelope. Default: table on a terminal, text otherwise.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l debug -d 'Show tracebacks.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l version -d 'Print the version and exit.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -a 'install uninstall show'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l help -d 'Show the options.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l shell -x -a 'bash zsh fish' -d 'The shell. Default: that of $SHELL.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l dry-run -d 'Say what would be written, and write nothing.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l output -x -a 'text table json' -d 'How to write results: Kafka\'s text, a table, or JSON in one envelope. Default: table on a terminal, text otherwise.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l debug -d 'Show tracebacks.'
+complete -c kafkapy -n '__fish_seen_subcommand_from completion' -l version -d 'Print the version and exit.'
 complete -c kafkapy -n '__fish_seen_subcommand_from version' -l help -d 'Show the options.'
 complete -c kafkapy -n '__fish_seen_subcommand_from version' -l output -x -a 'text table json' -d 'How to write results: Kafka\'s text, a table, or JSON in one envelope. Default: table on a terminal, text otherwise.'
 complete -c kafkapy -n '__fish_seen_subcommand_from version' -l debug -d 'Show tracebacks.'

@@ -1,152 +1,20 @@
-"""Static completions for bash, zsh and fish, written from the definitions of the commands.
-
-Typer's own completion starts Python at each TAB; these files need none.
-"""
+"""completions/ holds what `kafkapy completion show` prints: for packages, and for a look at it."""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Final
 
-from kafkapy.cli.command import Command
-from kafkapy.cli.jopt import OptionSpec
-from kafkapy.cli.main import COMMANDS
+from kafkapy.cli import completion_scripts
+from scripts._report import ROOT
 
-DIRECTORY = Path(__file__).parents[1] / "completions"
-NOTE = "Written by scripts/completions from the commands' definitions: do not edit."
-FILE_METAVARS = ("FILE", "DIR")
-
-
-def commands() -> dict[str, Command]:
-    """Every command, by name."""
-    return {name: importlib.import_module(module).COMMAND for name, (module, _) in COMMANDS.items()}
+DIRECTORY: Final = ROOT / "completions"
+NAMES: Final = {"kafkapy.bash": "bash", "_kafkapy": "zsh", "kafkapy.fish": "fish"}
 
 
 def files() -> dict[str, str]:
     """The text of each completion file, by its name."""
-    every = commands()
-    return {"kafkapy.bash": bash(every), "_kafkapy": zsh(every), "kafkapy.fish": fish(every)}
-
-
-def takes_file(spec: OptionSpec) -> bool:
-    """Whether the value is a path."""
-    return spec.metavar in FILE_METAVARS
-
-
-def long_name(spec: OptionSpec) -> str:
-    return f"--{spec.names[0]}"
-
-
-def bash(every: dict[str, Command]) -> str:
-    """Kafka's own script names complete as well: they are the same commands."""
-    lines = [
-        f"# {NOTE}",
-        "_kafkapy() {",
-        "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}",
-        "    local command=${COMP_WORDS[1]} words=",
-        "    case ${COMP_WORDS[0]##*/} in",
-        "        kafka-*.sh) command=${COMP_WORDS[0]##*/kafka-}; command=${command#kafka-}",
-        "            command=${command%.sh} ;;",
-        f'        *) if [ "$COMP_CWORD" -eq 1 ]; then words="{" ".join(every)} --help --version"',
-        '            COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;',
-        "    esac",
-        "    COMPREPLY=()",
-        "    case $command in",
-    ]
-    for name, command in every.items():
-        lines += [f"        {name})", *bash_options(command), "            ;;"]
-    lines += [
-        "    esac",
-        '    COMPREPLY=($(compgen -W "$words" -- "$current"))',
-        "}",
-        "complete -o default -F _kafkapy kafkapy",
-    ]
-    lines += [f"complete -o default -F _kafkapy kafka-{name}.sh" for name in every]
-    return "\n".join(lines) + "\n"
-
-
-def bash_options(command: Command) -> Iterator[str]:
-    """What completes the value of an option, then the options themselves."""
-    yield "            case $previous in"
-    free = []
-    for spec in command.specs():
-        if spec.choices:
-            yield f'                {long_name(spec)}) words="{" ".join(spec.choices)}" ;;'
-        elif spec.takes_value:
-            free.append(long_name(spec))
-    if free:
-        # An empty answer with `-o default` falls back to file names.
-        yield f"                {'|'.join(free)}) return ;;"
-    names = " ".join((*command.operand_choices(), *map(long_name, command.specs())))
-    yield f'                *) words="{names}" ;;'
-    yield "            esac"
-
-
-def zsh(every: dict[str, Command]) -> str:
-    lines = [
-        "#compdef kafkapy",
-        f"# {NOTE}",
-        "_kafkapy() {",
-        "    local -a commands",
-        "    commands=(",
-        *(f"        {zsh_quoted(f'{name}:{COMMANDS[name][1]}')}" for name in every),
-        "    )",
-        "    if (( CURRENT == 2 )); then",
-        "        _describe command commands",
-        "        return",
-        "    fi",
-        "    case $words[2] in",
-    ]
-    for name, command in every.items():
-        lines += [f"        {name})", "            shift words; (( CURRENT-- ))"]
-        lines += ["            _arguments \\"]
-        arguments = [zsh_argument(spec) for spec in command.specs()]
-        if command.operand_choices():
-            arguments.append(f"':word:({' '.join(command.operand_choices())})'")
-        lines += [f"                {each} \\" for each in arguments]
-        lines += ["                '*:file:_files'", "            ;;"]
-    lines += ["    esac", "}", '_kafkapy "$@"']
-    return "\n".join(lines) + "\n"
-
-
-def zsh_argument(spec: OptionSpec) -> str:
-    """One specification of `_arguments`."""
-    about = spec.help.replace("[", "(").replace("]", ")").replace(":", ";")
-    text = f"{'*' if spec.repeatable else ''}{long_name(spec)}[{about}]"
-    if spec.takes_value:
-        action = f"({' '.join(spec.choices)})" if spec.choices else ""
-        action = "_files" if takes_file(spec) else action
-        text += f":{spec.names[0]}:{action}"
-    return zsh_quoted(text)
-
-
-def zsh_quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-def fish(every: dict[str, Command]) -> str:
-    lines = [f"# {NOTE}", "complete -c kafkapy -f"]
-    for name in every:
-        about = fish_quoted(COMMANDS[name][1])
-        lines.append(f"complete -c kafkapy -n __fish_use_subcommand -a {name} -d {about}")
-    for name, command in every.items():
-        seen = f"'__fish_seen_subcommand_from {name}'"
-        if command.operand_choices():
-            words = fish_quoted(" ".join(command.operand_choices()))
-            lines.append(f"complete -c kafkapy -n {seen} -a {words}")
-        for spec in command.specs():
-            value = " -r -F" if takes_file(spec) else " -x" if spec.takes_value else ""
-            if spec.choices:
-                value += f" -a {fish_quoted(' '.join(spec.choices))}"
-            about = fish_quoted(spec.help)
-            lines.append(f"complete -c kafkapy -n {seen} -l {spec.names[0]}{value} -d {about}")
-    return "\n".join(lines) + "\n"
-
-
-def fish_quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return {name: completion_scripts.script(shell) for name, shell in NAMES.items()}
 
 
 def main() -> int:

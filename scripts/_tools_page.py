@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkapy.cli.command import Command
+from kafkapy.cli.drop_in_names import DROP_IN
 from kafkapy.cli.jopt import OptionSpec
 from kafkapy.cli.main import commands
 from kafkapy.cli.zookeeper_shell import TLS_OPTION
@@ -26,7 +27,6 @@ REASONS: Final = FLAGS.parent / "not-served.toml"
 BIN: Final = ROOT / "scripts" / "bin"
 COMMON: Final = frozenset({"--output", "--debug", "--version", "--help"})
 
-_CALL: Final = re.compile(r'kafkapy"\)"[\s\\]+([a-z][a-z0-9-]*(?: st[a-z]+)?)')
 _CLASS: Final = re.compile(r"^  [\w.*]*\.(\w+)\*?\) command=([\w-]+)", re.MULTILINE)
 
 
@@ -110,16 +110,15 @@ def ours_in_the_shell() -> frozenset[str]:
 
 
 def our_command(script: str) -> str | None:
-    """The command behind a drop-in name; None where there is none."""
+    """The command behind a drop-in name; None where there is none, "" where the script finds it."""
     name, _, java_class = script.partition(" ")
-    path = BIN / name
-    if not path.exists():
-        return None
-    text = path.read_text()
     if java_class:
-        return dict(_CLASS.findall(text)).get(java_class.rpartition(".")[2])
-    called = _CALL.search(text)
-    return called[1] if called else ""
+        classes = dict(_CLASS.findall((BIN / name).read_text()))
+        return classes.get(java_class.rpartition(".")[2])
+    words = DROP_IN.get(name)
+    if words is None:
+        return "" if (BIN / name).exists() else None
+    return " ".join(words)
 
 
 def in_the_script(script: str) -> frozenset[str]:

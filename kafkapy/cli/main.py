@@ -88,6 +88,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "broker-api-versions": ("kafkapy.cli.broker_api_versions", "What each broker speaks."),
     "agent": ("kafkapy.cli.agent", "Follow files and write their lines to a topic."),
     "spark-submit": ("kafkapy.cli.spark_submit", "spark-submit with topics as sources and sinks."),
+    "completion": ("kafkapy.cli.completion", "Completion of commands and flags in your shell."),
     "version": ("kafkapy.cli.version", "Versions of kafkapy and of what it runs on."),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.cli.main import COMMANDS
+from kafkapy.cli.main import COMMANDS, commands
 from scripts import _completions
 from tests.support import unchecked
 
@@ -66,13 +66,15 @@ def test_bash_completes_commands_options_and_values() -> None:
 
 def test_bash_completes_kafkas_own_names() -> None:
     assert completed("kafka-topics.sh", "--desc") == ["--describe"]
+    assert completed("kafka-reassign-partitions.sh", "--gen") == ["--generate"]
+    assert completed("kafka-server-stop.sh", "--sig") == ["--signal"]
     name = str(Path("/opt/bin/kafka-console-consumer.sh"))
     assert completed(name, "--isolation-level", "") == ["read_uncommitted", "read_committed"]
 
 
 def test_every_option_of_every_command_is_in_every_file() -> None:
     texts = _completions.files()
-    for name, command in _completions.commands().items():
+    for name, command in commands().items():
         for spec in command.specs():
             assert f"--{spec.names[0]}" in texts["kafkapy.bash"], (name, spec.names)
             assert f"--{spec.names[0]}[" in texts["_kafkapy"], (name, spec.names)

@@ -1,0 +1,170 @@
+"""A shell's completion script where that shell looks for it: planned, then written.
+
+bash-completion and fish load a script of the command's name from the user's own directory when it
+is first completed. zsh has no such directory, and bash without bash-completion has none: they need
+lines in their start-up file, which stand between two marks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Final
+
+from kafkapy.common.errors import KafkapyError
+
+SHELLS: Final = ("bash", "zsh", "fish")
+BASH_COMPLETION: Final = (
+    "/usr/share/bash-completion/bash_completion",
+    "/etc/bash_completion",
+    "/usr/local/share/bash-completion/bash_completion",
+    "/opt/homebrew/share/bash-completion/bash_completion",
+)
+BEGIN: Final = "# >>> kafkapy completion >>>"
+END: Final = "# <<< kafkapy completion <<<"
+
+
+class FilesError(KafkapyError):
+    """A file of the user cannot be read or written; the message names it."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file as it is to be; `text` None: not there."""
+
+    path: Path
+    old: str | None
+    text: str | None
+
+    @property
+    def is_needed(self) -> bool:
+        return self.text != self.old
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where one shell looks: the script's file, and the lines that its start-up file needs."""
+
+    script: Path
+    startup: Path | None = None
+    lines: tuple[str, ...] = ()
+
+
+def shell_of(environment: Mapping[str, str]) -> str | None:
+    """The user's shell by $SHELL, if it is one of ours."""
+    name = Path(environment.get("SHELL", "")).name
+    return name if name in SHELLS else None
+
+
+def has_bash_completion() -> bool:
+    """Whether bash-completion is installed in one of its usual places."""
+    return any(Path(path).exists() for path in BASH_COMPLETION)
+
+
+def places(shell: str, environment: Mapping[str, str], *, bash_completion: bool) -> Places:
+    """The files of a shell; $HOME, $XDG_*, $ZDOTDIR and $BASH_COMPLETION_USER_DIR count.
+
+    Raises:
+        FilesError: $HOME is not set.
+    """
+    if not environment.get("HOME"):
+        raise FilesError("HOME is not set: there is no place for the completion of a user")
+    home = Path(environment["HOME"])
+    data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    if shell == "fish":
+        config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+        return Places(config / "fish" / "completions" / "kafkapy.fish")
+    if shell == "bash":
+        own = Path(environment.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion")
+        script = own / "completions" / "kafkapy"
+        if bash_completion:
+            return Places(script)
+        return Places(
+            script, home / ".bashrc", (f"[ ! -f {quote(str(script))} ] || . {quote(str(script))}",)
+        )
+    folder = home / ".zfunc"
+    lines = (
+        f"fpath=({quote(str(folder))} $fpath)",
+        "if (( $+functions[compdef] )); then autoload -Uz _kafkapy; compdef _kafkapy kafkapy",
+        "else autoload -Uz compinit; compinit; fi",
+    )
+    return Places(folder / "_kafkapy", Path(environment.get("ZDOTDIR") or home) / ".zshrc", lines)
+
+
+def install(where: Places, script: str) -> list[Change]:
+    """What makes a shell complete; files that are right already are in it, unchanged.
+
+    Raises:
+        FilesError: a file cannot be read.
+    """
+    changes = [Change(where.script, _read(where.script), script)]
+    if where.startup is not None:
+        old = _read(where.startup)
+        changes.append(Change(where.startup, old, with_block(old or "", where.lines)))
+    return changes
+
+
+def uninstall(where: Places) -> list[Change]:
+    """What takes it away again.
+
+    Raises:
+        FilesError: a file cannot be read.
+    """
+    changes = [Change(where.script, _read(where.script), None)]
+    if where.startup is not None and (old := _read(where.startup)) is not None:
+        changes.append(Change(where.startup, old, without_block(old)))
+    return changes
+
+
+def with_block(text: str, lines: Sequence[str]) -> str:
+    """A start-up file with our lines in it: where they were, or at its end."""
+    block = "\n".join((BEGIN, *lines, END, ""))
+    before, found, after = _around_block(text)
+    if found:
+        return before + block + after
+    return text + ("\n" if text and not text.endswith("\n") else "") + block
+
+
+def without_block(text: str) -> str:
+    """A start-up file without our lines."""
+    before, _, after = _around_block(text)
+    return before + after
+
+
+def _around_block(text: str) -> tuple[str, bool, str]:
+    """What stands before and behind our lines, and whether they are there."""
+    before, begin, rest = text.partition(BEGIN + "\n")
+    _, end, after = rest.partition(END + "\n")
+    return (before, True, after) if begin and end else (text, False, "")
+
+
+def apply(changes: Sequence[Change]) -> None:
+    """Write what is not as it should be.
+
+    Raises:
+        FilesError: a file cannot be written.
+    """
+    for change in changes:
+        if not change.is_needed:
+            continue
+        try:
+            if change.text is None:
+                os.unlink(change.path)
+            else:
+                change.path.parent.mkdir(parents=True, exist_ok=True)
+                change.path.write_text(change.text)
+        except OSError as error:
+            raise FilesError(f"Cannot write {change.path}: {error.strerror}") from error
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file; None where there is none."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FilesError(f"Cannot read {path}: {error}") from error
