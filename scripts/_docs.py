@@ -1,4 +1,5 @@
-"""The tables in README.md and docs/ that come from the code, so that they cannot lie.
+"""The tables in README.md and docs/ and the manual pages in man/: they come from the code, so that
+they cannot lie.
 
 A table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from kafkapy.cli.main import COMMANDS
 from kafkapy.server.handlers import SERVED
@@ -21,7 +23,7 @@ from kafkapy.spark.option_table import (
     SOURCE_OPTIONS,
     Option,
 )
-from scripts import _tools_page
+from scripts import _man_pages, _tools_page
 from scripts._report import ROOT, table
 
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -77,15 +79,28 @@ def refreshed(text: str) -> str:
     return BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
 
 
+def documents() -> Iterator[tuple[Path, str | None]]:
+    """Every document as it is to be; None: it is not to be there."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        yield path, refreshed(path.read_text())
+    pages = _man_pages.pages()
+    for name in sorted({*pages, *(path.name for path in _man_pages.DIRECTORY.glob("*"))}):
+        yield _man_pages.DIRECTORY / name, pages.get(name)
+
+
 def main(check: bool) -> int:
     stale = []
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        old = path.read_text()
-        new = refreshed(old)
-        if new != old:
-            stale.append(path.relative_to(ROOT))
-            if not check:
-                path.write_text(new)
+    for path, text in documents():
+        if text == (path.read_text() if path.exists() else None):
+            continue
+        stale.append(path.relative_to(ROOT))
+        if check:
+            continue
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
     for name in stale:
         print(f"{name} {'is out of date: run scripts/docs' if check else 'written'}")
     return 1 if check and stale else 0

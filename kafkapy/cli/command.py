@@ -58,8 +58,12 @@ class Command(Generic[OptionsT]):
 
     def operand_choices(self) -> tuple[str, ...]:
         """The words that the first operand may be, where they are few."""
-        found = (f.metadata.get("choices", ()) for f, _ in self._fields() if self._operand(f))
-        return next(found, ())
+        operand = self.operand()
+        return () if operand is None else operand.choices
+
+    def operand(self) -> OptionSpec | None:
+        """What is said of the words that are no options; None where there are none."""
+        return next((_spec(f, hint) for f, hint in self._fields() if self._operand(f)), None)
 
     def app(self) -> typer.Typer:
         """The Typer application of this command alone."""
@@ -176,7 +180,13 @@ def _spec(field: dataclasses.Field[Any], hint: Any) -> OptionSpec:
         help=field.metadata[HELP],
         metavar=field.metadata.get("metavar", ""),
         choices=field.metadata.get("choices", ()),
+        default=_default(field),
     )
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    known = field.default not in (None, False, dataclasses.MISSING)
+    return str(field.default) if known else ""
 
 
 def _plain(given: Any, options: type[Any], name: str) -> Any:

@@ -34,6 +34,8 @@ class OptionSpec:
     help: str = ""
     metavar: str = ""
     choices: tuple[str, ...] = ()
+    default: str = ""
+    """What is taken without the option, where that can be said in a word."""
 
 
 @dataclass(slots=True)
