@@ -59,6 +59,7 @@ _MESSAGES: Final = {
         "The requested offset is not within the range of offsets maintained by the server."
     ),
     ErrorCode.BROKER_NOT_AVAILABLE: "The broker is not available.",
+    ErrorCode.BROKER_ID_NOT_REGISTERED: "The given broker ID was not registered.",
     ErrorCode.REPLICA_NOT_AVAILABLE: (
         "The replica is not available for the requested topic-partition. Produce/Fetch requests "
         "and other requests intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER "
