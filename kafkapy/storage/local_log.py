@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkapy.common.ports import Random
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.file_records import FilePool
-from kafkapy.storage.filesystem import File
+from kafkapy.storage.filesystem import File, FileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkapy.storage.log_offset import LogOffsetMetadata
@@ -56,6 +56,17 @@ class FlushHandle:
         # A log that was deleted or moved meanwhile has its names elsewhere.
         with suppress(FileNotFoundError):
             self.local.pool.fs.fsync_dir(self.directory)
+
+    @staticmethod
+    def fsync_together(fs: FileSystem, handles: Sequence[FlushHandle]) -> None:
+        """The same for logs that nothing else happens to: the disk is told of all at once."""
+        files = [file for handle in handles for file in handle._files]
+        try:
+            fs.fsync_all(files)
+        finally:
+            for file in files:
+                file.close()
+        fs.fsync_dirs([handle.directory for handle in handles])
 
 
 class LocalLog:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
@@ -25,7 +26,7 @@ from kafkapy.storage.checkpoints import (
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import DiskSpace, FileSystem
-from kafkapy.storage.flush_task import FlushTask
+from kafkapy.storage.flush_task import FlushTask, close_logs
 from kafkapy.storage.future_logs import FutureLogs
 from kafkapy.storage.log_configs import LogConfigs
 from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
@@ -34,6 +35,9 @@ from kafkapy.storage.log_loader import LoadParameters, LogLoader
 from kafkapy.storage.unified_log import UnifiedLog
 
 logger = logging.getLogger("kafka.log.LogManager")
+
+# Logs that are closed together at a shutdown; each opens some four files for it.
+_CLOSED_AT_ONCE: Final = 64
 
 PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
@@ -372,9 +376,11 @@ class LogManager:
         """Close every log cleanly; write the checkpoints and each healthy directory's marker."""
         now_ms = self._clock.time_ms()
         self.futures.close()
-        for log in list(self.logs.values()):
-            with self._failing(log.log_dir):
-                log.close(now_ms)
+        for path in self.live_log_dirs:
+            logs = [log for log in self.logs.values() if log.log_dir == path]
+            with self._failing(path):
+                for start in range(0, len(logs), _CLOSED_AT_ONCE):
+                    close_logs(self._fs, logs[start : start + _CLOSED_AT_ONCE], now_ms)
         self.checkpoint_all()
         for path in self.live_log_dirs:
             with self._failing(path):

@@ -312,14 +312,22 @@ class PartitionLog:
 
     def close(self, now_ms: int = 0) -> None:
         """Leave the files as a clean shutdown does: a snapshot, trimmed indexes, all flushed."""
+        handle = self.finish()
+        if handle is not None:
+            self.run_flush(handle)
+            self.mark_flushed(handle, now_ms)
+        self.local.close_handles()
+
+    def finish(self) -> FlushHandle | None:
+        """The first half of `close`: what is to be flushed then, if anything is."""
         with self._disk():
             end = self.local.log_end_offset
             self.local.finish(self.local.segments.active)
             if end not in self.producers.snapshots.offsets:
                 self.producers.take_snapshot(end)
             if self.local.unflushed or self.producers.unflushed:
-                self._flush(now_ms)
-            self.local.close_handles()
+                return self.local.flush_handle(self.producers.unflushed)
+            return None
 
     def abandon(self) -> None:
         """Give the descriptors back without a write: the directory failed."""
