@@ -97,6 +97,10 @@ class FileSystem(Protocol):
         """Make the names in a directory durable."""
         ...
 
+    def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
+        """`rename` many (source, target), in any order. The first error is raised."""
+        ...
+
     def fsync_all(self, files: Sequence[File]) -> None:
         """Force files to disk, in any order; on return all are. The first error is raised."""
         ...
@@ -224,6 +228,9 @@ class OsFileSystem:
         finally:
             os.close(fd)
 
+    def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
+        _at_once(lambda rename: os.replace(*rename), renames)
+
     def fsync_all(self, files: Sequence[File]) -> None:
         _at_once(lambda file: file.fsync(), files)
 
@@ -250,13 +257,13 @@ class OsFileSystem:
         return os.sysconf("SC_OPEN_MAX")
 
 
-def _at_once(force: Callable[[T], None], things: Sequence[T]) -> None:
-    """Force things to disk in several threads: a journal commits once for all that wait."""
+def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
+    """Do what waits for the disk in several threads: a journal commits once for all that wait."""
     if len(things) == 1:
-        force(things[0])
+        do(things[0])
         return
     with ThreadPoolExecutor(min(_FSYNC_THREADS, len(things) or 1)) as pool:
-        for _ in pool.map(force, things):
+        for _ in pool.map(do, things):
             continue
 
 

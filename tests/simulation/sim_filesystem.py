@@ -180,6 +180,10 @@ class SimFileSystem:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         self.commit_names()
 
+    def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
+        for source, target in renames:
+            self.rename(source, target)
+
     def fsync_all(self, files: Sequence[File]) -> None:
         for file in files:
             file.fsync()

@@ -69,6 +69,10 @@ class FaultyFileSystem:
         self.check(path)
         self.fs.fsync_dir(path)
 
+    def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
+        for source, target in renames:
+            self.rename(source, target)
+
     def fsync_all(self, files: Sequence[File]) -> None:
         for file in files:
             file.fsync()

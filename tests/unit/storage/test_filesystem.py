@@ -67,6 +67,18 @@ def test_forcing_many_files_raises_what_one_of_them_does(tmp_path: Path) -> None
         file.close()
 
 
+def test_renaming_many_files_raises_what_one_of_them_does(tmp_path: Path) -> None:
+    pairs = [(f"{tmp_path}/{number}.tmp", f"{tmp_path}/{number}") for number in range(40)]
+    for source, target in pairs:
+        write_atomically(FS, target, b"old", durable=False)
+        write_atomically(FS, source, b"new", durable=False)
+    FS.rename_all([])
+    FS.rename_all(pairs)
+    assert {read_file(FS, target) for _, target in pairs} == {b"new"}
+    with pytest.raises(FileNotFoundError):
+        FS.rename_all(pairs)
+
+
 def test_names(tmp_path: Path) -> None:
     FS.make_dir(f"{tmp_path}/x/y")
     FS.make_dir(f"{tmp_path}/x/y")
