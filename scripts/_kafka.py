@@ -1,6 +1,7 @@
-"""Apache Kafka 3.9 from Maven Central, run with `java -cp`: broker, ZooKeeper and tools.
+"""Apache Kafka from Maven Central, run with `java -cp`: broker, ZooKeeper and tools.
 
-The jars live in `~/.cache/kafkapy/kafka-3.9` ($XDG_CACHE_HOME is honoured); `jars()` fetches them
+3.9 is meant where no release is named; 4 has KRaft brokers only. The jars live in
+`~/.cache/kafkapy/kafka-3.9` and `kafka-4` ($XDG_CACHE_HOME is honoured); `jars()` fetches them
 once. Everything here raises Unavailable when the peer cannot be had on this machine.
 
     python -m scripts._kafka kafka.tools.ConsoleProducer --help
@@ -15,10 +16,32 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from tests.support.broker_process import QUICK_SETTINGS, ServerProcess, free_port
 
+
+class Release(NamedTuple):
+    """A release of Apache Kafka, where its jars lie, (group, artifact, version) of its logger
+    where it does not depend on one, and which of its own artifacts."""
+
+    version: str
+    directory: str
+    logger: tuple[str, str, str] | None = None
+    artifacts: tuple[str, ...] = ("kafka_2.13", "kafka-tools")
+
+
 VERSION = "3.9.1"
+KAFKA_3: Final = Release(VERSION, "kafka-3.9")
+# With what the rest of the scripts in bin/ need besides.
+KAFKA_3_WHOLE: Final = KAFKA_3._replace(
+    directory="kafka-3.9-whole",
+    artifacts=(*KAFKA_3.artifacts, "connect-mirror", "kafka-shell", "trogdor"),
+)
+# The newest that Maven Central has whole (of 4.4.0 the tools are missing); Java 17 suffices.
+KAFKA_4: Final = Release(
+    "4.3.1", "kafka-4", ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+)
 FETCH_LIMIT_S = 600
 TOOL_LIMIT_S = 600
 
@@ -34,10 +57,6 @@ STORAGE_TOOL = "kafka.tools.StorageTool"
 BROKER = "kafka.Kafka"
 ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
-# What brokers and most tools need; and what the rest of the scripts in bin/ need besides.
-ARTIFACTS = ("kafka_2.13", "kafka-tools")
-REST_OF_BIN = ("connect-mirror", "kafka-shell", "trogdor")
-
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>kafkapy</groupId><artifactId>peers</artifactId><version>1</version>
@@ -46,10 +65,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 {dependencies}
 </dependencies></project>
 """
-DEPENDENCY = (
-    "<dependency><groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId>"
-    f"<version>{VERSION}</version></dependency>"
-)
+DEPENDENCY = """<dependency><groupId>{}</groupId><artifactId>{}</artifactId>
+<version>{}</version></dependency>"""
 
 LOG4J = """log4j.rootLogger={level}, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -109,31 +126,26 @@ def java() -> str:
     return found
 
 
-def installed() -> bool:
+def installed(release: Release = KAFKA_3) -> bool:
     """Whether the jars are in the cache and a Java runtime is there."""
     try:
         java()
     except Unavailable:
         return False
-    return _libs().is_dir()
+    return _libs(release).is_dir()
 
 
-def jars(*, whole_bin: bool = False) -> Path:
-    """The directory with Apache Kafka's jars, fetched once. Raises Unavailable.
-
-    With `whole_bin`, those of every script in its bin/.
-    """
+def jars(release: Release = KAFKA_3) -> Path:
+    """The directory with Apache Kafka's jars, fetched once. Raises Unavailable."""
     java()
-    libs = _libs(whole_bin)
+    libs = _libs(release)
     if libs.is_dir():
         return libs
     if shutil.which("mvn") is None:
         apt_install("maven")
     libs.parent.mkdir(parents=True, exist_ok=True)
-    artifacts = (*ARTIFACTS, *REST_OF_BIN) if whole_bin else ARTIFACTS
-    dependencies = "\n".join(DEPENDENCY.format(artifact=each) for each in artifacts)
     with tempfile.TemporaryDirectory(dir=libs.parent) as scratch:
-        (Path(scratch) / "pom.xml").write_text(POM.format(dependencies=dependencies))
+        (Path(scratch) / "pom.xml").write_text(_pom(release))
         fetched = Path(scratch) / "libs"
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={fetched}"]
@@ -142,8 +154,15 @@ def jars(*, whole_bin: bool = False) -> Path:
     return libs
 
 
-def _libs(whole_bin: bool = False) -> Path:
-    return cache_dir() / "kafka-3.9" / f"{'whole-bin' if whole_bin else 'libs'}-{VERSION}"
+def _libs(release: Release) -> Path:
+    return cache_dir() / release.directory / f"libs-{release.version}"
+
+
+def _pom(release: Release) -> str:
+    kafka = ("org.apache.kafka", release.version)
+    wanted = [(kafka[0], name, kafka[1]) for name in release.artifacts]
+    wanted += [release.logger] if release.logger else []
+    return POM.format(dependencies="\n".join(DEPENDENCY.format(*each) for each in wanted))
 
 
 def java_command(
@@ -151,11 +170,12 @@ def java_command(
     *args: str,
     heap_mb: int = 256,
     level: str = "WARN",
-    whole_bin: bool = False,
+    release: Release = KAFKA_3,
 ) -> list[str]:
-    """The command line of one of Kafka's classes; log lines go to stderr."""
-    log4j = _libs().parent / f"log4j-{level}.properties"
-    libs = jars(whole_bin=whole_bin)
+    """The command line of one of Kafka's classes; log lines go to stderr, in 4 only errors and to
+    stdout."""
+    libs = jars(release)
+    log4j = libs.parent / f"log4j-{level}.properties"
     if not log4j.exists():
         log4j.write_text(LOG4J.format(level=level))
     return [
@@ -176,10 +196,10 @@ def run_tool(
     *args: str,
     stdin: bytes = b"",
     limit_s: float = TOOL_LIMIT_S,
-    whole_bin: bool = False,
+    release: Release = KAFKA_3,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a tool to its end; the caller judges exit status, stdout and stderr."""
-    command = java_command(main_class, *args, whole_bin=whole_bin)
+    command = java_command(main_class, *args, release=release)
     return subprocess.run(command, input=stdin, capture_output=True, timeout=limit_s)
 
 
@@ -211,7 +231,7 @@ class ZooKeeperProcess(ServerProcess):
 
 
 class ApacheBroker(ServerProcess):
-    """Apache Kafka 3.9: one KRaft node, or a ZooKeeper-mode broker if `zookeeper` is given.
+    """Apache Kafka: one KRaft node, or a ZooKeeper-mode broker if `zookeeper` is given.
 
     Has the same face as BrokerProcess, so that the same checks run against both.
     """
@@ -221,10 +241,12 @@ class ApacheBroker(ServerProcess):
         log_dir: Path,
         overrides: Mapping[str, str] | None = None,
         zookeeper: ZooKeeperProcess | None = None,
+        release: Release = KAFKA_3,
     ) -> None:
         port, controller_port = free_port(), free_port()
         self.log_dir = log_dir
         self.zookeeper = zookeeper
+        self.release = release
         self.properties = {"log.dirs": str(log_dir), **QUICK_SETTINGS}
         if zookeeper is None:
             self.properties |= {
@@ -245,13 +267,15 @@ class ApacheBroker(ServerProcess):
         self.properties |= overrides or {}
         log_dir.mkdir(parents=True, exist_ok=True)
         self.config = write_properties(Path(f"{log_dir}.properties"), self.properties)
-        command = java_command(BROKER, str(self.config), heap_mb=1024, level="INFO")
+        words = (BROKER, str(self.config))
+        command = java_command(*words, heap_mb=1024, level="INFO", release=release)
         super().__init__(command, port, Path(f"{log_dir}.out"), "Apache Kafka broker")
 
     def start(self) -> ApacheBroker:
         if self.zookeeper is None and not (self.log_dir / "meta.properties").exists():
             cluster_id = "kafkapyConformanceAAAA"
-            done = run_tool(STORAGE_TOOL, "format", "-t", cluster_id, "-c", str(self.config))
+            words = ("format", "-t", cluster_id, "-c", str(self.config))
+            done = run_tool(STORAGE_TOOL, *words, release=self.release)
             assert done.returncode == 0, done.stderr.decode()
         super().start()
         return self

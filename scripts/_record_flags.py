@@ -147,7 +147,7 @@ def asked(script: Script) -> Iterator[dict[str, Any]]:
 def help_of(java_class: str, *words: str) -> str:
     """Help text, wherever it is printed; log lines are left out."""
     words = _OWN_HELP.get(java_class, (*words, "--help"))
-    done = _kafka.run_tool(java_class, *words, whole_bin=True)
+    done = _kafka.run_tool(java_class, *words, release=_kafka.KAFKA_3_WHOLE)
     lines = (done.stdout + done.stderr).decode().splitlines()
     return "\n".join(line for line in lines if not re.match(r"\[\d{4}-|\tat ", line))
 
