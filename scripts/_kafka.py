@@ -267,8 +267,9 @@ class ApacheBroker(ServerProcess):
         self.properties |= overrides or {}
         log_dir.mkdir(parents=True, exist_ok=True)
         self.config = write_properties(Path(f"{log_dir}.properties"), self.properties)
-        words = (BROKER, str(self.config))
-        command = java_command(*words, heap_mb=1024, level="INFO", release=release)
+        command = java_command(
+            BROKER, str(self.config), heap_mb=1024, level="INFO", release=release
+        )
         super().__init__(command, port, Path(f"{log_dir}.out"), "Apache Kafka broker")
 
     def start(self) -> ApacheBroker:

@@ -28,7 +28,6 @@ _KRAFT: Final = {
     55: ("DescribeQuorum", 0, 2),
     71: ("GetTelemetrySubscriptions", 0, 0),
     72: ("PushTelemetry", 0, 0),
-    74: ("ListClientMetricsResources", 0, 0),
     76: ("ShareGroupHeartbeat", 0, 0),
     77: ("ShareGroupDescribe", 0, 0),
     78: ("ShareFetch", 0, 0),

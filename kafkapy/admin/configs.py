@@ -19,6 +19,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkapy.protocol.messages.list_client_metrics_resources import (
+    ListClientMetricsResourcesRequest,
+)
 
 # Brokers of 3.9 have it, `common` does not: metrics subscriptions are not served by kafkapy.
 CLIENT_METRICS_SOURCE: Final = 7
@@ -114,6 +117,17 @@ def dynamic_only(entries: Iterable[ConfigEntry], resource: Resource) -> list[Con
     else:
         source = _DYNAMIC_SOURCE[resource.type]
     return [entry for entry in entries if entry.source == source]
+
+
+def client_metrics_names(cluster: Cluster) -> list[str]:
+    """The subscriptions to clients' metrics, sorted.
+
+    Raises:
+        ApiError: the broker refused, or has none (UNSUPPORTED_VERSION: not in KRaft mode).
+    """
+    response = cluster.request(ListClientMetricsResourcesRequest())
+    check(response.error_code)
+    return sorted(resource.name for resource in response.client_metrics_resources)
 
 
 class ConfigChanges(NamedTuple):

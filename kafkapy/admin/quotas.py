@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
@@ -17,6 +17,8 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
+# How Kafka's tool has the parts of an entity.
+_ORDER: Final = {USER: 0, CLIENT_ID: 1, IP: 2}
 _EXACT: Final = 0
 _DEFAULT: Final = 1
 _ANY: Final = 2
@@ -33,7 +35,7 @@ Quotas = dict[tuple[QuotaEntity, ...], dict[str, float]]
 
 
 def describe_quotas(cluster: Cluster, entities: Sequence[QuotaEntity]) -> Quotas:
-    """Quotas of entities made of exactly these parts.
+    """Quotas of entities made of exactly these parts; a user stands before its client.
 
     Raises:
         ApiError: the broker refused, or has no quotas (UNSUPPORTED_VERSION).
@@ -49,11 +51,15 @@ def describe_quotas(cluster: Cluster, entities: Sequence[QuotaEntity]) -> Quotas
     response = cluster.request(DescribeClientQuotasRequest(components=components, strict=True))
     check(response.error_code, response.error_message)
     return {
-        tuple(QuotaEntity(part.entity_type, part.entity_name or "") for part in entry.entity): {
-            value.key: value.value for value in entry.values
-        }
+        _entity(entry.entity): {value.key: value.value for value in entry.values}
         for entry in response.entries or ()
     }
+
+
+def _entity(parts: Iterable[Any]) -> tuple[QuotaEntity, ...]:
+    """The parts of an entity, which brokers give in the order of a hash."""
+    found = (QuotaEntity(part.entity_type, part.entity_name or "") for part in parts)
+    return tuple(sorted(found, key=lambda part: _ORDER.get(part.type, len(_ORDER))))
 
 
 def alter_quotas(

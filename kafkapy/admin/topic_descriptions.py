@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafkapy.admin.configs import ConfigEntry, Resource, ResourceType, describe_configs
+from kafkapy.admin.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
 from kafkapy.admin.reassignments import Reassignment, list_reassignments
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import PartitionMetadata, TopicMetadata
@@ -16,13 +17,14 @@ _NOT_MOVING = Reassignment((), ())
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """One partition with what its reports need."""
+    """One partition with what its reports need; `eligible` is None where nobody keeps it."""
 
     topic: str
     metadata: PartitionMetadata
     reassignment: Reassignment
     leader_is_live: bool
     min_insync_replicas: int
+    eligible: EligibleLeaders | None = None
 
     @property
     def replication_factor(self) -> int:
@@ -72,7 +74,9 @@ class TopicDescription:
         return {entry.name: entry.value for entry in self.configs if not entry.is_default}
 
 
-def describe_topics(cluster: Cluster, topics: Iterable[TopicMetadata]) -> list[TopicDescription]:
+def describe_topics(
+    cluster: Cluster, topics: Iterable[TopicMetadata], page_size: int = PAGE_SIZE
+) -> list[TopicDescription]:
     """Describe topics that Metadata gave, in the same order.
 
     Raises:
@@ -85,8 +89,9 @@ def describe_topics(cluster: Cluster, topics: Iterable[TopicMetadata]) -> list[T
     resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
     configs = describe_configs(cluster, resources)
     moves = list_reassignments(cluster)
+    eligible = eligible_leaders(cluster, [topic.name for topic in topics], page_size)
     return [
-        _describe(topic, configs[resource], moves, frozenset(live))
+        _describe(topic, configs[resource], moves, eligible, frozenset(live))
         for topic, resource in zip(topics, resources, strict=True)
     ]
 
@@ -95,6 +100,7 @@ def _describe(
     topic: TopicMetadata,
     configs: list[ConfigEntry],
     moves: Mapping[TopicPartition, Reassignment],
+    eligible: Mapping[TopicPartition, EligibleLeaders],
     live: frozenset[int],
 ) -> TopicDescription:
     effective = {entry.name: entry.value for entry in configs}
@@ -106,6 +112,7 @@ def _describe(
             moves.get(TopicPartition(topic.name, index), _NOT_MOVING),
             partition.leader in live,
             min_insync_replicas,
+            eligible.get(TopicPartition(topic.name, index)),
         )
         for index, partition in topic.partitions.items()
     )

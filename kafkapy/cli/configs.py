@@ -333,7 +333,7 @@ def _resource_type(kind: str) -> ResourceType:
 
 def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
     """The named resource, or every one: all topics; all brokers, then their default."""
-    from kafkapy.admin.configs import Resource
+    from kafkapy.admin.configs import Resource, client_metrics_names
 
     kind = _resource_type(entity.type)
     if entity.name is not None:
@@ -343,6 +343,8 @@ def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
     if entity.type == BROKERS:
         brokers = sorted(cluster.metadata([]).brokers)
         return [*(Resource(kind, str(broker)) for broker in brokers), Resource(kind, "")]
+    if entity.type == CLIENT_METRICS:
+        return [Resource(kind, name) for name in client_metrics_names(cluster)]
     return [Resource(kind, "")]
 
 

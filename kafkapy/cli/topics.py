@@ -106,7 +106,9 @@ class TopicsOptions(ClusterOptions):
     disable_rack_aware: bool = flag("With --zookeeper; accepted: the brokers decide.")
     force: bool = flag("Accepted for compatibility: nothing is asked.")
     partition_size_limit_per_response: int = value(
-        "Accepted for compatibility: descriptions are read whole.", metavar="N", default=2000
+        "How many partitions a response describes, of eligible leaders.",
+        metavar="N",
+        default=2000,
     )
 
 
@@ -192,7 +194,7 @@ def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Exi
     found = _matching(cluster, options)
     if not found and not options.if_exists:
         _require_found(options)
-    descriptions = describe_topics(cluster, found)
+    descriptions = describe_topics(cluster, found, options.partition_size_limit_per_response)
     older = options.zookeeper is not None
     chosen = [name for name in REPORTS if is_given(options, name)]
     report = describe_report(descriptions, chosen, options.topics_with_overrides, older=older)

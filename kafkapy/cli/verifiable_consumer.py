@@ -13,6 +13,8 @@ from kafkapy.cli.options import ClusterOptions, check_host_ports, flag, require,
 from kafkapy.cli.termination import terminable
 
 RESETS: Final = ("earliest", "latest", "none")
+CLASSIC: Final = "classic"
+PROTOCOLS: Final = (CLASSIC, "consumer")
 
 
 @dataclass
@@ -24,10 +26,12 @@ class VerifiableConsumerOptions(ClusterOptions):
     group_id: str | None = value("REQUIRED: the group.", metavar="GROUP")
     group_instance_id: str | None = value("The name of a static member.", metavar="ID")
     group_protocol: str = value(
-        "classic; the new protocol is not served.", metavar="PROTOCOL", default="classic"
+        "The group's protocol, classic or consumer; kafkapy's brokers have the first.",
+        metavar="PROTOCOL",
+        default="classic",
     )
     group_remote_assignor: str | None = value(
-        "Accepted for compatibility: of the new protocol.", metavar="NAME"
+        "With --group-protocol consumer: how the broker shares partitions.", metavar="NAME"
     )
     max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
     session_timeout: int = value("The member's session.", metavar="MS", default=30000)
@@ -57,8 +61,8 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
     check_host_ports(options.bootstrap_server)
     if options.reset_policy not in RESETS:
         raise UsageError(f"--reset-policy {options.reset_policy} is not earliest, latest or none")
-    if options.group_protocol.lower() != "classic":
-        raise UsageError(f"--group-protocol {options.group_protocol} is not served: use classic")
+    if options.group_protocol.lower() not in PROTOCOLS:
+        raise UsageError(f"--group-protocol {options.group_protocol} is not classic or consumer")
     with terminable():
         client = make_consumer(consumer_properties(options), Reporter(env.warn))
         consumer = VerifiableConsumer(
@@ -76,7 +80,7 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
 
 
 def consumer_properties(options: VerifiableConsumerOptions) -> dict[str, str]:
-    """The flags over the file.
+    """The flags over the file. In the new protocol, the broker has the session and the assignor.
 
     Raises:
         ConfigError: a file cannot be read.
@@ -88,14 +92,19 @@ def consumer_properties(options: VerifiableConsumerOptions) -> dict[str, str]:
         found |= load_properties(file) if file else {}
     if options.group_instance_id is not None:
         found["group.instance.id"] = options.group_instance_id
+    if options.group_protocol.lower() == CLASSIC:
+        found["session.timeout.ms"] = str(options.session_timeout)
+        found["partition.assignment.strategy"] = options.assignment_strategy
+    else:
+        found["group.protocol"] = options.group_protocol
+        if options.group_remote_assignor is not None:
+            found["group.remote.assignor"] = options.group_remote_assignor
     reset = "error" if options.reset_policy == "none" else options.reset_policy
     return found | {
         "bootstrap.servers": options.bootstrap_server or "",
         "group.id": options.group_id or "",
         "enable.auto.commit": str(options.enable_autocommit).lower(),
         "auto.offset.reset": reset,
-        "session.timeout.ms": str(options.session_timeout),
-        "partition.assignment.strategy": options.assignment_strategy,
     }
 
 

@@ -37,7 +37,7 @@ _DROPPED: Final = frozenset(
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
         *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
-        *("metadata.max.idle.ms", "client.dns.lookup", "group.protocol", "enable.metrics.push"),
+        *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
     }
 )
 _ASSIGNORS: Final = {
@@ -76,6 +76,8 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, str]:
         ConfigError: a security property is wrong.
     """
     config = _CONSUMER_DEFAULTS | _translated(properties)
+    if "group.protocol" in config:
+        config["group.protocol"] = config["group.protocol"].lower()
     strategy = config.get("partition.assignment.strategy")
     if strategy is not None:
         names = [name.strip().rpartition(".")[2] for name in strategy.split(",")]

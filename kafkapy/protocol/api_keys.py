@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class ApiKey(IntEnum):
-    """`org.apache.kafka.common.protocol.ApiKeys`, without those that only controllers speak."""
+    """`org.apache.kafka.common.protocol.ApiKeys`, without what only KRaft's brokers use."""
 
     PRODUCE = 0
     FETCH = 1
@@ -77,6 +77,7 @@ class ApiKey(IntEnum):
     ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
+    LIST_CLIENT_METRICS_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
 
 
@@ -152,5 +153,6 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0, 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 0, 0),
     ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 0, 0),
+    ApiKey.LIST_CLIENT_METRICS_RESOURCES: VersionRange(0, 0, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: VersionRange(0, 0, 0),
 }

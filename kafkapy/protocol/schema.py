@@ -176,7 +176,7 @@ def struct(
 def _constructor(fields: tuple[Field, ...]) -> Any:
     """Generate `__init__`: a written-out function is three times as fast as one over `**values`."""
     values: dict[str, Any] = {"UNSET": _UNSET}
-    head, body = ["self", "*"], []
+    head, body = ["self", *("*" for _ in fields[:1])], ["pass"]
     for each in fields:
         name = each.name
         if isinstance(each.default, list):
@@ -204,7 +204,7 @@ class StructMeta(type):
         for key in [key for key, value in body.items() if isinstance(value, Field)]:
             body.pop(key).name = key
         body["__slots__"] = tuple(each.name for each in fields)
-        if fields:
+        if fields or api is not None:
             body["FIELDS"] = fields
             body["__init__"] = _constructor(fields)
         if api is not None:

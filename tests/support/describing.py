@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.uuid import Uuid
-from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
@@ -87,13 +87,22 @@ REASSIGNMENTS = ListPartitionReassignmentsResponse(
 
 
 def describing_cluster(**script: Any) -> ScriptedCluster:
-    """A new one; `script` replaces answers, by the name of the API."""
+    """A new one; `script` replaces answers, by the name of the API.
+
+    As a broker in ZooKeeper mode it has no DescribeTopicPartitions, unless that is scripted.
+    """
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS, brokers=BROKERS, topic_ids={"t": TOPIC_ID}),
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
         ApiKey.LIST_PARTITION_REASSIGNMENTS: REASSIGNMENTS,
     }
-    return ScriptedCluster(answers | {ApiKey[name]: answer for name, answer in script.items()})
+    answers |= {ApiKey[name]: answer for name, answer in script.items()}
+    versions = {
+        ApiKey(key): (each.first, each.last)
+        for key, each in API_VERSIONS.items()
+        if key != ApiKey.DESCRIBE_TOPIC_PARTITIONS or key in answers
+    }
+    return ScriptedCluster(answers, versions)
 
 
 CLUSTER = describing_cluster()

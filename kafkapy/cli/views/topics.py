@@ -64,8 +64,9 @@ def header_line(topic: TopicDescription, *, older: bool = False) -> str:
 
 
 def partition_line(partition: PartitionDescription, *, older: bool = False) -> str:
-    """The line of a partition. Eligible leader replicas exist in KRaft only, hence `N/A`."""
+    """The line of a partition. Eligible leader replicas exist in KRaft only: else `N/A`."""
     metadata, moving = partition.metadata, partition.reassignment
+    elr, last = map(_ids, partition.eligible) if partition.eligible else ("N/A", "N/A")
     return "\t".join(
         [
             "",
@@ -76,7 +77,7 @@ def partition_line(partition: PartitionDescription, *, older: bool = False) -> s
             f"Isr: {_ids(metadata.isr)}",
             *([f"Adding Replicas: {_ids(moving.adding)}"] if moving.adding else []),
             *([f"Removing Replicas: {_ids(moving.removing)}"] if moving.removing else []),
-            *([] if older else ["Elr: N/A", "LastKnownElr: N/A"]),
+            *([] if older else [f"Elr: {elr}", f"LastKnownElr: {last}"]),
         ]
     )
 
@@ -108,6 +109,10 @@ def _json(topic: TopicDescription, partitions: Sequence[PartitionDescription]) -
                 "offline_replicas": list(p.metadata.offline_replicas),
                 "adding_replicas": list(p.reassignment.adding),
                 "removing_replicas": list(p.reassignment.removing),
+                "eligible_leader_replicas": list(p.eligible.replicas) if p.eligible else None,
+                "last_known_eligible_leader_replicas": (
+                    list(p.eligible.last_known) if p.eligible else None
+                ),
             }
             for p in partitions
         ],

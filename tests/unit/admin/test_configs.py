@@ -8,6 +8,7 @@ from kafkapy.admin.configs import (
     ConfigEntry,
     Resource,
     ResourceType,
+    client_metrics_names,
     describe_configs,
     dynamic_only,
     incremental_alter_configs,
@@ -19,6 +20,10 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
+)
+from kafkapy.protocol.messages.list_client_metrics_resources import (
+    ClientMetricsResource,
+    ListClientMetricsResourcesResponse,
 )
 from tests.support.describing import BROKERS, describing_cluster
 
@@ -75,3 +80,11 @@ def test_a_change_goes_to_the_broker_it_is_about() -> None:
     assert scripted.requests[-1][0] == BROKERS[2]
     with pytest.raises(ApiError, match="no"):
         incremental_alter_configs(cluster, TOPIC, {}, ["b"])
+
+
+def test_subscriptions_to_client_metrics_are_named_by_the_broker() -> None:
+    answer = ListClientMetricsResourcesResponse(
+        client_metrics_resources=[ClientMetricsResource(name="m"), ClientMetricsResource(name="a")]
+    )
+    scripted = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=answer)
+    assert client_metrics_names(Cluster("b:1", connector=scripted.connect)) == ["a", "m"]

@@ -36,6 +36,19 @@ def test_any_exact_and_default() -> None:
     assert parts == [("user", 0, "u"), ("client-id", 1, None), ("ip", 2, None)]
 
 
+def test_the_parts_of_an_entity_stand_as_kafkas_tool_has_them() -> None:
+    """Brokers give them in the order of a hash; a user comes before the client."""
+    parts = [("client-id", None), ("user", "u")]
+    entry = EntryData(
+        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in parts]
+    )
+    answer = DescribeClientQuotasResponse(entries=[entry])
+    scripted = ScriptedCluster({ApiKey.DESCRIBE_CLIENT_QUOTAS: answer})
+    asked = [QuotaEntity(USER, None), QuotaEntity(CLIENT_ID, None)]
+    (entity,) = describe_quotas(Cluster("b:1", connector=scripted.connect), asked)
+    assert entity == (QuotaEntity(USER, "u"), QuotaEntity(CLIENT_ID, ""))
+
+
 def test_alter_goes_to_the_controller() -> None:
     refused = alter.EntryDataResponse(error_code=42, error_message="no")
     answers = [

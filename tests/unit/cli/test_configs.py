@@ -31,6 +31,10 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
+from kafkapy.protocol.messages.list_client_metrics_resources import (
+    ClientMetricsResource,
+    ListClientMetricsResourcesResponse,
+)
 from tests.support.cli import Outcome, kafkapy
 from tests.support.describing import BROKERS, config_entry, describing_cluster
 from tests.support.scripted_broker import ScriptedCluster
@@ -311,3 +315,14 @@ def test_a_broker_without_quotas_says_so() -> None:
     cluster.versions = {k: v for k, v in cluster.versions.items() if "QUOTAS" not in ApiKey(k).name}
     outcome = configs("--describe", "--entity-type", "users", cluster=cluster)
     assert outcome.stderr.endswith("The broker does not support DESCRIBE_CLIENT_QUOTAS\n")
+
+
+def test_every_subscription_to_client_metrics_is_described() -> None:
+    named = ListClientMetricsResourcesResponse(
+        client_metrics_resources=[ClientMetricsResource(name="m")]
+    )
+    cluster = describing_cluster(LIST_CLIENT_METRICS_RESOURCES=named)
+    done = configs("--describe", "--entity-type", "client-metrics", cluster=cluster)
+    assert done.stdout == "Dynamic configs for client-metric m are:\n"
+    (asked,) = cluster.asked(ApiKey.DESCRIBE_CONFIGS)
+    assert [(each.resource_type, each.resource_name) for each in asked.resources] == [(16, "m")]

@@ -15,7 +15,7 @@ NEEDED = ("--topic", "t", "--group-id", "g", "--bootstrap-server", "b:1")
     [
         (["--topic", "t"], 'Missing required argument "[group-id]"'),
         ([*NEEDED, "--reset-policy", "middle"], "--reset-policy middle is not earliest, latest"),
-        ([*NEEDED, "--group-protocol", "consumer"], "--group-protocol consumer is not served"),
+        ([*NEEDED, "--group-protocol", "new"], "--group-protocol new is not classic or consumer"),
     ],
 )
 def test_wrong_words(words: list[str], said: str) -> None:
@@ -37,3 +37,15 @@ def test_the_flags_win_over_the_file(tmp_path: Path) -> None:
     assert (found["group.id"], found["fetch.min.bytes"]) == ("g", "7")
     assert (found["group.instance.id"], found["auto.offset.reset"]) == ("i", "error")
     assert found["enable.auto.commit"] == "false"
+
+
+def test_the_new_protocol_leaves_session_and_assignor_to_the_broker() -> None:
+    options = VerifiableConsumerOptions(
+        bootstrap_server="b:1",
+        group_id="g",
+        group_protocol="consumer",
+        group_remote_assignor="range",
+    )
+    found = consumer_properties(options)
+    assert (found["group.protocol"], found["group.remote.assignor"]) == ("consumer", "range")
+    assert not {"session.timeout.ms", "partition.assignment.strategy"} & found.keys()

@@ -48,6 +48,12 @@ def test_consumers_read_uncommitted_unless_told_otherwise() -> None:
     assert asked["isolation.level"] == "read_committed"
 
 
+def test_the_new_group_protocol_is_asked_for() -> None:
+    properties = {"group.protocol": "CONSUMER", "group.remote.assignor": "range"}
+    config = consumer_config(properties)
+    assert (config["group.protocol"], config["group.remote.assignor"]) == ("consumer", "range")
+
+
 def test_assignors_by_class() -> None:
     names = "org.apache.kafka.clients.consumer.RangeAssignor, x.RoundRobinAssignor"
     config = consumer_config({"partition.assignment.strategy": names})

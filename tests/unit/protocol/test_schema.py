@@ -42,6 +42,17 @@ class Example(Message, api=ApiKey.PRODUCE):
     cursor: Node | None = struct(Node, nullable=True)
 
 
+class Bare(Message, api=ApiKey.LIST_CLIENT_METRICS_RESOURCES):
+    pass
+
+
+def test_a_message_may_have_no_fields() -> None:
+    assert Bare() == Bare()
+    assert Bare.FIELDS == ()
+    with pytest.raises(TypeError):
+        Bare(nothing=1)  # type: ignore[call-arg]
+
+
 def test_defaults() -> None:
     made = Example()
     assert {name: getattr(made, name) for name in Example.__slots__} == {

@@ -1,13 +1,20 @@
 """`topics --describe`, to the letter."""
 
+from typing import Any
+
 from kafkapy.admin.topic_descriptions import describe_topics
 from kafkapy.cli.views.topics import describe_report, header_line
 from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
 from tests.support.describing import TOPIC_ID, describing_cluster
 
 
-def described(*names: str) -> list:  # type: ignore[type-arg]
-    cluster = Cluster("b:1", connector=describing_cluster().connect)
+def described(*names: str, **script: Any) -> list:  # type: ignore[type-arg]
+    cluster = Cluster("b:1", connector=describing_cluster(**script).connect)
     found = cluster.metadata(None).topics
     return describe_topics(cluster, [found[name] for name in names])
 
@@ -44,8 +51,24 @@ def test_json_has_everything() -> None:
         "offline_replicas": [],
         "adding_replicas": [],
         "removing_replicas": [],
+        "eligible_leader_replicas": None,
+        "last_known_eligible_leader_replicas": None,
     }
     assert topic["partitions"][4]["adding_replicas"] == [3]
+
+
+def test_eligible_leaders_are_shown_where_they_are_known() -> None:
+    partition = DescribeTopicPartitionsResponsePartition(
+        partition_index=0, eligible_leader_replicas=[2, 3], last_known_elr=[]
+    )
+    topic = DescribeTopicPartitionsResponseTopic(name="plain", partitions=[partition])
+    answer = DescribeTopicPartitionsResponse(topics=[topic])
+    (plain,) = described("plain", DESCRIBE_TOPIC_PARTITIONS=answer)
+    report = describe_report([plain], [], overrides_only=False)
+    assert list(report.text)[1].endswith("\tElr: 2,3\tLastKnownElr: ")
+    (shown,) = report.data[0]["partitions"]
+    assert shown["eligible_leader_replicas"] == [2, 3]
+    assert shown["last_known_eligible_leader_replicas"] == []
 
 
 def test_the_table_says_what_to_look_at() -> None:

@@ -1,0 +1,57 @@
+"""Eligible leader replicas (KIP-966): replicas outside the ISR that still have all that counts.
+
+Only brokers in KRaft mode keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+
+# How many partitions a response describes (`--partition-size-limit-per-response`).
+PAGE_SIZE: Final = 2000
+
+
+class EligibleLeaders(NamedTuple):
+    """Who may lead beside the ISR; and who could when the last of those was lost."""
+
+    replicas: tuple[int, ...]
+    last_known: tuple[int, ...]
+
+
+def eligible_leaders(
+    cluster: Cluster, topics: Iterable[str], page_size: int = PAGE_SIZE
+) -> dict[TopicPartition, EligibleLeaders]:
+    """By partition, as far as a broker knows them; none from one that does not know the request.
+
+    Raises:
+        ApiError: no answer.
+    """
+    if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in cluster.channel().api_versions:
+        return {}
+    found: dict[TopicPartition, EligibleLeaders] = {}
+    wanted = [TopicRequest(name=name) for name in sorted(topics)]
+    request = DescribeTopicPartitionsRequest(topics=wanted, response_partition_limit=page_size)
+    while True:
+        response = cluster.request(request)
+        for topic in response.topics:
+            for each in topic.partitions:
+                if each.eligible_leader_replicas is not None:
+                    found[TopicPartition(topic.name, each.partition_index)] = EligibleLeaders(
+                        tuple(each.eligible_leader_replicas), tuple(each.last_known_elr or ())
+                    )
+        cursor = response.next_cursor
+        if cursor is None:
+            return found
+        request.cursor = Cursor(
+            topic_name=cursor.topic_name, partition_index=cursor.partition_index
+        )
