@@ -47,8 +47,8 @@ class VerifiableConsumer:
             on_assign=lambda _, partitions: self._moved("partitions_assigned", partitions),
             on_revoke=lambda _, partitions: self._moved("partitions_revoked", partitions),
         )
-        while self._max_messages < 0 or self.consumed < self._max_messages:
-            batch = [self._checked(each) for each in self._consumer.consume(_BATCH, _POLL_S)]
+        while (count := self._wanted()) > 0:
+            batch = [self._checked(each) for each in self._consumer.consume(count, _POLL_S)]
             records = [message for message in batch if message is not None]
             if records:
                 self._take(records)
@@ -57,6 +57,12 @@ class VerifiableConsumer:
         """Leave the group."""
         self._consumer.close()
         self._emit("shutdown_complete", {})
+
+    def _wanted(self) -> int:
+        """How many to read at once: never past the last one, for the group would not see those."""
+        return (
+            min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
+        )
 
     def _take(self, records: Sequence[Message]) -> None:
         self.consumed += len(records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafkapy.tools.verifiable_consumer import record_fields, summarised
+from kafkapy.tools.verifiable_consumer import VerifiableConsumer, record_fields, summarised
 
 
 class Record(NamedTuple):
@@ -26,6 +26,39 @@ class Record(NamedTuple):
 
     def value(self) -> bytes:
         return b"\xffv"
+
+    def error(self) -> None:
+        return None
+
+
+class TenThousand:
+    """A `confluent_kafka.Consumer` that has records for whoever asks; keeps what is committed."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.committed: list[int] = []
+
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        pass
+
+    def consume(self, count: int, timeout_s: float) -> list[Record]:
+        first, self.position = self.position, min(self.position + count, 10_000)
+        return [Record(("t", 0, offset)) for offset in range(first, self.position)]
+
+    def commit(self, offsets: list[Any], asynchronous: bool) -> None:
+        self.committed += [each.offset for each in offsets]
+
+
+def test_no_more_is_committed_than_was_asked_for() -> None:
+    client: Any = TenThousand()
+    counts = []
+
+    def emit(event: str, fields: Any) -> None:
+        counts.append(fields.get("count"))
+
+    VerifiableConsumer(client, emit, max_messages=503).run("t")
+    assert [count for count in counts if count is not None] == [500, 3]
+    assert client.committed == [500, 503]
 
 
 def test_partitions_are_summed_up_apart() -> None:
