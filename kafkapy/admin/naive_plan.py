@@ -25,14 +25,15 @@ def naive_plan(
     for topic, index in sorted(current):
         topics.setdefault(topic, []).append(index)
     plan: dict[TopicPartition, tuple[int, ...]] = {}
+    places = max(1, len(brokers))
     for topic, indexes in topics.items():
         replication_factor = len(current[TopicPartition(topic, indexes[0])])
         placed = assign_replicas(
             brokers,
             len(indexes),
             replication_factor,
-            start_index=draw(len(brokers)),
-            shift=draw(len(brokers)),
+            start_index=draw(places),
+            shift=draw(places),
         )
         plan |= {TopicPartition(topic, index): replicas for index, replicas in placed.items()}
     return plan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kafkapy.admin.naive_plan import naive_plan
@@ -25,3 +27,8 @@ def test_the_draws_say_where_it_begins() -> None:
 def test_too_few_brokers() -> None:
     with pytest.raises(ApiError, match="Replication factor: 2 larger than available brokers: 1"):
         naive_plan(assignment((1, 2)), brokers(1), lambda n: 0)
+
+
+def test_no_broker_that_is_alive() -> None:
+    with pytest.raises(ApiError, match="Replication factor: 2 larger than available brokers: 0"):
+        naive_plan(assignment((1, 2)), brokers(), Random().randrange)
