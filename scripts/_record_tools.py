@@ -21,6 +21,8 @@ from tests.support.tool_lines import RECORD, Steps, masked, read_commands
 BROKER_IDS = (1, 2, 3)
 SETTINGS = {
     "auto.create.topics.enable": "false",
+    # Its first round is seconds after the start, in the middle of the lines.
+    "auto.leader.rebalance.enable": "false",
     # Records of the steps are older than a retention time: nobody is to delete them meanwhile.
     "log.initial.task.delay.ms": "86400000",
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",

@@ -15,8 +15,13 @@ from tests.support.tool_differences import Differences, Printed, read_record, ru
 from tests.support.tool_lines import ToolLine, read_commands
 
 BROKER_IDS = (1, 2, 3)
-# Records of the steps are older than a retention time: nobody is to delete them meanwhile.
-SETTINGS = {"auto.create.topics.enable": "false", "log.initial.task.delay.ms": "86400000"}
+SETTINGS = {
+    "auto.create.topics.enable": "false",
+    # Its first round is seconds after the start, in the middle of the lines.
+    "auto.leader.rebalance.enable": "false",
+    # Records of the steps are older than a retention time: nobody is to delete them meanwhile.
+    "log.initial.task.delay.ms": "86400000",
+}
 
 EVERY_LINE = [line for line in read_commands() if not line.is_step]
 LINES = [line for line in read_commands() if not line.apache_only]

@@ -20,7 +20,7 @@ from tests.support.cli import kafkapy
 from tests.support.tool_lines import DIFFERENCES, RECORD, Steps, ToolLine, masked
 
 # Words of lines that are not to be run twice.
-_CHANGES = frozenset(
+CHANGES = frozenset(
     {
         *("--create", "--alter", "--delete", "--add", "--remove", "--execute"),
         *("--delete-offsets", "abort"),
@@ -58,10 +58,11 @@ class Differences:
         entry = self.lines.get(line.text)
         if entry is not None and "ours" in entry:
             return Printed(entry.get("status", theirs.status), tuple(entry["ours"]))
-        return self._by_rules(theirs)
+        return self.ruled(theirs)
 
-    def _by_rules(self, theirs: Printed) -> Printed:
-        lines = [part for text in theirs.lines for part in self._ruled(text).split("\n")]
+    def ruled(self, theirs: Printed) -> Printed:
+        """Kafka's lines as the rules leave them."""
+        lines = [part for text in theirs.lines for part in self._ruled_line(text).split("\n")]
         return Printed(theirs.status, tuple(text.rstrip() for text in lines if text.strip()))
 
     def complaint(self, line: ToolLine, theirs: Printed, ours: Printed) -> str | None:
@@ -89,10 +90,10 @@ class Differences:
         """Whether a listed command would fail without its entry."""
         if "ours_like" in self.lines[line.text]:
             return True
-        ruled, listed = self._by_rules(theirs), self.expected(line, theirs)
+        ruled, listed = self.ruled(theirs), self.expected(line, theirs)
         return (ruled.sorted() != listed.sorted()) if line.unordered else (ruled != listed)
 
-    def _ruled(self, text: str) -> str:
+    def _ruled_line(self, text: str) -> str:
         for pattern, ours, _ in self.rules:
             text = pattern.sub(ours, text)
         return text
@@ -118,7 +119,7 @@ def run_ours(
                 steps.do(line)
                 continue
             found[index] = _run(line, brokers, directory)
-            if is_right is None or _CHANGES.intersection(line.words):
+            if is_right is None or CHANGES.intersection(line.words):
                 continue
             for _ in range(_TRIES):
                 if is_right(index, found[index]):
@@ -132,7 +133,13 @@ def run_ours(
 def _run(line: ToolLine, brokers: Sequence[str], directory: Path) -> Printed:
     outcome = kafkapy(line.words[0], *line.arguments(",".join(brokers), directory))
     text = masked(outcome.stdout + "\n" + outcome.stderr, brokers, directory)
-    return Printed(outcome.status, tuple(each for each in text if not each.startswith(_NOISE)))
+    return without_hints(Printed(outcome.status, tuple(text)))
+
+
+def without_hints(printed: Printed) -> Printed:
+    """What ours printed but for what Kafka's print in log lines or not at all."""
+    kept = (line for line in printed.lines if not line.startswith(_NOISE))
+    return Printed(printed.status, tuple(kept))
 
 
 def read_record(path: Path = RECORD) -> dict[str, list[Printed]]:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from kafkapy.client.cluster import Cluster
 from tests.support.waiting import wait_until
@@ -30,9 +30,16 @@ DATA: Final = Path(__file__).parents[1] / "data" / "tools"
 COMMANDS: Final = DATA / "commands.txt"
 RECORD: Final = DATA / "record.json"
 DIFFERENCES: Final = DATA / "differences.toml"
-
 _BOOTSTRAP_FIRST: Final = frozenset({"transactions"})
 _QUIET: Final = {"log_level": 0}
+
+
+def _assert_delivered(error: KafkaError | None, _: Message) -> None:
+    assert error is None, error
+
+
+_CHECKED: Final[Mapping[str, Any]] = {"on_delivery": _assert_delivered}
+_NO_MORE: Final[Mapping[str, str]] = {}
 _LIMIT_S: Final = 30.0
 # Records of a step are a second apart from here on: 2024-01-01T00:00:00.000Z.
 FIRST_TIMESTAMP_MS: Final = 1_704_067_200_000
@@ -40,6 +47,7 @@ _MASKS: Final = (
     (re.compile(r"(?<=TopicId: )[A-Za-z0-9_-]{22}"), "<id>"),
     (re.compile(r"(?<=Cluster ID: )[A-Za-z0-9_-]{22}"), "<id>"),
     (re.compile(r"\b[\w-]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<member>"),
+    (re.compile(r'(?<="logDir":")[^"]*'), "<dir>"),
     (re.compile(r"\{B\d\} +\(\d\) +"), "<coordinator> "),
     (re.compile(r"(?m)^((?:open|done)-tx +\t)\d(?= +\t)"), r"\1<coordinator>"),
     (re.compile(r"(?m)^\d(?= +\t(?:open|done)-tx)"), "<coordinator>"),
@@ -80,10 +88,11 @@ class ToolLine:
 def read_commands(path: Path = COMMANDS) -> list[ToolLine]:
     """The table in its order."""
     lines = (line.strip() for line in path.read_text().splitlines())
-    return [_parse(line) for line in lines if line and not line.startswith("#")]
+    return [parse_line(line) for line in lines if line and not line.startswith("#")]
 
 
-def _parse(text: str) -> ToolLine:
+def parse_line(text: str) -> ToolLine:
+    """One line of the table."""
     marks = text[: len(text) - len(text.lstrip("~!^"))]
     words = tuple(shlex.split(text[len(marks) :]))
     return ToolLine(
@@ -105,7 +114,7 @@ class Steps:
         self._producers: list[Producer] = []
 
     def do(self, line: ToolLine) -> None:
-        name, *words = line.words
+        name, *words = (word.replace("{DIR}", str(self._directory)) for word in line.words)
         getattr(self, name.removeprefix("@"))(*words)
 
     def settle(self, topic: str, partitions: str) -> None:
@@ -120,12 +129,25 @@ class Steps:
         addresses = self._servers.split(",")
         wait_until(lambda: all(map(settled, addresses)), f"{topic} is settled", _LIMIT_S)
 
-    def produce(self, topic: str, partition: str, count: str) -> None:
-        """COUNT records into one partition, a second apart."""
+    def placed(self, topic: str, partition: str, replicas: str) -> None:
+        """Wait until every broker tells of these replicas of a partition, all of them in sync."""
+        wanted = tuple(map(int, replicas.split(",")))
+
+        def there(address: str) -> bool:
+            with Cluster(address) as cluster:
+                found = cluster.metadata([topic]).topics[topic].partitions[int(partition)]
+            return found.replicas == wanted and set(found.isr) == set(wanted)
+
+        addresses = self._servers.split(",")
+        wait_until(lambda: all(map(there, addresses)), f"{topic} is on {replicas}", _LIMIT_S)
+
+    def produce(self, topic: str, partition: str, count: str, size_bytes: str = "0") -> None:
+        """COUNT records of at least so many bytes into one partition, a second apart."""
         producer = Producer({"bootstrap.servers": self._servers, **_QUIET})
         for index in range(int(count)):
             when = FIRST_TIMESTAMP_MS + index * 1000
-            producer.produce(topic, f"value {index}", partition=int(partition), timestamp=when)
+            value = f"value {index}".ljust(int(size_bytes))
+            producer.produce(topic, value, partition=int(partition), timestamp=when, **_CHECKED)
         assert producer.flush(_LIMIT_S) == 0
 
     def commit(self, group: str, *places: str) -> None:
@@ -137,9 +159,9 @@ class Steps:
             assert done.error is None, done
         consumer.close()
 
-    def member(self, group: str, topic: str, client_id: str) -> None:
+    def member(self, group: str, topic: str, client_id: str, protocol: str = "classic") -> None:
         """A member that stays, until the end of the run."""
-        consumer = self._consumer(group, client_id)
+        consumer = self._consumer(group, client_id, {"group.protocol": protocol})
         consumer.subscribe([topic])
 
         def assigned() -> bool:
@@ -153,14 +175,14 @@ class Steps:
         """A transaction that is open, with one record, until the end of the run."""
         producer = self._transactional(transactional_id)
         producer.begin_transaction()
-        producer.produce(topic, "in a transaction", partition=0)
+        producer.produce(topic, "in a transaction", partition=0, **_CHECKED)
         assert producer.flush(_LIMIT_S) == 0
 
     def committed(self, transactional_id: str, topic: str) -> None:
         """A transaction that is over."""
         producer = self._transactional(transactional_id)
         producer.begin_transaction()
-        producer.produce(topic, "in a transaction", partition=0)
+        producer.produce(topic, "in a transaction", partition=0, **_CHECKED)
         producer.commit_transaction(_LIMIT_S)
 
     def _transactional(self, transactional_id: str) -> Producer:
@@ -187,7 +209,7 @@ class Steps:
 
     close = leave
 
-    def _consumer(self, group: str, client_id: str) -> Consumer:
+    def _consumer(self, group: str, client_id: str, more: Mapping[str, str] = _NO_MORE) -> Consumer:
         return Consumer(
             {
                 "bootstrap.servers": self._servers,
@@ -196,6 +218,7 @@ class Steps:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 **_QUIET,
+                **more,
             }
         )
 
