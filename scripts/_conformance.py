@@ -4,6 +4,7 @@ scripts/conformance                 all parts
 scripts/conformance --clients       100,000 records by each client in each codec
 scripts/conformance --kill          20 rounds of kill -9
 scripts/conformance --tools         our tools beside Apache Kafka's, on files and on its brokers
+scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
 scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
@@ -20,7 +21,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from scripts import _kafka, _peers, _record_flags, _record_tools, _report, _tool_twins
+from scripts import (
+    _kafka,
+    _kraft_tools,
+    _peers,
+    _record_flags,
+    _record_tools,
+    _report,
+    _tool_twins,
+)
 from tests.conformance import checks, dump_log, kill_rounds, peers
 from tests.conformance.peer import CODECS, Peer
 from tests.conformance.workload import Row
@@ -170,6 +179,19 @@ def run_tools(write: bool) -> bool:
     return _record_tools.compare(say) and good
 
 
+def run_kraft(write: bool) -> bool:
+    """Our tools on an Apache Kafka 4 node."""
+    try:
+        _kafka.jars(_kafka.KAFKA_4)
+    except _kafka.Unavailable as why:
+        say(f"not to be had here: Apache Kafka {_kafka.KAFKA_4.version} ({why})")
+        return False
+    good, part = _kraft_tools.run(say)
+    if write:
+        _report.replace_part(DOCUMENT, "The tools on Apache Kafka 4", part, INTRODUCTION)
+    return good
+
+
 def run_spark() -> int:
     """Spark's jobs, both ways, on both brokers. Spark is slow, so it is never part of the rest."""
     from scripts import _spark_cluster, _spark_parity
@@ -186,6 +208,7 @@ def main() -> int:
     parser.add_argument("--clients", action="store_true", help="only the clients and the files")
     parser.add_argument("--kill", action="store_true", help="only kill -9")
     parser.add_argument("--tools", action="store_true", help="only the tools side by side")
+    parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
@@ -208,7 +231,7 @@ def main() -> int:
         say(f"not to be had here: {name} ({why})")
     server = _kafka.ApacheBroker if options.apache else BrokerProcess
     write = not options.apache
-    everything = not (options.clients or options.kill or options.tools)
+    everything = not (options.clients or options.kill or options.tools or options.kraft)
     good = True
     if options.clients or everything:
         say(f"clients: {options.records:,} records each")
@@ -219,6 +242,9 @@ def main() -> int:
     if options.tools or everything:
         say("tools side by side")
         good &= run_tools(write)
+    if options.kraft or everything:
+        say("tools on Apache Kafka 4")
+        good &= run_kraft(write)
     if write:
         say(f"written: {DOCUMENT.relative_to(_report.ROOT)}")
     return 0 if good else 1

@@ -74,6 +74,14 @@ log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
+LOG4J_2 = """rootLogger.level={level}
+rootLogger.appenderRef.out.ref=out
+appender.out.type=Console
+appender.out.name=out
+appender.out.target=SYSTEM_ERR
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=[%d] %p %m (%c)%n
+"""
 
 
 class Unavailable(Exception):
@@ -172,18 +180,18 @@ def java_command(
     level: str = "WARN",
     release: Release = KAFKA_3,
 ) -> list[str]:
-    """The command line of one of Kafka's classes; log lines go to stderr, in 4 only errors and to
-    stdout."""
+    """The command line of one of Kafka's classes; log lines go to stderr."""
     libs = jars(release)
     log4j = libs.parent / f"log4j-{level}.properties"
+    name = "log4j2.configurationFile" if release.logger else "log4j.configuration"
     if not log4j.exists():
-        log4j.write_text(LOG4J.format(level=level))
+        log4j.write_text((LOG4J_2 if release.logger else LOG4J).format(level=level))
     return [
         java(),
         f"-Xmx{heap_mb}m",
         "-XX:+UseSerialGC",
         f"-XX:TieredStopAtLevel={1 if main_class != BROKER else 4}",
-        f"-Dlog4j.configuration=file:{log4j}",
+        f"-D{name}=file:{log4j}",
         "-cp",
         f"{libs}/*",
         main_class,
