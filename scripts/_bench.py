@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from scripts import _bench_cluster, _bench_kafka, _bench_tools, _kafka, _report
+from scripts import _bench_cluster, _bench_kafka, _bench_tool_starts, _bench_tools, _kafka, _report
 from scripts import _bench_loads as loads
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.topics import create_topic
@@ -225,11 +225,14 @@ def main() -> int:
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")
     parser.add_argument("--quick", action="store_true", help="--kafka: some rows, in 3 minutes")
-    parser.add_argument("--tools", action="store_true", help="the tools on files beside Kafka's")
+    parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
     options = parser.parse_args()
     if options.tools:
         document = None if options.no_write else DOCUMENT
-        return _bench_tools.main(options.runs or 5, document, INTRODUCTION)
+        for part in (_bench_tool_starts, _bench_tools):
+            if options.only in part.__name__:
+                part.main(options.runs or 5, document, INTRODUCTION)
+        return 0
     if options.cluster or options.kafka:
         return beside_kafka(options)
     runs = options.runs or 5

@@ -1,18 +1,19 @@
 """The tools on files beside Apache Kafka's, in turn, on the same machine in the same minutes.
 
-    scripts/bench --tools [--runs N] [--no-write]
+    scripts/bench --tools [--only tools] [--runs N] [--no-write]
 
 Records or lines per second over the whole command, start-up included; the largest resident memory
-for an input of 100 MB and one of 1.9 GB (the most that Kafka's tool reads of a segment is 2 GB).
+for an input of 100 MB and one of 2 GB. How soon the commands start: `_bench_tool_starts`.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -26,8 +27,12 @@ KAFKAPY = Path(sys.executable).parent / "kafkapy"
 NAME = "00000000000000000000.log"
 RECORDS = 1_000_000
 BATCH = 150
+# Base offset and length, which the length does not count.
+BATCH_HEAD = 12
 LINES = 500_000
-COPIES = 17
+LARGE_BYTES = 2_000_000_000
+# More than this, from 100 MB to 2 GB, and memory is not flat.
+GROWTH_MAX = 1.1
 START_MS = 1_700_000_000_000
 
 
@@ -41,12 +46,18 @@ class Job(NamedTuple):
     words: Sequence[str]
 
 
-def seconds(command: Sequence[str]) -> float:
+def seconds(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
     """How long it runs, its output thrown away."""
     started = time.monotonic()
     null = subprocess.DEVNULL
-    subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True)
+    subprocess.run(command, stdin=null, stdout=null, stderr=null, env=env, check=True)
     return time.monotonic() - started
+
+
+def compiled(scratch: Path) -> dict[str, str]:
+    """The environment in which Python keeps what it compiled, as pip does when it installs."""
+    kept = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(scratch / "compiled")}
 
 
 # A child's peak begins with the memory of who forked it, so a small process does that.
@@ -101,12 +112,13 @@ def jobs(scratch: Path) -> list[Job]:
     return made
 
 
-def row(job: Job, runs: int) -> list[object]:
+def row(job: Job, runs: int, env: Mapping[str, str]) -> list[object]:
     """Thousands per second, ours and Kafka's in turn."""
+    seconds([str(KAFKAPY), job.command, "--help"], env)
     ours, theirs = [], []
     for _ in range(runs):
         theirs.append(seconds(kafka(job.main_class, job.words)))
-        ours.append(seconds([str(KAFKAPY), job.command, *job.words]))
+        ours.append(seconds([str(KAFKAPY), job.command, *job.words], env))
     speeds = [job.items / median(times) / 1000 for times in (ours, theirs)]
     share = speeds[0] / speeds[1]
     met = "yes" if share >= 1 else "no"
@@ -115,36 +127,53 @@ def row(job: Job, runs: int) -> list[object]:
 
 def memory_rows(scratch: Path) -> list[list[object]]:
     """Peak memory by the size of the input."""
-    small, large = scratch / "none" / NAME, scratch / "large" / NAME
-    large.parent.mkdir()
-    data = small.read_bytes()
-    with large.open("wb") as log:
-        for _ in range(COPIES):
-            log.write(data)
-    logs = [scratch / "state-change.log.1", scratch / "state-change.large"]
-    text = logs[0].read_bytes()
-    with logs[1].open("wb") as log:
-        for _ in range(COPIES):
-            log.write(text)
+    segments = (scratch / "none" / NAME, scratch / "large" / NAME)
+    segments[1].parent.mkdir()
+    logs = (scratch / "state-change.log.1", scratch / "state-change.large")
+    for small, large in (segments, logs):
+        repeat(small, large)
     rows: list[list[object]] = []
-    for name, command, files in (
-        ("dump-log --print-data-log", ["dump-log", "--print-data-log", "--files"], (small, large)),
-        ("merger", ["state-change-log-merger", "--logs"], tuple(logs)),
+    for command, files in (
+        (["dump-log", "--files"], segments),
+        (["dump-log", "--deep-iteration", "--files"], segments),
+        (["dump-log", "--print-data-log", "--files"], segments),
+        (["state-change-log-merger", "--logs"], logs),
     ):
         peaks = [peak_mb([str(KAFKAPY), *command, str(path)]) for path in files]
         sizes = [path.stat().st_size / 1e6 for path in files]
         cells = (f"{mb:.0f} MB of {size:,.0f} MB" for mb, size in zip(peaks, sizes, strict=True))
-        rows.append([name, *cells])
+        flat = "yes" if peaks[1] <= peaks[0] * GROWTH_MAX else "no"
+        rows.append([" ".join(command[:-1]), *cells, flat])
     return rows
 
 
-def main(runs: int, document: Path | None, introduction: str) -> int:
+def repeat(small: Path, large: Path) -> None:
+    """A file of LARGE_BYTES: the small one over and over."""
+    data = small.read_bytes()
+    with large.open("wb") as out:
+        while out.tell() + len(data) < LARGE_BYTES:
+            out.write(data)
+        # A segment of less than 2 GiB in whole batches is what brokers write.
+        out.write(data[: cut(data, LARGE_BYTES - out.tell())])
+
+
+def cut(data: bytes, size: int) -> int:
+    """Where the last line, or the last batch, of the first `size` bytes ends."""
+    if data.startswith(b"["):
+        return data.rfind(b"\n", 0, size) + 1
+    end = 0
+    while (after := end + BATCH_HEAD + int.from_bytes(data[end + 8 : end + 12], "big")) <= size:
+        end = after
+    return end
+
+
+def main(runs: int, document: Path | None, introduction: str) -> None:
     """Measure, print, and write the part "Tools on files" of `document`."""
     machine = _report.machine()
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-") as scratch:
         rows = []
         for job in jobs(Path(scratch)):
-            rows.append(row(job, runs))
+            rows.append(row(job, runs, compiled(Path(scratch))))
             print(" | ".join(map(str, rows[-1])), flush=True)
         memory = memory_rows(Path(scratch))
     for cells in memory:
@@ -156,8 +185,7 @@ def main(runs: int, document: Path | None, introduction: str) -> int:
         " whole command.\n\n"
         + _report.table(head, rows)
         + "\n\nThe largest resident memory:\n\n"
-        + _report.table(["what", "small input", "large input"], memory)
+        + _report.table(["what", "small input", "large input", "flat"], memory)
     )
     if document is not None:
         _report.replace_part(document, "Tools on files", body, introduction)
-    return 0

@@ -24,7 +24,6 @@ from kafkapy.cli.options import (
 )
 from kafkapy.cli.output import Report, Table, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 
 if TYPE_CHECKING:
@@ -313,6 +312,8 @@ def parse_topic_configs(words: list[str]) -> dict[str, str]:
     Raises:
         ConfigError: a word is not name=value, or the table does not allow it.
     """
+    from kafkapy.common.topic_configs import validate_topic_configs
+
     configs: dict[str, str] = {}
     for word in words:
         parts = re.split(r"\s*=\s*", word)

@@ -7,7 +7,6 @@ stores are refused with the command that converts them.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -141,6 +140,8 @@ def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     location = pem_location(properties, "keystore")
     if chain is not None:
         # The standard library reads keys from files only; this one is private and gone at once.
+        import tempfile
+
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(properties.get("ssl.keystore.key", "") + "\n" + chain)
             file.flush()

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import IntEnum
 from typing import Final
 
@@ -197,6 +196,8 @@ def _format_double(value: float) -> str:
     """`Double.toString`: 1.0E7 where Python prints 10000000.0, 5.0E-4 where it prints 0.0005."""
     if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
         return repr(value)
+    from decimal import Decimal
+
     sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
     first, *rest = map(str, digits)
     exponent = Decimal(repr(value)).adjusted()
