@@ -6,6 +6,7 @@ feature.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -118,8 +119,6 @@ class LazyGroup(TyperGroup):
         """
         if args[0] in COMMANDS:
             return super().resolve_command(ctx, args)
-        import difflib
-
         near = difflib.get_close_matches(args[0], COMMANDS, n=1)
         raise UsageError(
             f"{args[0]} is not a kafkapy command" + (f"; did you mean {near[0]}?" if near else "")

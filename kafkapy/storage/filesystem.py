@@ -12,7 +12,6 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 Buffer = bytes | bytearray | memoryview
@@ -262,6 +261,9 @@ def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
     if len(things) == 1:
         do(things[0])
         return
+    # Tools that only read files start sooner without it.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(_FSYNC_THREADS, len(things) or 1)) as pool:
         for _ in pool.map(do, things):
             continue
