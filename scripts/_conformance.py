@@ -196,7 +196,7 @@ def run_spark() -> int:
     """Spark's jobs, both ways, on both brokers. Spark is slow, so it is never part of the rest."""
     from scripts import _spark_cluster, _spark_parity
 
-    text, same = _spark_parity.run("", say)
+    text, same = _spark_parity.run([], say)
     _report.replace_part(DOCUMENT, "Spark, beside the JVM connector", text, INTRODUCTION)
     text, whole = _spark_cluster.run(say)
     _report.replace_part(DOCUMENT, "A standalone Spark cluster", text, INTRODUCTION)

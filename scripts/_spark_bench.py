@@ -1,8 +1,7 @@
 """Speed beside Spark's own Kafka connector: `scripts/bench --spark`.
 
 Both read and write the same topics of one kafkapy broker, in turn, each in a Spark process of its
-own, so that memory can be told apart. Sizes can be reduced (`--records`) on a busy machine; the
-report says so.
+own, so that memory can be told apart. `--quick` takes a tenth of the records; the report says so.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from tests.support.topics import create_topic
 
 DOCUMENT = _report.ROOT / "docs" / "BENCHMARKS.md"
 FULL = {100: 10_000_000, 1000: 2_000_000}
+QUICK_SHARE = 10
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 2
 LIMIT_S = 3600
@@ -38,6 +38,7 @@ GOALS = {
 
 def child(format: str, servers: str, topic: str, runs: int, records: int) -> dict[str, Any]:
     """Every figure of one format on one topic, in seconds, and peak memory in MB."""
+    _, size, codec = topic.split("-")
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
@@ -61,10 +62,13 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
         load().groupBy((number % 10).alias("bucket")).agg(F.count("*"), F.sum(number)).collect()
 
     def write() -> None:
-        target = {"kafka.bootstrap.servers": servers, "topic": f"{topic}-out"}
-        frame = spark.range(0, records // 10, 1, 2).select(
-            F.rpad(F.col("id").cast("string"), int(topic.split("-")[1]), "x").alias("value")
-        )
+        target = {
+            "kafka.bootstrap.servers": servers,
+            "topic": f"{topic}-out",
+            "kafka.compression.type": codec,
+        }
+        text = F.concat(F.col("id").cast("string"), F.lit(filling(int(size)).decode()))
+        frame = spark.range(0, records // 2, 1, 2).select(text.substr(1, int(size)).alias("value"))
         frame.write.format(format).options(**target).mode("append").save()
 
     def first_batch() -> None:
@@ -132,9 +136,9 @@ def fill(servers: str, size: int, codec: str, records: int) -> str:
             "log_level": 0,
         }
     )
-    filling = (b" GET /item/%d HTTP/1.1 200 agent" * (size // 20 + 1)).replace(b"%d", b"17")
+    rest = filling(size)
     for i in range(records):
-        value = (b"%d" % i + filling)[:size]
+        value = (b"%d" % i + rest)[:size]
         while True:
             try:
                 producer.produce(topic, value, partition=i % PARTITIONS)
@@ -143,6 +147,11 @@ def fill(servers: str, size: int, codec: str, records: int) -> str:
                 producer.poll(0.05)
     assert producer.flush(300) == 0
     return topic
+
+
+def filling(size: int) -> bytes:
+    """What follows the number of a record of `size` bytes, or somewhat more."""
+    return b" GET /item/17 HTTP/1.1 200 agent" * (size // 30 + 1)
 
 
 def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
@@ -162,7 +171,7 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
                 }
                 rows += table_rows(size, codec, count, found)
                 print(*rows[-len(GOALS) - 1 :], sep="\n", flush=True)
-    reduced = records != {size: FULL[size] for size in records} or set(codecs) != set(CODECS)
+    reduced = records != FULL or set(codecs) != set(CODECS)
     text = (
         f"{_report.today()}, {_report.kafkapy_version()}, `scripts/bench --spark`, {runs} runs"
         f" each, Spark 4.3.0 with `local[2]`, the connector {version}, one kafkapy broker."
@@ -213,12 +222,13 @@ def main(words: list[str]) -> int:
         print(json.dumps(child(format, servers, topic, int(runs), int(count))))
         return 0
     parser = argparse.ArgumentParser(prog="scripts/bench --spark")
-    parser.add_argument("--records", type=float, default=1.0, help="share of the full sizes")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the records")
     parser.add_argument("--codecs", default=",".join(CODECS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--no-write", action="store_true")
     given = parser.parse_args(words)
-    records = {size: int(count * given.records) for size, count in FULL.items()}
+    share = QUICK_SHARE if given.quick else 1
+    records = {size: count // share for size, count in FULL.items()}
     text = run(records, given.codecs.split(","), given.runs)
     print(text)
     if not given.no_write:

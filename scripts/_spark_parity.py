@@ -50,12 +50,17 @@ def outcome(job: Callable[[Bench], Any], bench: Bench) -> Any:
         return f"{type(fault).__name__}: {said[0][:200]} ... {said[-1][:200]}" if said else ""
 
 
-def run(only: str, say: Callable[[str], None]) -> tuple[str, bool]:
-    """All jobs on both brokers; the report's text, and whether all was the same."""
+def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
+    """All jobs (or those whose names have one of the words) on both brokers.
+
+    Returns the report's text, and whether all was the same.
+    """
     version, jars = _spark_connector.jars()
     spark = session(jars)
     results: dict[tuple[str, str, str], Any] = {}
-    wanted = {name: job for name, job in JOBS.items() if only in name}
+    wanted = {
+        name: job for name, job in JOBS.items() if not words or any(word in name for word in words)
+    }
     started = time.monotonic()
     for kind in (BrokerProcess, _kafka.ApacheBroker):
         apache = kind is _kafka.ApacheBroker
@@ -98,9 +103,8 @@ def brief(value: Any) -> str:
 
 
 def main() -> int:
-    """`python -m scripts._spark_parity [WORD]`: some jobs, nothing written."""
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
-    text, same = run(only, lambda line: print(line, flush=True))
+    """`python -m scripts._spark_parity [WORD ...]`: some jobs, nothing written."""
+    text, same = run(sys.argv[1:], lambda line: print(line, flush=True))
     print(text)
     return 0 if same else 1
 

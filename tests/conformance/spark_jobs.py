@@ -342,7 +342,10 @@ WRONG: Final[dict[str, dict[str, str]]] = {
         "startingOffsets": '{"%": {"0": 4, "1": 0}}',
         "endingOffsets": '{"%": {"0": 2, "1": 0}}',
     },
-    "an_end_beyond_the_log": {"endingOffsets": '{"%": {"0": 99, "1": 99}}'},
+    "an_end_beyond_the_log": {  # the connector finds out in its tasks, which wait so long
+        "endingOffsets": '{"%": {"0": 99, "1": 99}}',
+        "kafkaConsumer.pollTimeoutMs": "2000",
+    },
     "two_strategies": {"assign": '{"%": [0]}'},
     "a_forbidden_property": {"kafka.auto.offset.reset": "latest"},
     "a_deserializer": {"kafka.value.deserializer": "x"},
@@ -368,10 +371,10 @@ JOBS |= {f"wrong_{name}": wrong(options) for name, options in WRONG.items()}
 
 @job
 def wrong_topics(bench: Bench) -> Any:
-    topic = bench.topic(1, 3)
+    # Not an assigned partition that is not there: the connector reads nothing of it and says so to
+    # nobody; we refuse it.
     return [
         failing(lambda: bench.read(subscribe="there-is-none")),
-        failing(lambda: bench.read(assign=f'{{"{topic.name}": [5]}}')),
         failing(lambda: bench.read()),
     ]
 
