@@ -1,7 +1,8 @@
 """The reader engine: one range of offsets of a partition, from its leader to Arrow record batches.
 
 Runs in the executors' Python workers. Memory is bounded by a fetch and what it unfolds to, not by
-the range.
+the range. The driver's Python processes, which Spark starts anew for each query, import this too,
+so what only decoding needs is imported there: numba takes longer than the rest together.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from pyspark.sql.datasource import InputPartition
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import FetchedBatches, fetch_batches
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.columns import decode_columns
-from kafkapy.spark.arrow import record_batches
 from kafkapy.spark.offsets import EARLIEST, LATEST, OffsetRange, report_losses
 from kafkapy.spark.options import SourceOptions
 from kafkapy.spark.pushdown import ANY, Interval
@@ -91,6 +90,9 @@ def _decoded(
     Raises:
         ApiError: CORRUPT_MESSAGE, naming the partition and what is wrong where.
     """
+    from kafkapy.record.columns import decode_columns
+    from kafkapy.spark.arrow import record_batches
+
     tp, start, end = rest
     try:
         for columns in decode_columns(

@@ -19,8 +19,6 @@ from typing import Any, Final, NamedTuple
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_header import iter_headers
-from kafkapy.record.columns import decode_columns
-from kafkapy.spark.arrow import record_batches
 from kafkapy.spark.pushdown import Bounds
 
 log: Final = logging.getLogger("kafkapy.spark")
@@ -141,6 +139,9 @@ def read_segment(
         ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and what comes
             before it is all.
     """
+    from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
+    from kafkapy.spark.arrow import record_batches
+
     low, high = bounds.offset
     start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
     path = Path(segment.path)

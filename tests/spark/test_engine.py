@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -102,3 +104,12 @@ def test_trap_8_connections_belong_to_the_process_not_to_what_is_pickled() -> No
     assert cluster_of(properties) is cluster_of(dict(properties))
     place = OffsetRange(TopicPartition("t", 0), 1, 2)
     assert pickle.loads(pickle.dumps(RangePartition(place))).range == place
+
+
+def test_the_drivers_processes_do_not_load_what_only_decoding_needs() -> None:
+    """Spark starts Python anew to look sources up and to plan each query; numba is most of it."""
+    modules = "pyspark_kafkapy, pyspark_kafkapy_segments, kafkapy.spark.batch_reader"
+    code = f"import sys, {modules}, kafkapy.spark.stream_reader, kafkapy.spark.writer\n"
+    code += "print('numba' in sys.modules, 'kafkapy.spark.engine' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
