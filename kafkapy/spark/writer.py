@@ -8,6 +8,7 @@ in-sync replicas.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -28,6 +29,10 @@ TRANSACTION_TIMEOUT_MS: Final = "300000"
 
 _PAUSE_S: Final = 0.1
 _ANY_PARTITION: Final = -1  # the partitioner chooses
+_NO_HEADERS: Final[dict[str, Any]] = {}
+
+_Row = tuple[str, bytes | str | None, bytes | str | None, int]
+"""Topic, value, key, partition."""
 
 
 class DeliveryError(KafkapyError):
@@ -132,6 +137,7 @@ class Delivery:
         """
         self._topic = options.topic
         self._failures: list[str] = []
+        self._refusal: str | None = None
         settings: dict[str, Any] = {
             "linger.ms": "5",
             **producer_config(options.client_properties),
@@ -139,6 +145,7 @@ class Delivery:
             # Only failures call back: an acknowledgement of each row would cost more than the row.
             "delivery.report.only.error": True,
             "on_delivery": self._not_delivered,
+            "error_cb": self._not_connected,
         }
         try:
             self.producer = Producer(settings)
@@ -151,66 +158,69 @@ class Delivery:
         Raises:
             DeliveryError: a row has no topic, or is refused before it is sent.
         """
+        produce = self.producer.produce
         for batch in batches:
-            for row in _rows(batch, self._topic):
-                self._queue(*row)
+            for row, headers in _rows(batch, self._topic):
+                try:
+                    produce(*row, **headers)
+                except (BufferError, KafkaException):
+                    self._queue(row, headers)
             self.producer.poll(0)
-            if self._failures:
+            if self._failures or self._refusal:
                 break
 
     def finish(self) -> None:
         """Wait for all acknowledgements. Raises DeliveryError for rows that were not written."""
-        self.producer.flush()
+        while self.producer.flush(_PAUSE_S):
+            if self._refusal is not None:
+                self.producer.purge()
+                raise DeliveryError(f"No rows can be written: {self._refusal}")
         if self._failures:
             lost = len(self._failures)
             raise DeliveryError(f"{lost} rows were not written, the first to {self._failures[0]}")
 
-    def _queue(
-        self,
-        topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None,
-        partition: int,
-        headers: dict[str, Any],
-    ) -> None:
+    def _queue(self, row: _Row, headers: dict[str, Any]) -> None:
         """Queue a row; while the queue is full, wait for acknowledgements."""
-        while True:
+        while self._refusal is None:  # `finish` says so
             try:
-                self.producer.produce(topic, value, key, partition, **headers)
+                self.producer.produce(*row, **headers)
                 return
             except BufferError:
                 self.producer.poll(_PAUSE_S)
             except KafkaException as error:  # refused here: too large, no such partition
-                raise DeliveryError(f"A row for topic {topic}: {error.args[0].str()}") from None
+                raise DeliveryError(f"A row for topic {row[0]}: {error.args[0].str()}") from None
+
+    def _not_connected(self, error: KafkaError) -> None:
+        """A connection failed. That is tried again, unless who we are is the reason."""
+        if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
+            self._refusal = error.str()
 
     def _not_delivered(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:
             self._failures.append(f"{message.topic()}-{message.partition()}: {error.str()}")
 
 
-def _rows(
-    batch: Any, topic: str | None
-) -> Iterator[tuple[str, bytes | str | None, bytes | str | None, int, dict[str, Any]]]:
-    """Topic, value, key, partition and headers of each row, as `Producer.produce` takes them.
+def _rows(batch: Any, topic: str | None) -> Iterator[tuple[_Row, dict[str, Any]]]:
+    """Topic, value, key and partition of each row, and its headers, as `Producer.produce` takes
+    them.
 
     Raises:
         DeliveryError: a row has no topic.
     """
 
-    def column(name: str, otherwise: object) -> list[Any]:
+    def column(name: str, otherwise: object) -> Iterable[Any]:
         index = batch.schema.get_field_index(name)
-        return batch.column(index).to_pylist() if index >= 0 else [otherwise] * batch.num_rows
+        return batch.column(index).to_pylist() if index >= 0 else repeat(otherwise, batch.num_rows)
 
-    topics = [topic] * batch.num_rows if topic is not None else column("topic", None)
-    if None in topics:
+    topics = repeat(topic, batch.num_rows) if topic is not None else list(column("topic", None))
+    if topic is None and None in topics:
         raise DeliveryError(
             "null topic present in the data. Use the topic option for setting a topic."
         )
-    partitions = [_ANY_PARTITION if p is None else p for p in column("partition", None)]
-    headers = [
-        {"headers": [(header["key"], header["value"]) for header in row]} if row else {}
+    partitions = (_ANY_PARTITION if p is None else p for p in column("partition", _ANY_PARTITION))
+    headers = (
+        {"headers": [(header["key"], header["value"]) for header in row]} if row else _NO_HEADERS
         for row in column("headers", None)
-    ]
-    yield from zip(
-        topics, column("value", None), column("key", None), partitions, headers, strict=True
     )
+    rows = zip(topics, column("value", None), column("key", None), partitions, strict=True)
+    return zip(rows, headers, strict=True)

@@ -10,7 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkapy.spark import engine
+from scripts import _kafka
 from tests.support.broker_process import BrokerProcess
+from tests.support.certificates import can_make
+from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 from tests.support.spark_wiring import Wire
 
@@ -29,6 +32,16 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureApacheBroker | None]:
+    """Apache Kafka, for what our broker does not serve; None if it cannot be had."""
+    if not _kafka.installed() or not can_make("TLS and SASL through Spark"):
+        yield None
+        return
+    with SecureApacheBroker(tmp_path_factory.mktemp("apache") / "logs") as broker:
+        yield broker
 
 
 @pytest.fixture(autouse=True)

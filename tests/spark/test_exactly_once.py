@@ -19,7 +19,7 @@ from kafkapy.spark.offsets import OffsetRange
 from kafkapy.spark.options import parse_options
 from kafkapy.spark.sink_options import SinkOptions, parse_sink_options
 from kafkapy.spark.writer import DeliveryError, write_transaction
-from scripts import _kafka
+from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 from tests.support.waiting import wait_until
@@ -135,9 +135,9 @@ def check_a_batch_that_runs_again(spark: SparkSession, servers: str, checkpoint:
     wait_until(lambda: sorted(seen(target)) == expected, "every row of both runs, once")
 
 
-def test_apache_kafka_has_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
-    if not _kafka.installed():
-        return
-    with _kafka.ApacheBroker(tmp_path / "apache") as broker:
-        check_repeated_tasks(broker.bootstrap_servers)
-        check_a_batch_that_runs_again(spark, broker.bootstrap_servers, tmp_path / "checkpoint")
+def test_apache_kafka_has_every_row_once(
+    spark: SparkSession, apache: SecureApacheBroker | None, tmp_path: Path
+) -> None:
+    if apache is not None:
+        check_repeated_tasks(apache.bootstrap_servers)
+        check_a_batch_that_runs_again(spark, apache.bootstrap_servers, tmp_path / "checkpoint")

@@ -1,0 +1,55 @@
+"""TLS with certificates of both sides and SCRAM, as options of source and sink.
+
+kafkapy's own brokers serve PLAINTEXT only, so this is Apache Kafka's; without its jars or openssl
+nothing is checked, and the end of the run says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tests.support.secure_kafka import SecureApacheBroker
+from tests.support.spark_topics import Topic
+
+
+def test_source_and_sink_over_tls_with_scram(
+    spark: SparkSession, apache: SecureApacheBroker | None, tmp_path: Path
+) -> None:
+    if apache is None:
+        return
+    source, target = Topic(apache.bootstrap_servers, 2), Topic(apache.bootstrap_servers, 2)
+    expected = source.write(20)
+    secure = apache.spark_options()
+    stream = spark.readStream.format("kafkapy").options(
+        **secure, subscribe=source.name, startingOffsets="earliest"
+    )
+    writer = stream.load().select("key", "value").writeStream.format("kafkapy")
+    writer = writer.options(**secure, topic=target.name).trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+    written = spark.read.format("kafkapy").options(**secure, subscribe=target.name).load()
+    assert sorted(bytes(row["value"]).decode() for row in written.collect()) == sorted(expected)
+
+
+def test_wrong_credentials_and_unknown_certificates_are_named(
+    spark: SparkSession, apache: SecureApacheBroker | None
+) -> None:
+    if apache is None:
+        return
+    topic = Topic(apache.bootstrap_servers)
+    wrong = apache.spark_options(password="wrong")
+    reader = spark.read.format("kafkapy").option("subscribe", topic.name)
+    with pytest.raises(PySparkException, match="invalid credentials"):
+        reader.options(**wrong).load().count()
+    rows = spark.sql("SELECT 'v' AS value").write.format("kafkapy").mode("append")
+    with pytest.raises(PySparkException, match=r"No rows can be written: .*invalid credentials"):
+        rows.options(**wrong, topic=topic.name).save()  # at once: not by the delivery timeout
+    own = wrong["kafka.ssl.keystore.location"]
+    stranger = apache.spark_options() | {"kafka.ssl.truststore.location": own}
+    with pytest.raises(PySparkException, match="certificate verify failed"):
+        reader.options(**stranger).load().count()
+    with pytest.raises(PySparkException, match=r"No rows can be written: .*certificate verify"):
+        rows.options(**stranger, topic=topic.name).save()
