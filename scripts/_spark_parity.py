@@ -17,10 +17,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from scripts import _kafka, _report, _spark_connector
-from tests.conformance.spark_jobs import JOBS, Bench
+from tests.conformance.spark_jobs import JOBS, NOT_SERVED, Bench, brief, outcome
 from tests.support.broker_process import BrokerProcess
+from tests.support.secure_kafka import SecureApacheBroker
 
 FORMATS = ("kafka", "kafkapy")
+RECORD = _report.ROOT / "tests" / "data" / "spark_jobs.txt"
 KEEP = {"log.retention.ms": "-1"}  # the records' times are of 2023
 
 
@@ -41,15 +43,6 @@ def session(jars: Sequence[Path]) -> SparkSession:
     return spark
 
 
-def outcome(job: Callable[[Bench], Any], bench: Bench) -> Any:
-    """What the job gives; an exception that it does not expect is a finding like any other."""
-    try:
-        return job(bench)
-    except Exception as fault:
-        said = [line for line in str(fault).splitlines() if line.strip()]
-        return f"{type(fault).__name__}: {said[0][:200]} ... {said[-1][:200]}" if said else ""
-
-
 def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
     """All jobs (or those whose names have one of the words) on both brokers.
 
@@ -62,22 +55,28 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
         name: job for name, job in JOBS.items() if not words or any(word in name for word in words)
     }
     started = time.monotonic()
-    for kind in (BrokerProcess, _kafka.ApacheBroker):
-        apache = kind is _kafka.ApacheBroker
+    for kind in (BrokerProcess, SecureApacheBroker):
         with (
             tempfile.TemporaryDirectory(prefix="kafkapy-parity-") as scratch,
             kind(Path(scratch) / "logs", KEEP) as broker,
         ):
+            secure = broker.spark_options() if isinstance(broker, SecureApacheBroker) else None
             for name, job in wanted.items():
+                took = []
                 for format in FORMATS:
-                    servers = broker.bootstrap_servers
-                    bench = Bench(spark, format, servers, Path(scratch), apache)
+                    servers, apache = broker.bootstrap_servers, secure is not None
+                    bench = Bench(spark, format, servers, Path(scratch), apache, secure)
+                    begun = time.monotonic()
                     results[name, format, kind.__name__] = outcome(job, bench)
-                say(f"  {kind.__name__} {name}: {verdict(results, name, kind.__name__)}")
+                    took.append(f"{time.monotonic() - begun:.1f} s")
+                found = verdict(results, name, kind.__name__)
+                say(f"  {kind.__name__} {name}: {found} ({', '.join(took)})")
     spark.stop()
-    brokers = (BrokerProcess.__name__, _kafka.ApacheBroker.__name__)
+    if not words:
+        keep_what_the_connector_gave(results)
+    brokers = (BrokerProcess.__name__, SecureApacheBroker.__name__)
     rows = [[name, *(verdict(results, name, each) for each in brokers)] for name in wanted]
-    same = all(row[1:] == ["same", "same"] for row in rows)
+    same = all(cell in ("same", NOT_SERVED) for row in rows for cell in row[1:])
     text = (
         f"{_report.today()}, {_report.kafkapy_version()}, `scripts/conformance --spark`,"
         f" {time.monotonic() - started:.0f} s. {len(wanted)} jobs"
@@ -89,17 +88,18 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
     return text, same
 
 
+def keep_what_the_connector_gave(results: dict[tuple[str, str, str], Any]) -> None:
+    """A line a job, which `tests/spark/test_parity.py` holds ours to without the connector."""
+    lines = [f"{name}: {brief(results[name, 'kafka', BrokerProcess.__name__])}\n" for name in JOBS]
+    RECORD.write_text("".join(lines))
+
+
 def verdict(results: dict[tuple[str, str, str], Any], name: str, broker: str) -> str:
-    """`same`, or what parts the two."""
+    """`same`, or what parts the two; NOT_SERVED when the broker has nothing to compare on."""
     theirs, ours = (results[name, format, broker] for format in FORMATS)
     if theirs == ours:
-        return "same"
-    return f"kafka: {brief(theirs)}; kafkapy: {brief(ours)}"
-
-
-def brief(value: Any) -> str:
-    text = repr(value).replace("|", "/")
-    return text if len(text) < 160 else f"{text[:80]} ... {text[-80:]}"
+        return NOT_SERVED if ours == NOT_SERVED else "same"
+    return f"kafka: {brief(theirs)}; kafkapy: {brief(ours)}".replace("|", "/")
 
 
 def main() -> int:

@@ -8,8 +8,10 @@ that the job fails. Messages are each connector's own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ from tests.support.topics import QUIET, create_topic
 
 START_MS: Final = 1_700_000_000_000
 FAILS: Final = "fails"
+NOT_SERVED: Final = "not served by this broker"
 _numbers = itertools.count()
 Job = Callable[["Bench"], Any]
 JOBS: dict[str, Job] = {}
@@ -30,13 +33,17 @@ JOBS: dict[str, Job] = {}
 
 @dataclass
 class Bench:
-    """A Spark session, a format, a cluster, and a directory for checkpoints."""
+    """A Spark session, a format, a cluster, and a directory for checkpoints.
+
+    `secure` has the options for its listener with TLS and SCRAM, if it serves one.
+    """
 
     spark: SparkSession
     format: str
     servers: str
     scratch: Path
     has_transactions: bool
+    secure: Mapping[str, str] | None = None
     topics: list[Topic] = field(default_factory=list)
 
     def topic(
@@ -86,9 +93,11 @@ class Bench:
 
 
 def plain(value: Any, names: dict[str, str]) -> Any:
-    """A value that compares and prints: bytes for bytearrays, no names of topics."""
+    """A value that compares and prints: bytes for bytearrays, ms for times, no names of topics."""
     if isinstance(value, bytearray | bytes):
         return bytes(value)
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, tuple | list):
@@ -109,6 +118,23 @@ def fill(topic: Topic, first: int, count: int, **settings: str) -> None:
             headers=[("n", b"%d" % i), ("none", None)] if i % 2 else None,
         )
     assert producer.flush(60) == 0
+
+
+def outcome(job: Job, bench: Bench) -> Any:
+    """What the job gives; an exception that it does not expect is a finding like any other."""
+    try:
+        return job(bench)
+    except Exception as fault:
+        said = [line for line in str(fault).splitlines() if line.strip()]
+        return f"{type(fault).__name__}: {said[0][:200]} ... {said[-1][:200]}" if said else ""
+
+
+def brief(value: Any) -> str:
+    """A line for an outcome: itself, or its two ends and a digest of the whole."""
+    text = repr(value)
+    if len(text) < 160:
+        return text
+    return f"{text[:80]} ... {text[-80:]} ({sha256(text.encode()).hexdigest()[:16]})"
 
 
 def job(function: Job) -> Job:
@@ -304,7 +330,7 @@ JOBS |= {f"codec_{name}": codec(name) for name in ("none", "gzip", "snappy", "lz
 def transactions(bench: Bench) -> Any:
     topic = bench.topic(1, 3)
     if not bench.has_transactions:
-        return "not served by this broker"
+        return NOT_SERVED
     producer = Producer(
         {"bootstrap.servers": bench.servers, "transactional.id": topic.name, **QUIET}
     )
@@ -330,6 +356,24 @@ def groups_of_readers(bench: Bench) -> Any:
         bench.read(topic, groupIdPrefix="mine"),
         bench.read(topic, **{"kafka.group.id": f"group-{bench.format}"}),
         bench.read(topic, **{"kafka.client.id": "me", "kafka.max.partition.fetch.bytes": "4096"}),
+    ]
+
+
+@job
+def tls_and_scram(bench: Bench) -> Any:
+    source, target = bench.topic(2, 20), bench.topic()
+    if bench.secure is None:
+        return NOT_SERVED
+    options = {**bench.secure, "topic": target.name}
+    frame = bench.load(source, **bench.secure).where("value IS NOT NULL")
+    frame.select("key", "value").write.format(bench.format).options(**options).mode("append").save()
+    start = {"startingOffsets": "earliest", **bench.secure}
+    login = "kafka.sasl.jaas.config"
+    wrong = {**bench.secure, login: bench.secure[login].replace('password="', 'password="no ')}
+    return [
+        bench.rows(bench.load(target, **bench.secure).select("key", "value")),
+        bench.stream(source, checkpoint=bench.checkpoint(), **start),
+        failing(lambda: bench.read(source, **wrong)),
     ]
 
 
