@@ -1,10 +1,11 @@
-"""A standalone Spark cluster whose Python lacks kafkapy, and a broker killed under a stream.
+"""A standalone Spark cluster whose Python lacks kafkapy, and leaders killed under a stream.
 
     python -m scripts._spark_cluster
 
-Master and two workers are processes; `kafkapy spark-submit` ships the package. While a producer
-writes, the broker is killed with SIGKILL and started again. Every record must be at the sink, no
-offset missing. Part of `scripts/conformance --spark`.
+Master and two workers are processes; `kafkapy spark-submit` ships the package. There are three
+brokers, and three replicas of each partition. While a producer writes, the leader of a partition is
+killed with SIGKILL; the stream must go on with the new one, and the old one comes back later. Every
+record must be at the sink, no offset missing. Part of `scripts/conformance --spark`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from pathlib import Path
 from confluent_kafka import Producer
 from pyarrow import dataset
 
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.submit import find_spark_home
 from scripts import _report
-from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
+from tests.support.broker_group import BrokerGroup
+from tests.support.broker_process import ServerProcess, free_port
 from tests.support.spark_topics import Topic
 from tests.support.waiting import wait_until
 
-PARTITIONS = 2
-KILLS = 2
+BROKERS = (1, 2, 3)
+PARTITIONS = 3
+KILLS = 3
 BURST = 500
 LIMIT_S = 600.0
 
@@ -97,35 +102,38 @@ def run(say: Callable[[str], None]) -> tuple[str, bool]:
             )
             for i in range(2)
         ]  # fmt: skip
-        with master, workers[0], workers[1], BrokerProcess(scratch / "logs") as broker:
-            say("  a master and two workers run")
-            sent, rows, distinct, ids = stream_through_kills(broker, scratch, url, say)
-    good = distinct == sent and ids == sent
+        brokers = BrokerGroup(scratch, BROKERS, {"min.insync.replicas": "2"})
+        with master, workers[0], workers[1], brokers:
+            say("  a master, two workers and three brokers run")
+            sent, rows, distinct, ids, gaps = stream_through_kills(brokers, scratch, url, say)
+    good = distinct == sent and ids == sent and not gaps
     text = (
         f"{_report.today()}, {_report.kafkapy_version()}, `python -m scripts._spark_cluster`,"
         f" {time.monotonic() - started:.0f} s. `kafkapy spark-submit --master spark://...`, a"
         " master and two workers as processes, executors whose Python cannot import kafkapy. While"
-        f" a stream wrote Parquet, the broker was killed {KILLS} times with SIGKILL. {sent:,}"
+        f" a stream wrote Parquet, of {len(BROKERS)} brokers (3 replicas) the leader of a partition"
+        f" was killed {KILLS} times with SIGKILL, and the stream went on with the others. {sent:,}"
         f" records sent, {rows:,} rows at the sink, {distinct:,} of them distinct by (partition,"
-        f" offset), {ids:,} distinct values:"
+        f" offset), {gaps:,} offsets left out in between, {ids:,} distinct values:"
         f" {'nothing is missing' if good else 'RECORDS MISSING'}.\n"
     )
     return text, good
 
 
 def stream_through_kills(
-    broker: BrokerProcess, scratch: Path, url: str, say: Callable[[str], None]
-) -> tuple[int, int, int, int]:
-    """Records sent; rows at the sink, distinct places and distinct values of them."""
+    brokers: BrokerGroup, scratch: Path, url: str, say: Callable[[str], None]
+) -> tuple[int, int, int, int, int]:
+    """Records sent; then what `rows_of` finds."""
     python = python_without_kafkapy(scratch)
-    topic = Topic(broker.bootstrap_servers, PARTITIONS)
+    servers = brokers.bootstrap_servers
+    topic = Topic(servers, PARTITIONS, replication_factor=len(BROKERS))
     (scratch / "job.py").write_text(JOB)
     out, end = scratch / "out", scratch / "end"
     kafkapy = Path(sys.executable).parent / "kafkapy"
     words = ["--master", url, "--conf", "spark.ui.enabled=false", "--executor-memory", "600m"]
-    words += ["--from", topic.name, "--bootstrap-server", broker.bootstrap_servers]
+    words += ["--from", topic.name, "--bootstrap-server", servers]
     words += [str(scratch / "job.py"), str(out), str(scratch / "checkpoint"), str(end)]
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 0})
     sent = 0
 
     def burst() -> None:
@@ -148,12 +156,14 @@ def stream_through_kills(
             wait_until(lambda: arrived() or driver.poll() is not None, "the first rows", LIMIT_S)
             for number in range(KILLS):
                 burst()
-                broker.kill()
-                say(f"  the broker was killed ({number + 1})")
+                killed = leader_of(servers, TopicPartition(topic.name, number % PARTITIONS))
+                brokers.brokers[killed].kill()
+                say(f"  broker {killed} was killed ({number + 1})")
                 burst()
-                broker.start()
                 assert producer.flush(120) == 0
                 wait_until(lambda: arrived() or driver.poll() is not None, "the rows", LIMIT_S)
+                brokers.start(killed)
+                wait_until(lambda: in_sync(servers, topic.name), "all replicas in sync", LIMIT_S)
             end.touch()
             status = driver.wait(LIMIT_S)
         finally:
@@ -162,12 +172,30 @@ def stream_through_kills(
     return (sent, *rows_of(out))
 
 
-def rows_of(out: Path) -> tuple[int, int, int]:
-    """Rows, distinct (partition, offset), distinct values of the committed Parquet files."""
+def leader_of(servers: str, topic_partition: TopicPartition) -> int:
+    """The broker id of the partition's leader."""
+    with Cluster(servers) as cluster:
+        return cluster.leader_of(topic_partition)
+
+
+def in_sync(servers: str, topic: str) -> bool:
+    """Whether every replica of the topic is in sync."""
+    with Cluster(servers) as cluster:
+        partitions = cluster.metadata([topic]).topics[topic].partitions.values()
+        return all(len(partition.isr) == len(BROKERS) for partition in partitions)
+
+
+def rows_of(out: Path) -> tuple[int, int, int, int]:
+    """Rows, distinct (partition, offset), distinct values of the committed Parquet files, and how
+    many offsets are left out before the last of each partition."""
     files = [str(path) for path in out.glob("*.parquet") if path.stat().st_size]
     rows = dataset.dataset(files, format="parquet").to_table().to_pylist()
     places = {(row["partition"], row["offset"]) for row in rows}
-    return len(rows), len(places), len({row["value"] for row in rows})
+    ends: dict[int, int] = {}
+    for partition, offset in places:
+        ends[partition] = max(ends.get(partition, 0), offset + 1)
+    left_out = sum(ends.values()) - len(places)
+    return len(rows), len(places), len({row["value"] for row in rows}), left_out
 
 
 def main() -> int:

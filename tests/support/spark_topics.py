@@ -18,14 +18,18 @@ class Topic:
     """A topic of its own name on a broker. `options` reads it."""
 
     def __init__(
-        self, servers: str, partitions: int = 1, config: dict[str, str] | None = None
+        self,
+        servers: str,
+        partitions: int = 1,
+        config: dict[str, str] | None = None,
+        replication_factor: int = 1,
     ) -> None:
         self.servers = servers
         self.name = f"topic-{os.getpid()}-{next(_numbers)}"
         self.partitions = partitions
         self._written = 0
         self._admin = AdminClient({"bootstrap.servers": servers, **QUIET})
-        create_topic(servers, self.name, partitions, config)
+        create_topic(servers, self.name, partitions, config, replication_factor)
 
     @property
     def options(self) -> dict[str, str]:
