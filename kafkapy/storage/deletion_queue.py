@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kafkapy.storage.filesystem import FileSystem
 
 
 class DeletionQueue:
-    """What waits for removal, with the time it is due."""
+    """What waits for removal, with the time it is due; thousands of names are no burden."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
-        self._files: list[tuple[int, str]] = []
-        self._directories: list[tuple[int, str]] = []
+        self._files: dict[str, dict[str, int]] = {}  # by directory
+        self._directories: dict[str, int] = {}
 
     def add_files(self, paths: Iterable[str], due_ms: int) -> None:
-        self._files += [(due_ms, path) for path in paths]
+        for path in paths:
+            self._files.setdefault(path.rpartition("/")[0], {})[path] = due_ms
 
     def add_directory(self, path: str, due_ms: int) -> None:
-        self._directories.append((due_ms, path))
+        self._directories[path] = due_ms
 
     def run(self, now_ms: int) -> int:
         """Remove what is due; how many names went.
@@ -28,17 +29,20 @@ class DeletionQueue:
             OSError: the rest stays queued.
         """
         done = 0
-        for queue, remove in (
-            (self._files, self._fs.remove),
-            (self._directories, self._fs.remove_tree),
-        ):
-            for item in [item for item in queue if item[0] <= now_ms]:
-                queue.remove(item)
-                remove(item[1])
-                done += 1
-        return done
+        for directory, files in list(self._files.items()):
+            done += _remove_due(files, self._fs.remove, now_ms)
+            if not files:
+                del self._files[directory]
+        return done + _remove_due(self._directories, self._fs.remove_tree, now_ms)
 
-    def forget(self, prefix: str) -> None:
-        """Leave alone what lies under `prefix`: its disk failed."""
-        self._files = [item for item in self._files if not item[1].startswith(prefix)]
-        self._directories = [i for i in self._directories if not i[1].startswith(prefix)]
+    def forget(self, directory: str) -> None:
+        """Leave alone the files of a directory: it is about to get another name."""
+        self._files.pop(directory, None)
+
+
+def _remove_due(due: dict[str, int], remove: Callable[[str], None], now_ms: int) -> int:
+    paths = [path for path, due_ms in due.items() if due_ms <= now_ms]
+    for path in paths:
+        del due[path]
+        remove(path)
+    return len(paths)

@@ -38,7 +38,7 @@ class LogDir:
     def release(self, log: UnifiedLog) -> None:
         """Let go of a log's files: its directory is about to get another name."""
         log.local.close_handles()
-        self.deletions.forget(f"{log.directory}/")
+        self.deletions.forget(log.directory)
 
     def retire(self, fs: FileSystem, log: UnifiedLog, unique_hex: str, now_ms: int) -> None:
         """Rename a log's directory now and remove it later. Raises OSError."""
