@@ -3,18 +3,20 @@
 What a leader's high watermark once covered is committed: it stays at its offset, the same batch on
 every replica. A leader that lacks some of it lost it, which Kafka's rules allow in these cases:
 
-- an unclean election, of a replica that was not in sync;
+- an unclean election, of a replica that was not in sync; it may die before it leads, and be
+  elected again, the only one in sync by then;
 - a replica that was the only live one in sync, whose disk was torn by a power cut;
-- a replica in sync whose disk was torn and which was back when the controller that elects it first
-  asked who is there: nobody saw it go. If it led, it leads on in its leader epoch; what it then
-  writes there cannot be told from what others have in that epoch, so they may part later too.
+- a replica in sync whose disk was torn and which nobody saw go: it was back when the controller
+  that elects it first asked who is there, or its session outlived the power cut. If it led, it
+  leads on in its leader epoch; what it then writes there cannot be told from what others have in
+  that epoch, so they may part later too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
@@ -38,7 +40,6 @@ class _Committed:
 
     def __init__(self) -> None:
         self.batches: dict[int, _Batch] = {}
-        self.since_us: dict[int, int] = {}
         self.end = 0
         self.end_of_replaced = 0
 
@@ -70,6 +71,8 @@ class CommittedLogs(Checker):
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it came into office, by its own epoch.
         self._found: dict[int, dict[int, int]] = {}
+        self._registered_us: dict[int, int] = {}  # by broker epoch
+        self._unclean: dict[str, int] = {}  # who was elected so and has not led since, by state
 
     def on_step(self, node: Node) -> None:
         services = node.services
@@ -82,12 +85,19 @@ class CommittedLogs(Checker):
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
-            if isinstance(op, Create | SetData) and op.path.endswith("/state"):
-                state = json.loads(op.data)
-                before = self._isr.get(op.path, ()) if isinstance(op, SetData) else ()
-                election = self._election(state["leader"], before)
-                self._elections.setdefault((op.path, state["leader_epoch"]), election)
-                self._isr[op.path] = tuple(state["isr"])
+            if isinstance(op, Create) and op.path.startswith(f"{paths.BROKER_IDS}/"):
+                epoch = self.world.ensemble.tree.nodes[op.path].stat.czxid
+                self._registered_us[epoch] = self.world.events.now_us
+            elif isinstance(op, Create | SetData) and op.path.endswith("/state"):
+                self._state_written(op.path, json.loads(op.data), is_new=isinstance(op, Create))
+
+    def _state_written(self, path: str, state: dict[str, Any], *, is_new: bool) -> None:
+        leader, before = state["leader"], () if is_new else self._isr.get(path, ())
+        election = self._election(leader, before)
+        self._elections.setdefault((path, state["leader_epoch"]), election)
+        self._isr[path] = tuple(state["isr"])
+        if leader >= 0 and before and leader not in before:
+            self._unclean[path] = leader
 
     def _election(self, leader: int, isr_before: tuple[int, ...]) -> _Election:
         tree = self.world.ensemble.tree
@@ -118,20 +128,23 @@ class CommittedLogs(Checker):
     ) -> bool:
         """Whether the leader lacks some of what was committed, as Kafka's rules allow."""
         kept = self._common_end(partition, committed)
+        path = paths.partition_state(*key.topic_partition)
+        unclean = self._unclean.pop(path, None)
         if kept >= committed.end:
             return False
-        path = paths.partition_state(*key.topic_partition)
         election = self._elections[path, partition.leader_epoch]
         now = self._election(node.broker_id, self._isr[path])
         lost = (
             f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
             f" offset {kept} of {committed.end}"
         )
-        since_us = committed.since_us[kept]
-        reason = self._excuse(node, election, since_us)
+        was_torn = node.torn_ends.get(key.topic_partition, 0) > kept
+        reason = self._excuse(node, election, was_torn)
+        if reason is None and unclean == node.broker_id and self.cluster.allows_unclean_elections:
+            reason = "an unclean election"
         if reason is None and now.registered != election.registered:
             # It restarted after it had been elected, and leads on in that epoch.
-            reason = self._excuse(node, now, since_us)
+            reason = self._excuse(node, now, was_torn)
         if reason is None and key in self._written_twice:
             reason = "a torn replica led on in its epoch, which now has two histories"
         if reason is None:
@@ -140,17 +153,18 @@ class CommittedLogs(Checker):
         committed.cut(kept)
         return True
 
-    def _excuse(self, node: Node, election: _Election, since_us: int) -> str | None:
-        """Why records that were committed since `since_us` may be missing, None if they may not."""
+    def _excuse(self, node: Node, election: _Election, was_torn: bool) -> str | None:
+        """Why committed records may be missing, None if they may not. `was_torn`: this replica had
+        more when its power was cut."""
         if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
             return "an unclean election"
-        # What it fetched may be committed after its power was cut: its request was under way.
-        was_torn = node.last_boot_us >= since_us
         others = [b for b in election.isr_before if b != node.broker_id and b in election.live]
         if was_torn and not others:
             return "the last in-sync replica's disk was torn"
-        found = self._found.get(election.controller_epoch, {})
-        if was_torn and found.get(node.broker_id) == election.registered:
+        found = self._found.get(election.controller_epoch, {}).get(node.broker_id)
+        registered_us = self._registered_us.get(election.registered, 0)
+        was_seen = election.registered not in (found, 0) and registered_us > node.last_power_cut_us
+        if was_torn and not was_seen:
             return "no controller saw that a torn replica was gone"
         return None
 
@@ -201,7 +215,6 @@ class CommittedLogs(Checker):
             known = committed.batches.get(base)
             if known is None and base >= committed.end and may_commit and batch.next_offset <= end:
                 committed.batches[base] = batch
-                committed.since_us[base] = self.world.events.now_us
                 committed.end = batch.next_offset
             elif known != batch and batch.next_offset <= end:
                 self._diverged(node, key, partition, base, batch, known)
