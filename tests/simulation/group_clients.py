@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages import (
     heartbeat,
     join_group,
@@ -13,6 +15,7 @@ from kafkapy.protocol.messages import (
     sync_group,
 )
 from kafkapy.server.node_client import NodeUnavailable
+from kafkapy.zk import paths
 from tests.simulation.clients import Client, Refused
 
 if TYPE_CHECKING:
@@ -116,6 +119,8 @@ class Member(GroupClient):
         if is_chosen:
             found = await self.fetch()
             if found < known:
+                if not self._asks_the_coordinator():
+                    raise Refused("a coordinator that was replaced, and has not heard of it")
                 self.history.went_back(self.group, known, found)
         while not self.is_stopping:
             if is_chosen:
@@ -124,6 +129,13 @@ class Member(GroupClient):
             else:
                 await self._beat()
             await self.pause(50, 300)
+
+    def _asks_the_coordinator(self) -> bool:
+        """Whether who answers leads the group's partition, as ZooKeeper has it. One that was
+        paused goes on for a moment as the coordinator that it was; nothing it writes is kept."""
+        path = paths.partition_state(GROUP_METADATA_TOPIC, 0)
+        node = self.world.ensemble.tree.nodes.get(path)
+        return node is not None and json.loads(node.data)["leader"] == self._coordinator
 
     async def _join(self) -> bool:
         """Join and sync; whether this member was chosen to commit."""

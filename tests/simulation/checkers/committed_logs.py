@@ -68,6 +68,7 @@ class CommittedLogs(Checker):
         self._elections: dict[tuple[str, int], _Election] = {}
         self._isr: dict[str, tuple[int, ...]] = {}
         self._led: dict[PartitionKey, tuple[int, int]] = {}
+        self._leads: dict[tuple[int, PartitionKey], int] = {}  # the object that led when last seen
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it came into office, by its own epoch.
         self._found: dict[int, dict[int, int]] = {}
@@ -122,6 +123,7 @@ class CommittedLogs(Checker):
                 self._written_twice.add(key)
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
+        self._leads[node.broker_id, key] = id(partition) if partition.is_leader else 0
 
     def _begins_to_lead(
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
@@ -230,7 +232,9 @@ class CommittedLogs(Checker):
     ) -> None:
         """A leader that was replaced may yet commit what its followers fetched before they heard;
         whoever replaced it has that. A follower's high watermark is some leader's."""
-        if partition.is_leader:
+        # It may have committed as the leader, and heard of the next one, in one step.
+        led = self._leads.get((node.broker_id, key)) == id(partition)
+        if partition.is_leader or led:
             committed.end_of_replaced = max(committed.end_of_replaced, end)
         elif end > committed.end_of_replaced and not self._is_lossy(key):
             self.violated(
