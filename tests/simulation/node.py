@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.server.broker import Broker
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.metadata_connection import MetadataConnection, over_zookeeper
@@ -109,9 +108,6 @@ class Node:
         self.is_serving = False
         self.life = 0
         self.last_power_cut_us = -1
-        # Log end offsets of its last life, and the highest that a power cut put at risk.
-        self.ends: dict[TopicPartition, int] = {}
-        self.torn_ends: dict[TopicPartition, int] = {}
         self.on_step: Callable[[Node], None] = lambda node: None
         self._world = world
         self._config = config
@@ -237,8 +233,6 @@ class Node:
             self._stale = process
         self.disk.crash(seed)
         self.last_power_cut_us = self._world.events.now_us
-        for topic_partition, end in self.ends.items():
-            self.torn_ends[topic_partition] = max(end, self.torn_ends.get(topic_partition, 0))
 
     def power_on(self) -> None:
         """Boot: old connections are unknown here, which their other ends now learn."""
@@ -252,7 +246,6 @@ class Node:
         if process is None:
             return
         self._lives.append(process)
-        self.ends |= {p.topic_partition: p.log.log_end_offset for p in self.partitions()}
         self.process = None
         self.broker = None
         self.is_serving = False

@@ -68,6 +68,9 @@ class CommittedLogs(Checker):
         self._elections: dict[tuple[str, int], _Election] = {}
         self._isr: dict[str, tuple[int, ...]] = {}
         self._led: dict[PartitionKey, tuple[int, int]] = {}
+        # Log end offsets with when they were seen, and the highest before a power cut.
+        self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
+        self._at_risk: dict[tuple[int, PartitionKey], int] = {}
         self._leads: dict[tuple[int, PartitionKey], int] = {}  # the object that led when last seen
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it came into office, by its own epoch.
@@ -114,6 +117,7 @@ class CommittedLogs(Checker):
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         committed = self._committed.setdefault(key, _Committed())
+        self._note_end(node, key, partition)
         epoch = partition.leader_epoch
         latest_epoch, life = self._led.get(key, (-1, 0))
         if partition.is_leader and (latest_epoch, life) < (epoch, node.life):
@@ -124,6 +128,14 @@ class CommittedLogs(Checker):
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
         self._leads[node.broker_id, key] = id(partition) if partition.is_leader else 0
+
+    def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        """What a replica had when its power was cut is what the cut may have cost."""
+        where, now_us = (node.broker_id, key), self.world.events.now_us
+        end, seen_us = self._ends.get(where, (0, now_us))
+        if seen_us <= node.last_power_cut_us:
+            self._at_risk[where] = max(end, self._at_risk.get(where, 0))
+        self._ends[where] = partition.log.log_end_offset, now_us
 
     def _begins_to_lead(
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
@@ -140,7 +152,7 @@ class CommittedLogs(Checker):
             f"leader {node.broker_id} of epoch {partition.leader_epoch} has committed records up to"
             f" offset {kept} of {committed.end}"
         )
-        was_torn = node.torn_ends.get(key.topic_partition, 0) > kept
+        was_torn = self._at_risk.get((node.broker_id, key), 0) > kept
         reason = self._excuse(node, election, was_torn)
         if reason is None and unclean == node.broker_id and self.cluster.allows_unclean_elections:
             reason = "an unclean election"
