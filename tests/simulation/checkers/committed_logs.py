@@ -71,7 +71,7 @@ class CommittedLogs(Checker):
         # Log end offsets with when they were seen, and the highest before a power cut.
         self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._at_risk: dict[tuple[int, PartitionKey], int] = {}
-        self._leads: dict[tuple[int, PartitionKey], int] = {}  # the object that led when last seen
+        self._leads: dict[tuple[int, PartitionKey], bool] = {}  # whether it did when last seen
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it came into office, by its own epoch.
         self._found: dict[int, dict[int, int]] = {}
@@ -127,7 +127,7 @@ class CommittedLogs(Checker):
                 self._written_twice.add(key)
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
-        self._leads[node.broker_id, key] = id(partition) if partition.is_leader else 0
+        self._leads[node.broker_id, key] = partition.is_leader
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """What a replica had when its power was cut is what the cut may have cost."""
@@ -244,9 +244,8 @@ class CommittedLogs(Checker):
     ) -> None:
         """A leader that was replaced may yet commit what its followers fetched before they heard;
         whoever replaced it has that. A follower's high watermark is some leader's."""
-        # It may have committed as the leader, and heard of the next one, in one step.
-        led = self._leads.get((node.broker_id, key)) == id(partition)
-        if partition.is_leader or led:
+        # It may have committed as the leader, and heard of the next one or ended, in one step.
+        if partition.is_leader or self._leads.get((node.broker_id, key)):
             committed.end_of_replaced = max(committed.end_of_replaced, end)
         elif end > committed.end_of_replaced and not self._is_lossy(key):
             self.violated(
