@@ -11,12 +11,12 @@ from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.cli.options import CommonOptions, flag, value, values
 from kafkapy.cli.output import Report, show
+from kafkapy.tools.completion_files import SHELLS
 
 if TYPE_CHECKING:
     from kafkapy.tools.completion_files import Change
 
 VERBS: Final = ("install", "uninstall", "show")
-SHELLS: Final = ("bash", "zsh", "fish")
 
 
 @dataclass

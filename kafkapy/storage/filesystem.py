@@ -232,7 +232,7 @@ class OsFileSystem:
             os.close(fd)
 
     def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
-        _at_once(lambda rename: os.replace(*rename), renames)
+        _at_once(lambda rename: self.rename(*rename), renames)
 
     def fsync_all(self, files: Sequence[File]) -> None:
         _at_once(lambda file: file.fsync(), files)

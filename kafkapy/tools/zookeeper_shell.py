@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,7 +138,8 @@ class ZooKeeperShell:
     def ls(self, flags: dict[str, str], operands: list[str]) -> None:
         path = operands[0] if operands else "/"
         if "R" in flags:
-            self._tree(path)
+            for each in self._below(path):
+                self._say(each)
             return
         watch = self._watch(flags)
         children, stat = self._client.get_children(path, watch=watch, include_data=True)
@@ -146,10 +147,11 @@ class ZooKeeperShell:
         if "s" in flags:
             self._stat(stat)
 
-    def _tree(self, path: str) -> None:
-        self._say(path)
+    def _below(self, path: str) -> Iterator[str]:
+        """A node and all below it, each looked into when it has been told of."""
+        yield path
         for child in sorted(self._client.get_children(path)):
-            self._tree(f"{path.rstrip('/')}/{child}")
+            yield from self._below(f"{path.rstrip('/')}/{child}")
 
     def get(self, flags: dict[str, str], operands: list[str]) -> None:
         data, stat = self._client.get(operands[0], watch=self._watch(flags))
@@ -201,17 +203,12 @@ class ZooKeeperShell:
         if len(operands) < 2:
             raise ShellError("setAcl needs a path and an acl")
         acl, version = _acls(operands[1]), version_of(flags)
-        paths = self._paths(operands[0]) if "R" in flags else [operands[0]]
+        # All of them first: what is set may forbid to look further.
+        paths = list(self._below(operands[0])) if "R" in flags else [operands[0]]
         for path in paths:
             stat = self._client.set_acls(path, acl, version)
             if "s" in flags:
                 self._stat(stat)
-
-    def _paths(self, path: str) -> list[str]:
-        """A node and all below it."""
-        children = sorted(self._client.get_children(path))
-        below = [self._paths(f"{path.rstrip('/')}/{child}") for child in children]
-        return [path, *(each for paths in below for each in paths)]
 
     def add_auth(self, flags: dict[str, str], operands: list[str]) -> None:
         if not operands:
@@ -267,13 +264,7 @@ class ZooKeeperShell:
         self.run_line(self._lines[int(number)])
 
     def count(self, flags: dict[str, str], operands: list[str]) -> None:
-        self._say(str(self._descendants(operands[0])))
-
-    def _descendants(self, path: str) -> int:
-        children = self._client.get_children(path)
-        return len(children) + sum(
-            self._descendants(f"{path.rstrip('/')}/{child}") for child in children
-        )
+        self._say(str(sum(1 for _ in self._below(operands[0])) - 1))
 
     def sync(self, flags: dict[str, str], operands: list[str]) -> None:
         self._client.sync(operands[0])

@@ -211,22 +211,22 @@ class TopicStore:
         answers = await fenced_each(self._zk, fence, [[_update_op(p, states[p])] for p in alone])
         for partition, answer in zip(alone, answers, strict=True):
             _note(outcome, states, [partition], answer)
-        await self._find_written(outcome, states)
+        wanted = {
+            p: replace(states[p], partition_epoch=states[p].partition_epoch + 1)
+            for p in outcome.retry
+        }
+        for partition in await self._written_before(wanted):
+            outcome.written[partition] = wanted[partition]
+            outcome.retry.remove(partition)
         return outcome
 
-    async def _find_written(
-        self, outcome: StateWrites, states: Mapping[TopicPartition, LeaderAndIsr]
-    ) -> None:
+    async def _written_before(
+        self, wanted: Mapping[TopicPartition, LeaderAndIsr]
+    ) -> list[TopicPartition]:
         """A write whose answer was lost is sent again, and then refused for its own version: what
         this controller wanted is there, so it was written. Kafka lets the leader wait for good."""
-        if not outcome.retry:
-            return
-        found = await self.states(outcome.retry)
-        for partition, state in found.items():
-            wanted = states[partition]
-            if state == replace(wanted, partition_epoch=wanted.partition_epoch + 1):
-                outcome.written[partition] = state
-                outcome.retry.remove(partition)
+        found = await self.states(list(wanted)) if wanted else {}
+        return [partition for partition, state in found.items() if state == wanted[partition]]
 
     async def delete(self, topic: str, fence: Fence) -> None:
         """Delete a topic's znodes, its config and its deletion request, in this order.
@@ -290,11 +290,10 @@ class TopicStore:
             for partition, answer in zip(partitions, answers, strict=True)
             if isinstance(answer, ZooKeeperError)
         }
-        # As in `_find_written`: what is there may be what was wanted, created before.
         existing = [p for p, error in failed.items() if isinstance(error, NodeExists)]
-        for partition, state in (await self.states(existing)).items():
-            if state == replace(states[partition], partition_epoch=0):
-                del failed[partition]
+        wanted = {p: replace(states[p], partition_epoch=0) for p in existing}
+        for partition in await self._written_before(wanted):
+            del failed[partition]
         return failed
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import socket
 
     from kafkapy.common.ports import Clock
+    from kafkapy.controller.controller import Controller
     from kafkapy.replication.partition import Partition
     from kafkapy.server.listeners import Listener
     from kafkapy.server.services import Services
@@ -128,6 +129,13 @@ class Node:
         """The parts of the broker, from when they are there until its process ends."""
         services = None if self.broker is None else self.broker._services
         return services if hasattr(services, "controller") else None
+
+    @property
+    def acting_controller(self) -> Controller | None:
+        """This broker's controller while it believes to be the cluster's."""
+        services = self.services
+        controller = None if services is None else services.controller.controller
+        return controller if controller is not None and controller.is_active else None
 
     def partitions(self) -> list[Partition]:
         """What this broker hosts now."""

@@ -79,9 +79,8 @@ class CommittedLogs(Checker):
         self._unclean: dict[str, int] = {}  # who was elected so and has not led since, by state
 
     def on_step(self, node: Node) -> None:
-        services = node.services
-        controller = None if services is None else services.controller.controller
-        if controller is None or not controller.is_active:
+        controller = node.acting_controller
+        if controller is None:
             return
         context = controller.context
         if context.broker_epochs:

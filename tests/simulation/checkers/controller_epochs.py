@@ -26,8 +26,8 @@ class ControllerEpochs(Checker):
         if services is None:
             return
         self._obeys(node, services.replicas.controller_epoch)
-        controller = services.controller.controller
-        if controller is None or not controller.is_active:
+        controller = node.acting_controller
+        if controller is None:
             return
         epoch = controller.context.fence.controller_epoch
         acting = self._controllers.setdefault(epoch, node.broker_id)
