@@ -47,16 +47,17 @@ class LogAppendInfo:
 class UnexpectedAppendOffset(ApiError):
     """A follower was given records from before its log end offset; the log is as it was.
 
-    A follower with an empty log truncates to `first_offset` and appends again: its leader's log may
-    begin in the middle of a batch.
+    They end at `next_offset` - 1 or later. If that is past the log end offset, a batch of the
+    leader's covers it, which a follower heals by truncating to `first_offset`.
     """
 
-    def __init__(self, first_offset: int, log_end_offset: int) -> None:
+    def __init__(self, first_offset: int, next_offset: int, log_end_offset: int) -> None:
         super().__init__(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"Records from offset {first_offset} do not follow the log end offset {log_end_offset}",
         )
         self.first_offset = first_offset
+        self.next_offset = next_offset
 
 
 def rules_of(config: LogConfig) -> BatchRules:
@@ -105,7 +106,7 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
         first = header.base_offset if header.magic == MAGIC else header.last_offset
         if first < expected:
             if expected == log_end_offset:
-                raise UnexpectedAppendOffset(first, log_end_offset)
+                raise UnexpectedAppendOffset(first, header.next_offset, log_end_offset)
             raise ApiError(
                 ErrorCode.CORRUPT_MESSAGE, f"Offset {first} was sent after offset {expected - 1}"
             )

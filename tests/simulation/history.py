@@ -14,7 +14,7 @@ class SimHistory:
         self.topics: dict[str, History] = {}
         self.commits: dict[str, list[int]] = {}
         self.lossy: dict[tuple[str, int], str] = {}
-        self.unexplained: list[str] = []
+        self._objections: list[tuple[str, int, str]] = []
         self._world = world
 
     def of(self, topic: str) -> History:
@@ -37,8 +37,7 @@ class SimHistory:
 
     def went_back(self, group: str, known: int, found: int) -> None:
         """A member began a generation and found less than had been acknowledged before."""
-        if (GROUP_METADATA_TOPIC, 0) not in self.lossy:
-            self.unexplained.append(f"{group} had committed {known} and found {found}")
+        self._object(GROUP_METADATA_TOPIC, 0, f"{group} had committed {known} and found {found}")
 
     def allow_loss(self, topic: str, partition: int, reason: str) -> None:
         """Kafka's own rules lost records of a partition."""
@@ -48,12 +47,23 @@ class SimHistory:
 
     def out_of_order(self, topic: str, partition: int) -> None:
         """A producer with one batch under way was told that its numbers leave something out."""
-        if (topic, partition) not in self.lossy:
-            self.unexplained.append(
-                f"{topic}-{partition}: an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
-            )
+        self._object(
+            topic, partition, "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
+        )
 
     def out_of_range(self, topic: str, partition: int, offset: int) -> None:
         """A reader was told that what it had read up to is not there."""
-        if (topic, partition) not in self.lossy:
-            self.unexplained.append(f"{topic}-{partition}: offset {offset} was read, and is gone")
+        self._object(topic, partition, f"offset {offset} was read, and is gone")
+
+    def _object(self, topic: str, partition: int, what: str) -> None:
+        self._world.trace.note("client", f"{topic}-{partition}: {what}")
+        self._objections.append((topic, partition, what))
+
+    def unexplained(self) -> list[str]:
+        """What clients met that no allowed loss explains. Asked at the end: clients may meet a
+        leader that lost records before it has heard that it leads, and so before it is judged."""
+        return [
+            f"{topic}-{partition}: {what}"
+            for topic, partition, what in self._objections
+            if (topic, partition) not in self.lossy
+        ]

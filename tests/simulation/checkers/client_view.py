@@ -11,8 +11,8 @@ class ClientView(Checker):
 
     def on_end(self) -> None:
         history = self.cluster.history
-        if history.unexplained:
-            self.violated(history.unexplained[0])
+        for unexplained in history.unexplained():
+            self.violated(unexplained)
         for topic, seen in history.topics.items():
             judged = History()
             judged.sends = [s for s in seen.sends if (topic, s.partition) not in history.lossy]

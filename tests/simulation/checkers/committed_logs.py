@@ -4,7 +4,8 @@ What a leader's high watermark once covered is committed: it stays at its offset
 every replica. A leader that lacks some of it lost it, which Kafka's rules allow in these cases:
 
 - an unclean election, of a replica that was not in sync; it may die before it leads, and be
-  elected again, the only one in sync by then;
+  elected again, the only one in sync by then; and the leader that it replaced, if it was cut off,
+  may go on to acknowledge what it alone has;
 - a replica that was the only live one in sync, whose disk was torn by a power cut;
 - a replica in sync whose disk was torn and which nobody saw go: it was back when the controller
   that elects it first asked who is there, or its session outlived the power cut. If it led, it
@@ -71,7 +72,8 @@ class CommittedLogs(Checker):
         # Log end offsets with when they were seen, and the highest before a power cut.
         self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._at_risk: dict[tuple[int, PartitionKey], int] = {}
-        self._leads: dict[tuple[int, PartitionKey], bool] = {}  # whether it did when last seen
+        # The leader epoch that a broker led when it was last seen, -1 if it did not.
+        self._leads: dict[tuple[int, PartitionKey], int] = {}
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it came into office, by its own epoch.
         self._found: dict[int, dict[int, int]] = {}
@@ -126,7 +128,7 @@ class CommittedLogs(Checker):
                 self._written_twice.add(key)
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
-        self._leads[node.broker_id, key] = partition.is_leader
+        self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """What a replica had when its power was cut is what the cut may have cost."""
@@ -244,13 +246,29 @@ class CommittedLogs(Checker):
         """A leader that was replaced may yet commit what its followers fetched before they heard;
         whoever replaced it has that. A follower's high watermark is some leader's."""
         # It may have committed as the leader, and heard of the next one or ended, in one step.
-        if partition.is_leader or self._leads.get((node.broker_id, key)):
+        led = self._leads.get((node.broker_id, key), -1)
+        if partition.is_leader:
+            led = partition.leader_epoch
+        if led >= 0:
             committed.end_of_replaced = max(committed.end_of_replaced, end)
+            if self._was_unclean_after(key, led) and not self._is_lossy(key):
+                reason = f"an unclean election: leader {node.broker_id} of epoch {led}, which has"
+                reason += f" not heard of it, goes on to commit records up to offset {end}"
+                self.cluster.history.allow_loss(*key.topic_partition, reason)
         elif end > committed.end_of_replaced and not self._is_lossy(key):
             self.violated(
                 f"{key.topic_partition}: the high watermark of follower {node.broker_id} is {end};"
                 f" committed are only records up to {committed.end}"
             )
+
+    def _was_unclean_after(self, key: PartitionKey, epoch: int) -> bool:
+        """Whether a replica that was not in sync was elected to replace the leader of `epoch`."""
+        path = paths.partition_state(*key.topic_partition)
+        return self.cluster.allows_unclean_elections and any(
+            e.leader >= 0 and e.isr_before and e.leader not in e.isr_before
+            for (at, later), e in self._elections.items()
+            if at == path and later > epoch
+        )
 
     def _is_lossy(self, key: PartitionKey) -> bool:
         return key.topic_partition in self.cluster.history.lossy

@@ -117,6 +117,41 @@ def test_a_follower_asks_again_when_its_leader_does_not_know_the_epoch_it_was_to
     assert two.brokers[2].values == two.brokers[1].values == ["m1", "e2", "e4"]
 
 
+def test_two_histories_of_one_epoch_end_as_the_leaders(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A leader whose disk was torn led on in its epoch: a batch of its now covers the end of a
+    follower's log. Epochs do not tell them apart, and refused for good it would never follow."""
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0, 2)
+    two.produce(1, "m1", "m2")
+    two.settle(2)
+    two.brokers[1].partition.log.truncate_to(1)
+    two.brokers[1].partition.append_as_leader(
+        batch(count=3, value=b"torn"), 1, two.now_ms, two.now_ms, 11
+    )
+    two.elect(1, 0, 2)
+    two.settle(2)
+    assert [two.brokers[i].values for i in (1, 2)] == [["m1", "torn", "torn", "torn"]] * 2
+    assert "Truncating t-0 to offset 1 below high watermark 2" in caplog.text
+
+
+def test_a_leader_that_sends_what_a_follower_has_cuts_nothing(tmp_path: Path) -> None:
+    two = ReplicaSet(tmp_path, 2)
+    two.elect(1, 0, 2)
+    two.produce(1, "m1", "m2")
+    two.settle(2)
+    fetcher, log = two.brokers[2].fetcher, two.brokers[2].partition.log
+    assert fetcher is not None
+    request = fetcher.next_fetch(two.now_ms)
+    assert request is not None
+    again = two.brokers[1].partition.log.read(0, 1 << 20, 2, True).records
+    row = LeaderRow(TP, 0, 2, 0, None, again)
+    fetcher.on_response(request, 0, 1, [row], two.now_ms, two.now_ms)
+    assert two.brokers[2].values == ["m1", "m2"]
+    assert (log.log_end_offset, log.high_watermark) == (2, 2)
+
+
 def test_a_follower_behind_its_leaders_log_start_begins_anew_there(three: ReplicaSet) -> None:
     three.elect(1, 0, 2, 3)
     three.produce(1, "a")
