@@ -253,14 +253,16 @@ class _FetcherTask:
             if name is not None:
                 rows += [_leader_row(TopicPartition(name, p.partition_index), p)
                          for p in topic.partitions]  # fmt: skip
-        changed = self.fetcher.on_response(
-            fetch,
-            response.error_code,
-            response.session_id,
-            rows,
-            self._clock.monotonic_ms(),
-            self._clock.time_ms(),
-        )
+        # After a failover each of thousands of partitions may begin a leader epoch.
+        with self._replicas.log_manager.together():
+            changed = self.fetcher.on_response(
+                fetch,
+                response.error_code,
+                response.session_id,
+                rows,
+                self._clock.monotonic_ms(),
+                self._clock.time_ms(),
+            )
         for partition in changed:
             self._replicas.checked(partition)
 

@@ -50,6 +50,8 @@ class DurableFiles:
 
     def commit(self, directory: str) -> None:
         """Make durable what was held back in and below a directory. Raises OSError."""
+        if not self._files and not self._directories:
+            return
         below = f"{directory}/"
         files = {path: data for path, data in self._files.items() if path.startswith(below)}
         directories = [path for path in self._directories if f"{path}/".startswith(below)]

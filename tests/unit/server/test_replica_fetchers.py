@@ -10,11 +10,14 @@ import pytest
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.replica_fetchers import ReplicaFetchers, fetcher_id
 from tests.support.broker_process import free_port
-from tests.support.partitions import told
+from tests.support.counting_filesystem import CountingFileSystem
+from tests.support.partitions import TOPIC_ID, told
 from tests.support.server_parts import Parts
 
 LEADER = 2
@@ -52,6 +55,43 @@ def test_a_leader_that_becomes_known_later_is_followed_then(tmp_path: Path) -> N
         fetchers.unfollow(partition.topic_partition)
         fetchers.metadata_changed()
         assert not followed(partition, fetchers)
+        fetchers.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: Path) -> None:
+    """After a failover. One by one, acks=all waits for a thousand partitions' small files."""
+    count = 20
+
+    async def scene() -> None:
+        fs = CountingFileSystem()
+        parts = Parts(tmp_path, fs=fs)
+        fetchers = ReplicaFetchers(
+            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
+            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
+        )  # fmt: skip
+        rows = [told(LEADER, (LEADER, 1), None, 3, partition=i) for i in range(count)]
+        parts.tell(*rows)
+        partitions = list(parts.replicas.partitions["t"].values())
+        for partition in partitions:
+            fetchers.follow(partition)
+        [task] = fetchers._fetchers.values()
+        asked = task.fetcher.next_fetch(parts.clock.monotonic_ms())
+        assert asked is not None
+        records = memoryview(build_batch([RecordData(None, b"v", 5)], leader_epoch=3))
+        answers = [
+            PartitionData(partition_index=i, high_watermark=0, log_start_offset=0, records=records)
+            for i in range(count)
+        ]
+        topic = FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=answers)
+        fs.waits.clear()
+        task._take(asked, FetchResponse(session_id=1, responses=[topic]), 17)
+        assert [partition.log.log_end_offset for partition in partitions] == [1] * count
+        assert [files for files in fs.waits if files] == [count]
+        for partition in partitions:
+            file = Path(partition.log.directory, "leader-epoch-checkpoint")
+            assert file.read_bytes() == b"0\n1\n3 0\n"
         fetchers.stop()
 
     asyncio.run(scene())

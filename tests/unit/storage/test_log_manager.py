@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,11 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailur
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.builder import build_batch
-from kafkapy.storage.filesystem import File, FileSystem, OsFileSystem, read_file
+from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.counting_filesystem import CountingFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
 from tests.support.ports import NOW_MS, ManualClock, SeededRandom
@@ -271,21 +272,6 @@ def test_a_clean_stop_leaves_a_directory_that_kafka_would_load(tmp_path: Path) -
     builder.manager.shutdown(broker_epoch=33)
     assert (tmp_path / ".kafka_cleanshutdown").read_bytes() == b'{"version":0,"brokerEpoch":33}'
     assert verify_log_dir(builder.fs, builder.root) == []
-
-
-class CountingFileSystem(OsFileSystem):
-    """Counts how often somebody waits for the disk, and for how many files."""
-
-    def __init__(self) -> None:
-        self.waits: list[int] = []
-
-    def fsync_all(self, files: Sequence[File]) -> None:
-        self.waits.append(len(files))
-        super().fsync_all(files)
-
-    def fsync_dir(self, path: str) -> None:
-        self.waits.append(0)
-        super().fsync_dir(path)
 
 
 def test_a_stop_waits_for_many_logs_at_once(tmp_path: Path) -> None:
