@@ -145,6 +145,9 @@ def _rows(data: bytes, count: int) -> Iterator[_Row]:
 
 def _varint(data: bytes, byte: int, at: int) -> tuple[int, int]:
     """The varint, zigzag not undone, that begins with `byte`, before `at`, and where it ends."""
+    second = data[at]
+    if second < 0x80:  # most of those that are not of one byte
+        return byte & 0x7F | second << 7, at + 1
     value = byte & 0x7F
     for shift in range(7, _VARINT_BITS, 7):
         byte = data[at]
