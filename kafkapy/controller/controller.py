@@ -29,6 +29,7 @@ from kafkapy.controller.leader_elections import (
 )
 from kafkapy.controller.parts import ControllerParts, Submit
 from kafkapy.controller.ports import BrokerSender
+from kafkapy.controller.producer_ids import on_allocate_producer_ids
 from kafkapy.controller.reassignment_requests import (
     on_alter_partition_reassignments,
     on_list_partition_reassignments,
@@ -114,6 +115,7 @@ class Controller:
                 events.ElectLeaders()
                 | events.AlterPartitionReassignments()
                 | events.ListPartitionReassignments()
+                | events.AllocateProducerIds()
             ):
                 event.reply(ErrorCode.NOT_CONTROLLER)
             case _:
@@ -171,6 +173,8 @@ class Controller:
                 await on_alter_partition_reassignments(parts, event)
             case events.ListPartitionReassignments():
                 on_list_partition_reassignments(parts, event)
+            case events.AllocateProducerIds():
+                await on_allocate_producer_ids(parts, event)
 
     async def _make_way(self) -> None:
         try:

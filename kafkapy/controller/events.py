@@ -17,6 +17,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.controller.context import ReplicaAssignment
+from kafkapy.zk.znodes import ProducerIdBlock
 
 
 class ElectionType(Enum):
@@ -213,6 +214,15 @@ class ListPartitionReassignments:
     reply: Callable[[Mapping[TopicPartition, ReplicaAssignment] | ErrorCode], None]
 
 
+@dataclass(frozen=True, slots=True)
+class AllocateProducerIds:
+    """A broker wants a block of producer ids (KIP-730)."""
+
+    broker_id: int
+    broker_epoch: int
+    reply: Callable[[ProducerIdBlock | ErrorCode], None]
+
+
 Event = (
     Startup
     | SessionExpired
@@ -236,4 +246,5 @@ Event = (
     | ElectLeaders
     | AlterPartitionReassignments
     | ListPartitionReassignments
+    | AllocateProducerIds
 )

@@ -863,3 +863,18 @@ def test_an_api_version_that_is_too_new_is_answered_in_v0(wire: Wire) -> None:
     )
     assert (correlation_id, response.error_code) == (77, ErrorCode.UNSUPPORTED_VERSION)
     assert [(k.api_key, k.min_version, k.max_version) for k in response.api_keys] == [(18, 0, 4)]
+
+
+@each_version(ApiKey.ALLOCATE_PRODUCER_IDS)
+def test_allocate_producer_ids(wire: Wire, version: int) -> None:
+    def ask(broker_id: int) -> Any:
+        epoch = 1 << 62  # later than whatever this broker registered with
+        return wire.ask(
+            request_class(ApiKey.ALLOCATE_PRODUCER_IDS)(broker_id=broker_id, broker_epoch=epoch),
+            version,
+        )
+
+    first, second = ask(0), ask(0)
+    assert (first.error_code, first.producer_id_len) == (ErrorCode.NONE, 1000)
+    assert second.producer_id_start == first.producer_id_start + 1000
+    assert ask(7).error_code == ErrorCode.BROKER_ID_NOT_REGISTERED

@@ -86,6 +86,8 @@ class Simulation:
         self._work()
         self._settle()
         self._drain()
+        # What an administrator no longer waited for may have been done meanwhile: a move begun.
+        self._until(lambda: not self.cluster.unsettled(), _SETTLE_LIMIT_US)
         for checker in self.cluster.checkers:
             checker.on_end()
 

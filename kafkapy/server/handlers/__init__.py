@@ -14,6 +14,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import request_class, response_class
 from kafkapy.server.handlers import (
+    allocate_producer_ids,
     alter_configs,
     alter_partition,
     alter_partition_reassignments,
@@ -90,6 +91,7 @@ _ROWS: Final = (
     (ApiKey.OFFSET_DELETE, offset_delete, 0, 0),
     (ApiKey.ALTER_PARTITION, alter_partition, 0, 3),
     (ApiKey.DESCRIBE_CLUSTER, describe_cluster, 0, 1),
+    (ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids, 0, 0),
 )
 
 

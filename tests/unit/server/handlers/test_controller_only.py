@@ -18,6 +18,7 @@ from kafkapy.protocol.messages.create_topics import CreatableTopic
 from kafkapy.protocol.messages.delete_topics import DeleteTopicState
 from kafkapy.protocol.messages.elect_leaders import TopicPartitions
 from kafkapy.server.handlers import SERVED
+from kafkapy.zk.znodes import ProducerIdBlock
 
 TOPIC_ID = Uuid(bytes(15) + b"\1")
 REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [
@@ -77,6 +78,20 @@ def test_a_controller_that_resigns_meanwhile(key: ApiKey) -> None:
     pending = SERVED[key].handle(context(controller), request_class(key)(topics=[]))
     queue[0].reply(ErrorCode.NOT_CONTROLLER)
     assert pending.response.error_code == ErrorCode.NOT_CONTROLLER
+
+
+def test_a_block_of_producer_ids_is_asked_for_and_refused_through_the_queue() -> None:
+    key = ApiKey.ALLOCATE_PRODUCER_IDS
+    queue: list[Any] = []
+    broker = SimpleNamespace(submit=queue.append)
+    request = request_class(key)(broker_id=2, broker_epoch=77)
+    pending = [SERVED[key].handle(context(broker), request) for _ in range(2)]
+    assert [(event.broker_id, event.broker_epoch) for event in queue] == [(2, 77)] * 2
+    queue[0].reply(ProducerIdBlock(2, 3000, 3999))
+    queue[1].reply(ErrorCode.NOT_CONTROLLER)
+    given, refused = (each.response for each in pending)
+    assert (given.error_code, given.producer_id_start, given.producer_id_len) == (0, 3000, 1000)
+    assert refused.error_code == ErrorCode.NOT_CONTROLLER
 
 
 def test_reassignments_under_way_are_listed_by_topic() -> None:
