@@ -1,4 +1,4 @@
-"""Chaos: a real cluster of kafkapy brokers, real clients, and faults chosen by a seed.
+"""Chaos: a real cluster of brokers, real clients, and faults chosen by a seed.
 
 A failing run names its seed and keeps its directories: `scripts/chaos --seed N` aims the same
 faults in the same order (what the processes do meanwhile is not repeated).
@@ -59,6 +59,8 @@ def main() -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     title = f"seed {seed}, {options.minutes:g} minutes, RF {options.rf}, min ISR {options.min_isr}"
     title += f", {options.rate:g} records/s" + f", {options.faults}" * bool(options.faults)
+    if options.apache:
+        title += f", Apache Kafka's: {', '.join(map(str, options.apache))}"
     started_on = measured()
     outcome = run_one(title, lambda path: chaos(path, names, seed, options), options)
     if outcome.verdict is not None:
@@ -102,6 +104,7 @@ def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namesp
         rf=options.rf,
         min_isr=options.min_isr,
         rate=options.rate,
+        apache=tuple(options.apache),
     )
     return shape.run(directory)
 
@@ -168,6 +171,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rf", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
     parser.add_argument("--rate", type=float, default=400.0, help="records a second")
+    parser.add_argument(
+        "--apache", type=int, nargs="*", default=(), metavar="ID", help="Apache Kafka's brokers"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the directories of a clean run")
     parser.add_argument("--dir", help="where the directories are made; the system's place for them")
     return parser.parse_args()

@@ -248,7 +248,7 @@ class ApacheBroker(ServerProcess):
         self,
         log_dir: Path,
         overrides: Mapping[str, str] | None = None,
-        zookeeper: ZooKeeperProcess | None = None,
+        zookeeper: ServerProcess | None = None,
         release: Release = KAFKA_3,
     ) -> None:
         port, controller_port = free_port(), free_port()

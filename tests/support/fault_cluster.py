@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,8 @@ from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.broker_process import POLL_S, BrokerProcess
+from scripts._kafka import ApacheBroker
+from tests.support.broker_process import POLL_S, BrokerProcess, ServerProcess
 from tests.support.links import Link, Network, fixed_ports
 from tests.support.zookeeper_server import ZooKeeperServer
 
@@ -50,7 +51,8 @@ SETTINGS = {
 
 class FaultCluster:
     """Brokers 1 to N. `brokers`, `log_dirs` and the links `internal`, `to_zookeeper` and `clients`
-    are by broker id. There are links for clients only if they are wanted.
+    are by broker id. There are links for clients only if they are wanted. The brokers of the ids
+    in `apache` are Apache Kafka's.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class FaultCluster:
         *,
         client_links: bool = False,
         log_dirs: int = 1,
+        apache: Collection[int] = (),
     ) -> None:
         self.directory = directory
         self.failed_starts: list[str] = []
@@ -76,7 +79,7 @@ class FaultCluster:
         self.internal: dict[int, Link] = {}
         self.to_zookeeper: dict[int, Link] = {}
         self.clients: dict[int, Link] = {}
-        self.brokers: dict[int, BrokerProcess] = {}
+        self.brokers: dict[int, ServerProcess] = {}
         self.log_dirs: dict[int, list[Path]] = {}
         for broker_id in ids:
             client, internal, proxied, zookeeper, outside = (next(ports) for _ in range(5))
@@ -89,18 +92,20 @@ class FaultCluster:
             self.internal[broker_id] = self.network.link(proxied, internal)
             self.to_zookeeper[broker_id] = self.network.link(zookeeper, self.zookeeper.port)
             listeners = "CLIENT://127.0.0.1:{},INTERNAL://127.0.0.1:{}"
-            broker = BrokerProcess(
-                home,
-                {
-                    **SETTINGS,
-                    **overrides,
-                    "broker.id": str(broker_id),
-                    "log.dirs": ",".join(map(str, self.log_dirs[broker_id])),
-                    "listeners": listeners.format(client, internal),
-                    "advertised.listeners": listeners.format(served, proxied),
-                    "zookeeper.connect": f"127.0.0.1:{zookeeper}",
-                },
-            )
+            properties = {
+                **SETTINGS,
+                **overrides,
+                "broker.id": str(broker_id),
+                "log.dirs": ",".join(map(str, self.log_dirs[broker_id])),
+                "listeners": listeners.format(client, internal),
+                "advertised.listeners": listeners.format(served, proxied),
+                "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+            }
+            broker: ServerProcess
+            if broker_id in apache:
+                broker = ApacheBroker(home, properties, self.zookeeper)
+            else:
+                broker = BrokerProcess(home, properties)
             broker.port, broker.bootstrap_servers = client, f"127.0.0.1:{served}"
             self.brokers[broker_id] = broker
         self.bootstrap_servers = ",".join(b.bootstrap_servers for b in self.brokers.values())
@@ -128,7 +133,7 @@ class FaultCluster:
                 server.kill()
         self._open.close()
 
-    def start_again(self, broker: BrokerProcess, limit_s: float = 60.0) -> None:
+    def start_again(self, broker: ServerProcess, limit_s: float = 60.0) -> None:
         """Start as a supervisor does: once more when it ends, as it must while ZooKeeper is away.
         `failed_starts` keeps the reasons.
 

@@ -18,7 +18,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.broker_process import BrokerProcess
+from tests.support.broker_process import ServerProcess
 from tests.support.fault_cluster import (
     ADMIN_LIMIT_S,
     LAG_TIME_MAX_MS,
@@ -292,7 +292,7 @@ FAULTS: Final[dict[str, Callable[[Chaos], str]]] = {
 OF_PROCESSES: Final = {name for name in FAULTS if name.startswith(("kill", "bounce", "pause"))}
 
 
-def stopped(broker: BrokerProcess, during: Callable[[], object]) -> None:
+def stopped(broker: ServerProcess, during: Callable[[], object]) -> None:
     """SIGSTOP a broker, do something, SIGCONT it."""
     os.kill(broker.pid, signal.SIGSTOP)
     try:

@@ -19,7 +19,9 @@ Faults = Callable[[FaultCluster, Workload], Iterator[str]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`faults` yields what it did and raises AssertionError for what does not hold."""
+    """`faults` yields what it did and raises AssertionError for what does not hold. The brokers of
+    the ids in `apache` are Apache Kafka's.
+    """
 
     faults: Faults
     brokers: int = 3
@@ -30,6 +32,7 @@ class Scenario:
     client_links: bool = False
     log_dirs: int = 1
     overrides: Mapping[str, str] = field(default_factory=dict)
+    apache: tuple[int, ...] = ()
 
     def run(self, directory: Path) -> Verdict:
         """On a cluster of its own; the verdict judges the records."""
@@ -39,6 +42,7 @@ class Scenario:
             self.overrides,
             client_links=self.client_links,
             log_dirs=self.log_dirs,
+            apache=self.apache,
         ) as cluster:
             return chaos_run.run_on(
                 cluster,
