@@ -1,0 +1,134 @@
+"""Brokers of ours and of Apache Kafka 3.9 in one cluster: each follows, leads and controls the
+other, and what was acknowledged survives it. `scripts/chaos --apache ID...` goes on from here.
+
+Without Apache Kafka's jars nothing is checked, and the end of the run says so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from scripts import _kafka
+from tests.support.chaos_run import PARTITIONS, TOPIC, Workload
+from tests.support.fault_cluster import FaultCluster, wait_until
+from tests.support.scenario import Scenario
+
+APACHE = 2
+LIMIT_S = 30.0
+OTHER = "made-and-deleted"
+BLOCK = 1000
+
+
+def make_controller(cluster: FaultCluster, broker_id: int) -> None:
+    """The others sleep while the office is vacant, for less than their sessions last."""
+    with ExitStack() as awake:
+        for other, broker in cluster.brokers.items():
+            if other != broker_id:
+                os.kill(broker.pid, signal.SIGSTOP)
+                awake.callback(os.kill, broker.pid, signal.SIGCONT)
+        with cluster.client() as client:
+            client.delete("/controller")
+        wait_until(
+            lambda: [] if cluster.controller_id() == broker_id else ["not yet"],
+            LIMIT_S,
+            f"broker {broker_id} is not the controller",
+        )
+    for broker in cluster.brokers.values():
+        with Cluster(broker.bootstrap_servers) as client:
+            wait_until(
+                lambda client=client: [  # type: ignore[misc]
+                    str(found)
+                    for found in [client.metadata([], refresh=True).controller_id]
+                    if found != broker_id
+                ],
+                LIMIT_S,
+                f"{broker.name} does not know of controller {broker_id}",
+            )
+
+
+def administer(cluster: FaultCluster) -> None:
+    """What a controller is asked for by clients: topics and their partitions."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+    def partitions() -> int:
+        found = admin.list_topics(timeout=LIMIT_S).topics.get(OTHER)
+        return 0 if found is None else len(found.partitions)
+
+    def has(wanted: int) -> None:
+        wait_until(
+            lambda: [] if partitions() == wanted else [f"{partitions()}"],
+            LIMIT_S,
+            f"{OTHER} has not {wanted} partitions",
+        )
+
+    admin.create_topics([NewTopic(OTHER, 2, 3)])[OTHER].result(LIMIT_S)
+    has(2)
+    admin.create_partitions([NewPartitions(OTHER, 4)])[OTHER].result(LIMIT_S)
+    has(4)
+    cluster.wait_for_full_isr()
+    admin.delete_topics([OTHER])[OTHER].result(LIMIT_S)
+    has(0)
+
+
+def take_producer_ids(cluster: FaultCluster) -> None:
+    """More than a block, which Apache Kafka's brokers ask the controller for (KIP-730)."""
+    taken: list[int] = []
+    with Cluster(cluster.brokers[APACHE].bootstrap_servers) as client:
+
+        def lacking() -> list[str]:
+            while len(taken) <= BLOCK:
+                request = InitProducerIdRequest(transaction_timeout_ms=1000)
+                answer = client.request(request, broker_id=APACHE)
+                if answer.error_code != ErrorCode.NONE:
+                    return [ErrorCode(answer.error_code).name]  # the next block is under way
+                taken.append(answer.producer_id)
+            return []
+
+        wait_until(lacking, LIMIT_S, "no producer ids")
+    assert len(set(taken)) == len(taken)
+
+
+def move(cluster: FaultCluster) -> None:
+    """A partition leaves each broker and comes back, its leader another one in between."""
+    for target in ({0: [3, 1]}, {0: [APACHE, 3]}, {0: [1, APACHE, 3]}):
+        cluster.reassign(TOPIC, target)
+        wait_until(
+            lambda target=target: cluster.not_reassigned(TOPIC, target),  # type: ignore[misc]
+            LIMIT_S,
+            f"not reassigned to {target}",
+        )
+    cluster.elect_preferred(TOPIC, PARTITIONS)
+
+
+if _kafka.installed():
+
+    def test_each_kind_follows_leads_and_controls_the_other(tmp_path: Path) -> None:
+        def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
+            for controller, other in ((1, APACHE), (APACHE, 1)):
+                make_controller(cluster, controller)
+                administer(cluster)
+                take_producer_ids(cluster)
+                move(cluster)
+                cluster.brokers[other].stop()  # moves its leaders away first
+                workload.wait_for_progress(100)
+                cluster.start_again(cluster.brokers[other])
+                cluster.wait_for_full_isr()
+                cluster.elect_preferred(TOPIC, PARTITIONS)
+                cluster.brokers[other].kill()
+                workload.wait_for_progress(100)
+                cluster.start_again(cluster.brokers[other])
+                cluster.wait_for_full_isr()
+                yield f"broker {controller} was the controller, {other} stopped and was killed"
+
+        verdict = Scenario(faults, apache=(APACHE,)).run(tmp_path)
+        assert verdict.clean, verdict.text()
+        assert len(verdict.faults) == 2
