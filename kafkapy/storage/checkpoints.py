@@ -38,7 +38,7 @@ def write_offsets(fs: FileSystem, path: str, offsets: Mapping[TopicPartition, in
 
 
 def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:
-    """The offsets of a checkpoint; empty if there is no file.
+    """The offsets of a checkpoint; empty if there is no file, or nothing in it.
 
     Raises:
         MalformedFile: names the file and the line.
@@ -59,7 +59,7 @@ def encode_epochs(entries: Iterable[tuple[int, int]]) -> bytes:
 
 
 def read_epochs(fs: FileSystem, path: str) -> list[tuple[int, int]]:
-    """The entries of a leader-epoch checkpoint; empty if there is no file.
+    """The entries of a leader-epoch checkpoint; empty if there is no file, or nothing in it.
 
     Raises:
         MalformedFile: names the file and the line.
@@ -80,7 +80,7 @@ def _encode_rows(rows: list[str]) -> bytes:
 
 def _read_rows(fs: FileSystem, path: str) -> list[str]:
     text = _read_text(fs, path)
-    if text is None:
+    if not text:  # Kafka makes the file empty and fills it later (`CheckpointReadBuffer`)
         return []
     version, _, rest = text.partition("\n")
     count, _, rest = rest.partition("\n")

@@ -18,6 +18,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from scripts import _kafka
+from tests.support.broker_process import BrokerProcess, ServerProcess
 from tests.support.chaos_run import PARTITIONS, TOPIC, Workload
 from tests.support.fault_cluster import FaultCluster, wait_until
 from tests.support.scenario import Scenario
@@ -109,6 +110,22 @@ def move(cluster: FaultCluster) -> None:
     cluster.elect_preferred(TOPIC, PARTITIONS)
 
 
+def exchange(cluster: FaultCluster, broker_id: int) -> None:
+    """Kill a broker, and go on with its directory as one of the other kind."""
+    old = cluster.brokers[broker_id]
+    assert isinstance(old, BrokerProcess | _kafka.ApacheBroker)
+    old.kill()
+    new: ServerProcess
+    if isinstance(old, BrokerProcess):
+        new = _kafka.ApacheBroker(old.log_dir, old.properties, cluster.zookeeper)
+    else:
+        new = BrokerProcess(old.log_dir, old.properties)
+    new.port, new.bootstrap_servers = old.port, old.bootstrap_servers
+    cluster.brokers[broker_id] = new
+    cluster.start_again(new)
+    cluster.wait_for_full_isr()
+
+
 if _kafka.installed():
 
     def test_each_kind_follows_leads_and_controls_the_other(tmp_path: Path) -> None:
@@ -128,7 +145,12 @@ if _kafka.installed():
                 cluster.start_again(cluster.brokers[other])
                 cluster.wait_for_full_isr()
                 yield f"broker {controller} was the controller, {other} stopped and was killed"
+            for broker_id in (APACHE, 1):
+                exchange(cluster, broker_id)
+                cluster.elect_preferred(TOPIC, PARTITIONS)
+                workload.wait_for_progress(100)
+                yield f"broker {broker_id} went on as one of the other kind"
 
         verdict = Scenario(faults, apache=(APACHE,)).run(tmp_path)
         assert verdict.clean, verdict.text()
-        assert len(verdict.faults) == 2
+        assert len(verdict.faults) == 4

@@ -41,13 +41,21 @@ def test_leader_epoch_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"1\n0\n", b"0\nx\n", b"0\n2\na 0 1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"\xff\xfe"],
+    [b"1\n0\n", b"0\nx\n", b"0\n2\na 0 1\n", b"0\n1\na 0\n", b"0\n1\na 0 x\n", b"\xff\xfe"],
 )
 def test_a_malformed_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "some-checkpoint"
     path.write_bytes(content)
     with pytest.raises(MalformedFile, match="some-checkpoint"):
         checkpoints.read_offsets(FS, str(path))
+
+
+def test_a_file_that_kafka_has_made_and_not_filled_is_one_without_entries(tmp_path: Path) -> None:
+    """A kill -9 leaves it so; the log must open."""
+    path = tmp_path / "checkpoint"
+    path.touch()
+    assert checkpoints.read_offsets(FS, str(path)) == {}
+    assert checkpoints.read_epochs(FS, str(path)) == []
 
 
 @pytest.mark.parametrize("content", [b"0\n1\n1\n", b"0\n1\n-1 0\n", b"0\n1\n1 x\n"])
