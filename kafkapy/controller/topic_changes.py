@@ -29,9 +29,8 @@ async def on_topic_change(parts: ControllerParts, random: Random) -> None:
     """Compare `/brokers/topics` with what is known."""
     context = parts.context
     names = await parts.store.topics.names(parts.watch(TopicChange()))
-    for topic in context.topics:
-        if topic not in names:
-            context.remove_topic(topic)
+    for topic in sorted(set(context.topics).difference(names)):
+        context.remove_topic(topic)
     new = [topic for topic in names if not context.has_topic(topic)]
     await on_new_partitions(parts, await load_topics(parts, new, random))
 
