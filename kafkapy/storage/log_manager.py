@@ -38,6 +38,8 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # Logs that are closed together at a shutdown; each opens some four files for it.
 _CLOSED_AT_ONCE: Final = 64
+# Logs looked at for old segments while nobody is served: half a millisecond.
+_RETAINED_AT_ONCE: Final = 50
 
 PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
@@ -123,16 +125,16 @@ class LogManager:
         """
         for topic, overrides in topic_configs.items():
             self._configs.set_overrides(topic, overrides)
-        for path, log_dir in list(self._dirs.items()):
-            with self._failing(path):
-                found = load_log_dir(
-                    log_dir, self._pool, self._configs.of, self._random, self._expiration_ms,
-                    self._clock.time_ms(),
-                )  # fmt: skip
-                check_duplicates(self.logs, found)
-                self.logs.update((log.topic_partition, log) for log in found)
-                log_dir.logs = len(found)
-                logger.info("Loaded %d logs in %s", len(found), path)
+        # What loading corrects it would correct again after a crash: one wait for all of it.
+        with self.together():
+            for path, log_dir in list(self._dirs.items()):
+                with self._failing(path):
+                    found = load_log_dir(log_dir, self._pool, self._configs.of, self._random,
+                                         self._expiration_ms, self._clock.time_ms())  # fmt: skip
+                    check_duplicates(self.logs, found)
+                    self.logs.update((log.topic_partition, log) for log in found)
+                    log_dir.logs = len(found)
+                    logger.info("Loaded %d logs in %s", len(found), path)
         for path, log_dir in list(self._dirs.items()):
             with self._failing(path):
                 self.futures.resume(log_dir.unfinished, path)
@@ -294,13 +296,17 @@ class LogManager:
 
     # background work
 
-    def run_retention(self, now_ms: int) -> int:
-        """Delete old segments of every log; how many."""
-        deleted = 0
-        for log in list(self.logs.values()):
-            with self._failing(log.log_dir):
-                deleted += log.delete_old_segments(now_ms)
-        return deleted
+    def retention_slices(self, now_ms: int) -> Iterator[int]:
+        """Delete old segments of some logs at each step, of all by its end; how many each time."""
+        logs = list(self.logs.values())
+        for start in range(0, len(logs), _RETAINED_AT_ONCE):
+            deleted = 0
+            for log in logs[start : start + _RETAINED_AT_ONCE]:
+                # Some were perhaps deleted since the step before.
+                if self.logs.get(log.topic_partition) is log:
+                    with self._failing(log.log_dir):
+                        deleted += log.delete_old_segments(now_ms)
+            yield deleted
 
     def expire_producers(self, now_ms: int) -> int:
         """Forget producers idle longer than `producer.id.expiration.ms`; how many."""

@@ -41,7 +41,7 @@ def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
                 task.fsync()
                 task.complete(builder.clock.now_ms)
         if i % 11 == 0:
-            manager.run_retention(builder.clock.now_ms)
+            sum(manager.retention_slices(builder.clock.now_ms))
             manager.delete_due_files(builder.clock.now_ms)
             manager.checkpoint_log_start_offsets()
         if i % 13 == 0:

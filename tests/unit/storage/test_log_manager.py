@@ -15,6 +15,7 @@ from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.call_counts import calls
 from tests.support.counting_filesystem import CountingFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
@@ -183,8 +184,8 @@ def test_producers_expire(tmp_path: Path) -> None:
 
 def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, retention_ms="10").append().roll().append()
-    assert builder.manager.run_retention(NOW_MS) == 0
-    assert builder.manager.run_retention(NOW_MS + 11) == 1
+    assert sum(builder.manager.retention_slices(NOW_MS)) == 0
+    assert sum(builder.manager.retention_slices(NOW_MS + 11)) == 1
 
 
 def test_the_volume_is_described(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_identity(tmp_path: Path) -> None:
         lambda m: m.checkpoint_recovery_points(),
         lambda m: m.checkpoint_log_start_offsets(),
         lambda m: m.write_high_watermarks(),
-        lambda m: m.run_retention(NOW_MS + 10**9),
+        lambda m: sum(m.retention_slices(NOW_MS + 10**9)),
         lambda m: m.delete_due_files(NOW_MS + 10**9),
         lambda m: m.shutdown(),
     ],
@@ -303,6 +304,43 @@ def test_logs_made_together_survive_a_power_cut() -> None:
     assert [read_file(disk, name) for name in names] == [b"0\n1\n5 0\n"] * 3
     again = manager_of(Path("/logs"), fs=disk)
     assert [log.topic_id for log in again.logs.values()] == [TOPIC_ID] * 3
+
+
+def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    with manager.together():
+        for partition in range(101):
+            create(manager, partition)
+    slices = manager.retention_slices(NOW_MS)
+    assert next(slices) == 0
+    for partition in (60, 61):
+        manager.delete_log(TopicPartition("t", partition))
+    counted = calls(lambda: list(slices))
+    assert counted["PartitionLog.delete_old_segments"] == 49, "of those that are left"
+    assert counted["LogManager.retention_slices"] == 3, "two slices, and the end"
+    assert not counted["OsFileSystem.stat"], "an empty log has no age to ask the disk for"
+    assert manager.offline_log_dirs == []
+
+
+def waits_of_a_start(root: Path, logs: int) -> int:
+    """How often a start after a clean stop waits for the disk, leaders without records."""
+    manager = manager_of(root)
+    with manager.together():
+        for partition in range(logs):
+            create(manager, partition)
+            manager.logs[TopicPartition("t", partition)].assign_epoch_start(5, 0)
+    manager.shutdown()
+    counted = calls(lambda: manager_of(root))
+    for partition in range(logs):
+        written = (root / f"t-{partition}" / "leader-epoch-checkpoint").read_bytes()
+        assert written == b"0\n0\n", "an epoch that has no records is forgotten"
+    kinds = ("OsFile.fsync", "fsync_dir", "fsync_dirs", "fsync_all")
+    return sum(n for name, n in counted.items() if name.endswith(kinds))
+
+
+def test_a_start_does_not_wait_for_the_disk_once_a_log(tmp_path: Path) -> None:
+    few, many = (waits_of_a_start(tmp_path / str(logs), logs) for logs in (2, 40))
+    assert many == few, f"{few} waits with 2 logs, {many} with 40"
 
 
 def test_a_directory_that_fails_what_was_made_together_is_told_and_the_other_goes_on(
