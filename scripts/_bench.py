@@ -3,6 +3,7 @@
     scripts/bench [--runs N] [--only WORD] [--json FILE] [--no-write]
     scripts/bench --cluster [--kind WORD] ...     three brokers beside Apache Kafka's
     scripts/bench --kafka [--quick] ...           one broker beside Apache Kafka's
+    scripts/bench --growth [--quick] ...          one broker as its work grows
 
 Rows of throughput run the same load on our broker and on the bare loop (scripts/_bare_loop.py), in
 turn, on the same machine in the same minute. Writes docs/BENCHMARKS.md unless told not to.
@@ -22,7 +23,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from scripts import _bench_cluster, _bench_kafka, _bench_tool_starts, _bench_tools, _kafka, _report
+from scripts import (
+    _bench_cluster,
+    _bench_growth,
+    _bench_kafka,
+    _bench_tool_starts,
+    _bench_tools,
+    _kafka,
+    _report,
+)
 from scripts import _bench_loads as loads
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.topics import create_topic
@@ -30,6 +39,7 @@ from tests.support.topics import create_topic
 TOPIC = "bench"
 KAFKAPY = Path(sys.executable).parent / "kafkapy"
 DOCUMENT = _report.ROOT / "docs" / "BENCHMARKS.md"
+GROWTH = DOCUMENT.with_name("GROWTH.md")
 INTRODUCTION = """# Benchmarks
 
 Written by `scripts/bench`. Nothing here is asserted by a test: a clock on a shared machine is no
@@ -212,7 +222,8 @@ def beside_kafka(options: argparse.Namespace) -> int:
         print(f"scripts/bench: {why}", file=sys.stderr)
         return 1
     other = _bench_cluster if options.cluster else _bench_kafka
-    return other.run(options, DOCUMENT)
+    status: int = other.run(options, DOCUMENT)
+    return status
 
 
 def main() -> int:
@@ -224,7 +235,10 @@ def main() -> int:
     parser.add_argument("--cluster", action="store_true", help="a cluster beside Apache Kafka's")
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")
-    parser.add_argument("--quick", action="store_true", help="--kafka: some rows, in 3 minutes")
+    parser.add_argument("--growth", action="store_true", help="one broker as its work grows")
+    parser.add_argument(
+        "--quick", action="store_true", help="--kafka: some rows, in 4 minutes; --growth: in 2"
+    )
     parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
     options = parser.parse_args()
     if options.tools:
@@ -233,6 +247,8 @@ def main() -> int:
             if options.only in part.__name__:
                 part.main(options.runs or 5, document, INTRODUCTION)
         return 0
+    if options.growth:
+        return _bench_growth.run(options, GROWTH)
     if options.cluster or options.kafka:
         return beside_kafka(options)
     runs = options.runs or 5

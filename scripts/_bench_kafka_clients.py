@@ -116,7 +116,7 @@ def produce_beside_idle(
     """A producer while `idle` connections are open; and what each costs broker `pid` in bytes."""
     host, _, port = servers.rpartition(":")
     before = meter.resident_bytes([pid])
-    connections = [_idle_connection(host, int(port)) for _ in range(idle)]
+    connections = [idle_connection(host, int(port)) for _ in range(idle)]
     grown = meter.resident_bytes([pid]) - before
     rate = loads.produce_librdkafka(servers, topic, value_bytes, records)
     for connection in connections:
@@ -124,7 +124,7 @@ def produce_beside_idle(
     return {"rate": rate, "bytes": grown / idle}
 
 
-def _idle_connection(host: str, port: int) -> socket.socket:
+def idle_connection(host: str, port: int) -> socket.socket:
     """One that has been served, as a client's is, and then says nothing."""
     connection = socket.create_connection((host, port), timeout=loads.LIMIT_S)
     connection.sendall(API_VERSIONS_V0)

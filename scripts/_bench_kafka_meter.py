@@ -7,6 +7,7 @@ can be told from the brokers'.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -56,6 +57,13 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 def resident_bytes(pids: Iterable[int]) -> int:
     return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids) * _PAGE
+
+
+def memory(pid: int) -> tuple[int, int]:
+    """Resident set and its proportional share (PSS) in bytes."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    kilobytes = dict(re.findall(r"^(Rss|Pss):\s+(\d+) kB", text, re.MULTILINE))
+    return int(kilobytes["Rss"]) * 1024, int(kilobytes["Pss"]) * 1024
 
 
 def _ticks(stat: Path) -> int:

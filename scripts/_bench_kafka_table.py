@@ -9,14 +9,10 @@ from math import inf, isinf
 from pathlib import Path
 from statistics import median
 
-import matplotlib
-
+from scripts import _plots
 from scripts._bench_kafka_meter import Usage
 from scripts._bench_kafka_rows import Measured, Row
 from scripts._bench_kafka_systems import System
-
-matplotlib.use("svg")
-from matplotlib import pyplot
 
 GB = 1e9
 MIB = 2**20
@@ -155,10 +151,7 @@ def _pair(values: Sequence[float | None], digits: int) -> str:
 def plot(lines: Sequence[Line], path: Path, caption: str) -> None:
     """A bar a row: how many times better kafkapy is than Apache Kafka (1: the same)."""
     least, most = 1 / 64, 64.0
-    # Text stays text, and the same figures give the same file: no dates, no random ids.
-    style = {"svg.hashsalt": "kafkapy", "svg.fonttype": "none", "font.size": 8}
-    with pyplot.rc_context(style):
-        figure, axes = pyplot.subplots(figsize=(9, 0.5 + 0.2 * len(lines)))
+    with _plots.saved(path, (9, 0.5 + 0.2 * len(lines))) as axes:
         shown = [min(max(line.advantage, least), most) for line in lines]
         colours = [AHEAD if value >= 1 else BEHIND for value in shown]
         places = range(len(lines))
@@ -177,5 +170,3 @@ def plot(lines: Sequence[Line], path: Path, caption: str) -> None:
             side = "left" if at >= 1 else "right"
             text = f"over {most:g}x" if line.advantage > most else f"{line.advantage:.1f}x"
             axes.text(at, place, f" {text} ", va="center", ha=side)
-        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
-        pyplot.close(figure)

@@ -157,10 +157,13 @@ def fetch_raw(servers: str, topic: str, total_bytes: int) -> float:
     return got / seconds
 
 
-def fetch_request(topic: str, offset: int) -> bytes:
+def fetch_request(
+    topic: str, offset: int, max_bytes: int = 1 << 20, max_wait_ms: int = 500
+) -> bytes:
+    """Fetch v4 of partition 0, for at least one byte."""
     name = struct.pack(">h", len(topic)) + topic.encode()
-    body = struct.pack(">iiiibi", -1, 500, 1, 1 << 20, 0, 1) + name
-    return request(ApiKey.FETCH, 4, body + struct.pack(">iiqi", 1, 0, offset, 1 << 20))
+    body = struct.pack(">iiiibi", -1, max_wait_ms, 1, max_bytes, 0, 1) + name
+    return request(ApiKey.FETCH, 4, body + struct.pack(">iiqi", 1, 0, offset, max_bytes))
 
 
 def last_offset(records: memoryview) -> int:

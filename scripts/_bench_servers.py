@@ -17,6 +17,7 @@ from pathlib import Path
 from kazoo.client import KazooClient
 
 from kafkapy.client.cluster import Cluster
+from scripts import _bench_kafka_meter as meter
 from scripts import _kafka
 from tests.support.broker_process import ServerProcess, free_port
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -87,7 +88,7 @@ class Servers:
 
     def resident_bytes(self) -> tuple[float, float]:
         """Mean of the live brokers: resident set, and its proportional share."""
-        found = [_memory(self.brokers[broker_id].pid) for broker_id in self.live]
+        found = [meter.memory(self.brokers[broker_id].pid) for broker_id in self.live]
         return (
             sum(rss for rss, _ in found) / len(found),
             sum(pss for _, pss in found) / len(found),
@@ -124,10 +125,3 @@ def _command(kind: Kind, properties: Path) -> list[str]:
     java, *words = _kafka.java_command(_kafka.BROKER, str(properties), level="INFO")
     kept = [word for word in words if not word.startswith("-X")]
     return [java, *JVM_FLAGS, *kept]
-
-
-def _memory(pid: int) -> tuple[int, int]:
-    """Rss and Pss in bytes (Linux)."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    kilobytes = dict(re.findall(r"^(Rss|Pss):\s+(\d+) kB", text, re.MULTILINE))
-    return int(kilobytes["Rss"]) * 1024, int(kilobytes["Pss"]) * 1024

@@ -28,6 +28,7 @@ CATCH_ALL = {
 }
 MAY_PRINT = {"kafkapy/cli/output.py"}
 MAY_SLEEP = {
+    "scripts/_bench_growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
     "scripts/_bench_probes.py": "looks at a cluster again and again, and seldom: it is measured",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
     "tests/support/waiting.py": "the one place that looks again until a condition holds",
