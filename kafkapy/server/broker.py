@@ -23,6 +23,7 @@ from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server import garbage
 from kafkapy.server.acceptor import Acceptor
 from kafkapy.server.auto_creator import AutoCreator
 from kafkapy.server.cluster_member import ClusterMember
@@ -295,5 +296,6 @@ def run(properties: Mapping[str, str]) -> int:
     config = KafkaConfig(properties)
     configure_logging(config.get_str("kafkapy.log.dir"))
     _raise_open_files_limit()
+    garbage.freeze_survivors()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run_until_stopped(config))

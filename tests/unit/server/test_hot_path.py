@@ -13,32 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.protocol.headers import decode_response, encode_request
-from kafkapy.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-)
-from kafkapy.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from kafkapy.protocol.schema import Message
-from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.connection import Connection
-from kafkapy.server.connection_table import ConnectionTable
-from kafkapy.server.dispatcher import Dispatcher
 from tests.support.call_counts import calls
-from tests.support.partitions import batch
-from tests.support.ports import NOW_MS
+from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.support.server_parts import Parts
-from tests.support.transports import FakeTransport
 
 COUNT = 50
-PRODUCE, FETCH = 9, 12
-
 SHORT_PRODUCE_CALLS = 82
 LONG_PRODUCE_CALLS = 204
 REPLICATED_PRODUCE_CALLS = 147
@@ -46,67 +25,6 @@ FETCH_CALLS = 176
 QUIET_PARTITION_CALLS = 28
 PARKED_PARTITION_CALLS = 51
 PARKED_FETCH_CALLS = 402
-
-
-class Client:
-    """One connection without a socket."""
-
-    def __init__(self, parts: Parts) -> None:
-        self.transport = FakeTransport()
-        self.connection = Connection(
-            "PLAINTEXT",
-            Dispatcher(parts.services),
-            ConnectionTable(parts.config),
-            ServerConnection(1 << 20, bytearray(1 << 20)),
-            parts.clock.monotonic_ms,
-        )
-        self.connection.connection_made(self.transport)
-
-    def sends(self, version: int, *messages: Message) -> Callable[[], None]:
-        """Have the connection receive requests, all at once; they are encoded now."""
-        data = b"".join(encode_request(message, version, 0, "me") for message in messages)
-
-        def send() -> None:
-            self.connection.get_buffer(-1)[: len(data)] = data
-            self.connection.buffer_updated(len(data))
-
-        return send
-
-    def fetches(self, message: FetchRequest) -> FetchResponse:
-        self.transport.sent = b""
-        self.sends(FETCH, message)()
-        _, answer = decode_response(FetchResponse, FETCH, self.transport.sent[4:])
-        assert answer.error_code == 0
-        return answer
-
-
-def produce(*topics: str, acks: int = -1) -> ProduceRequest:
-    row = PartitionProduceData(index=0, records=batch(1, NOW_MS))
-    data = [TopicProduceData(name=topic, partition_data=[row]) for topic in topics]
-    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=data)
-
-
-def fetch(
-    partitions: int = 1,
-    offset: int = 0,
-    session: tuple[int, int] = (0, -1),
-    max_wait_ms: int = 0,
-    replica_id: int = -1,
-) -> FetchRequest:
-    rows = [
-        FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1)
-        for index in range(partitions)
-    ]
-    topics = [FetchTopic(topic="t", partitions=rows)] if rows else []
-    return FetchRequest(
-        replica_id=replica_id,
-        max_wait_ms=max_wait_ms,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        session_id=session[0],
-        session_epoch=session[1],
-        topics=topics,
-    )
 
 
 @pytest.fixture
