@@ -29,3 +29,13 @@ def calls(work: Callable[[], object]) -> Counter[str]:
         gc.enable()
     del counted["setprofile"]
     return counted
+
+
+def assert_at_most(bound: float, work: Callable[[], object], pieces: int) -> None:
+    """`work` makes at most `bound` calls for each of its pieces."""
+    counted = calls(work)
+    each = counted.total() / pieces
+    most = "\n".join(f"{n / pieces:6.2f} {name}" for name, n in counted.most_common(25))
+    assert each <= bound, (
+        f"{each:.2f} calls each, at most {bound} expected; the most called:\n{most}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.fetch import (
@@ -27,6 +28,8 @@ from tests.support.server_parts import Parts
 from tests.support.transports import FakeTransport
 
 PRODUCE, FETCH = 9, 12
+
+R = TypeVar("R", bound=Message)
 
 
 class Client:
@@ -53,10 +56,14 @@ class Client:
 
         return send
 
-    def fetches(self, message: FetchRequest) -> FetchResponse:
+    def asks(self, version: int, message: Message, kind: type[R]) -> R:
+        """Send a request that is answered at once; the answer."""
         self.transport.sent = b""
-        self.sends(FETCH, message)()
-        _, answer = decode_response(FetchResponse, FETCH, self.transport.sent[4:])
+        self.sends(version, message)()
+        return decode_response(kind, version, self.transport.sent[4:])[1]
+
+    def fetches(self, message: FetchRequest) -> FetchResponse:
+        answer = self.asks(FETCH, message, FetchResponse)
         assert answer.error_code == 0
         return answer
 

@@ -8,12 +8,11 @@ raise the bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.call_counts import calls
+from tests.support.call_counts import assert_at_most, calls
 from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.support.server_parts import Parts
 
@@ -39,26 +38,16 @@ def client(parts: Parts) -> Client:
     return Client(parts)
 
 
-def assert_at_most(bound: float, work: Callable[[], object], pieces: int = COUNT) -> None:
-    """`work` makes at most `bound` calls for each of its pieces."""
-    counted = calls(work)
-    each = counted.total() / pieces
-    most = "\n".join(f"{n / pieces:6.2f} {name}" for name, n in counted.most_common(25))
-    assert each <= bound, (
-        f"{each:.2f} calls each, at most {bound} expected; the most called:\n{most}"
-    )
-
-
 def test_a_produce_on_the_short_way(parts: Parts, client: Client) -> None:
     client.sends(PRODUCE, produce("t"), produce("t"))()
-    assert_at_most(SHORT_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t")] * COUNT))
+    assert_at_most(SHORT_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t")] * COUNT), COUNT)
     assert parts.replicas.partitions["t"][0].log.log_end_offset == COUNT + 2
 
 
 def test_a_produce_on_the_long_way(parts: Parts, client: Client) -> None:
     parts.lead("u")
     client.sends(PRODUCE, produce("t", "u"))()
-    assert_at_most(LONG_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t", "u")] * COUNT))
+    assert_at_most(LONG_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t", "u")] * COUNT), COUNT)
     assert parts.replicas.partitions["u"][0].log.log_end_offset == COUNT + 1
 
 
@@ -73,7 +62,7 @@ def test_a_produce_that_waits_for_its_follower(parts: Parts, client: Client) -> 
         send()
         parts.tell_follower_has(partition, COUNT + 2)
 
-    assert_at_most(REPLICATED_PRODUCE_CALLS, replicate)
+    assert_at_most(REPLICATED_PRODUCE_CALLS, replicate, COUNT)
     assert len(parts.replicas.produce_purgatory) == 0
     assert client.transport.sent
 
@@ -82,7 +71,7 @@ def test_a_fetch_of_one_batch(client: Client) -> None:
     client.sends(PRODUCE, produce("t"))()
     [topic] = client.fetches(fetch()).responses
     assert bytes(topic.partitions[0].records) != b""
-    assert_at_most(FETCH_CALLS, client.sends(FETCH, *[fetch()] * COUNT))
+    assert_at_most(FETCH_CALLS, client.sends(FETCH, *[fetch()] * COUNT), COUNT)
 
 
 def test_a_partition_of_a_session_with_nothing_new(parts: Parts, client: Client) -> None:
@@ -92,7 +81,7 @@ def test_a_partition_of_a_session_with_nothing_new(parts: Parts, client: Client)
     assert session_id > 0
     client.fetches(fetch(0, session=(session_id, 1)))
     quiet = client.sends(FETCH, fetch(0, session=(session_id, 2)))
-    assert_at_most(QUIET_PARTITION_CALLS, quiet)
+    assert_at_most(QUIET_PARTITION_CALLS, quiet, COUNT)
 
 
 def test_followers_of_many_partitions_do_not_wake_each_other(parts: Parts) -> None:
@@ -105,7 +94,7 @@ def test_followers_of_many_partitions_do_not_wake_each_other(parts: Parts) -> No
         session_id = client.fetches(first).session_id
         wait = {"max_wait_ms": 500, "replica_id": follower}
         waits = client.sends(FETCH, fetch(0, session=(session_id, 1), **wait))
-        assert_at_most(PARKED_PARTITION_CALLS, waits)
+        assert_at_most(PARKED_PARTITION_CALLS, waits, COUNT)
     assert len(parts.replicas.fetch_purgatory) == 2
 
 
@@ -118,7 +107,7 @@ def test_an_append_looks_at_its_partition_only(parts: Parts) -> None:
     producer.sends(PRODUCE, produce("t"), produce("t"))()
     # What is not committed is no reason to look at the 49 others that the consumer waits for.
     uncommitted = producer.sends(PRODUCE, *[produce("t", acks=1)] * COUNT)
-    assert_at_most(SHORT_PRODUCE_CALLS + 15, uncommitted)
+    assert_at_most(SHORT_PRODUCE_CALLS + 15, uncommitted, COUNT)
     assert len(parts.replicas.fetch_purgatory) == 1
 
 
@@ -137,7 +126,7 @@ def test_a_fetch_that_waits_for_a_produce(parts: Parts, client: Client) -> None:
             wake()
             assert len(parts.replicas.fetch_purgatory) == 0
 
-    assert_at_most(PARKED_FETCH_CALLS, wait_and_wake)
+    assert_at_most(PARKED_FETCH_CALLS, wait_and_wake, COUNT)
     assert client.transport.sent
 
 

@@ -1,0 +1,218 @@
+"""The regression guard of `test_hot_path.py` for what followers and group coordinators do, and for
+what a request leaves behind: bounds are what was measured and a tenth more."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkapy.protocol.headers import decode_response
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from kafkapy.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kafkapy.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from kafkapy.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from kafkapy.record.builder import build_batch
+from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
+from kafkapy.replication.partition import Partition
+from kafkapy.replication.replication_quota import ReplicationQuota
+from tests.support.call_counts import assert_at_most
+from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
+from tests.support.log_builder import row
+from tests.support.partitions import told
+from tests.support.ports import NOW_MS
+from tests.support.server_parts import Parts
+
+COUNT = 50
+JOIN, SYNC, HEARTBEAT, COMMIT, OFFSETS = 2, 2, 2, 6, 5
+
+FOLLOWER_APPEND_CALLS = 107
+QUIET_FOLLOWED_CALLS = 7
+HEARTBEAT_CALLS = 107
+COMMIT_CALLS = 350
+OFFSET_FETCH_CALLS = 143
+BLOCKS_LEFT = 0.5
+"""Allocated blocks that a request may leave behind: some of the last positions in the log."""
+
+
+# followers
+
+
+@pytest.fixture
+def fetcher() -> FollowerFetcher:
+    quota = ReplicationQuota(1, 1000, 11)
+    return FollowerFetcher(2, 1 << 20, 1000, quota, lambda failure: None)
+
+
+def follow(parts: Parts, fetcher: FollowerFetcher, partitions: int) -> list[Partition]:
+    parts.tell(*[told(2, (1, 2), partition=index) for index in range(partitions)])
+    followed = [parts.replicas.get("t", index) for index in range(partitions)]
+    for partition in followed:
+        fetcher.follow(partition)
+    return followed
+
+
+def turn(fetcher: FollowerFetcher, *rows: LeaderRow) -> None:
+    asked = fetcher.next_fetch(NOW_MS)
+    assert asked is not None
+    fetcher.on_response(asked, 0, 7, rows, NOW_MS, NOW_MS)
+
+
+def test_a_follower_appends_what_its_leader_sent(tmp_path: Path, fetcher: FollowerFetcher) -> None:
+    [partition] = follow(Parts(tmp_path), fetcher, 1)
+    batches = [build_batch([row()], base_offset=n, leader_epoch=0) for n in range(COUNT + 1)]
+    rows = [
+        LeaderRow(partition.topic_partition, 0, n, 0, None, one) for n, one in enumerate(batches)
+    ]
+    turn(fetcher, rows[0])
+    assert_at_most(FOLLOWER_APPEND_CALLS, lambda: [turn(fetcher, one) for one in rows[1:]], COUNT)
+    assert partition.log.log_end_offset == COUNT + 1
+
+
+def test_a_followed_partition_with_nothing_new(tmp_path: Path, fetcher: FollowerFetcher) -> None:
+    follow(Parts(tmp_path), fetcher, COUNT)
+    turn(fetcher)
+    assert_at_most(QUIET_FOLLOWED_CALLS, lambda: turn(fetcher), COUNT)
+
+
+# groups
+
+
+def run_due(parts: Parts) -> None:
+    while 0 in parts.timers.delays_s:
+        parts.timers.fire()
+
+
+class Member:
+    """The one member of a group."""
+
+    def __init__(self, parts: Parts, client: Client) -> None:
+        self.parts, self.client = parts, client
+        joining = JoinGroupRequest(
+            group_id="g", session_timeout_ms=30_000, rebalance_timeout_ms=30_000, member_id="",
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        )  # fmt: skip
+        client.sends(JOIN, joining)()
+        run_due(parts)  # the others had their time to join
+        _, joined = decode_response(JoinGroupResponse, JOIN, client.transport.sent[4:])
+        self.id, self.generation = joined.member_id, joined.generation_id
+        mine = SyncGroupRequestAssignment(member_id=self.id, assignment=b"all")
+        syncing = SyncGroupRequest(
+            group_id="g", generation_id=self.generation, member_id=self.id, assignments=[mine]
+        )
+        assert client.asks(SYNC, syncing, SyncGroupResponse).assignment == b"all"
+
+    def heartbeat(self) -> HeartbeatRequest:
+        return HeartbeatRequest(group_id="g", generation_id=self.generation, member_id=self.id)
+
+    def commit(self, offset: int) -> OffsetCommitRequest:
+        rows = [
+            OffsetCommitRequestPartition(
+                partition_index=0, committed_offset=offset, committed_metadata=""
+            )
+        ]
+        return OffsetCommitRequest(
+            group_id="g", generation_id_or_member_epoch=self.generation, member_id=self.id,
+            topics=[OffsetCommitRequestTopic(name="t", partitions=rows)],
+        )  # fmt: skip
+
+    def committed(self) -> int:
+        found = self.client.asks(OFFSETS, offsets_of("t"), OffsetFetchResponse)
+        offset: int = found.topics[0].partitions[0].committed_offset
+        return offset
+
+
+def offsets_of(topic: str) -> OffsetFetchRequest:
+    wanted = OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
+    return OffsetFetchRequest(group_id="g", topics=[wanted])
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Member:
+    parts = Parts(tmp_path, properties={"group.initial.rebalance.delay.ms": "0"})
+    parts.coordinate()
+    run_due(parts)  # the groups are loaded
+    parts.lead()
+    parts.announce("t")
+    return Member(parts, Client(parts))
+
+
+def test_a_heartbeat(member: Member) -> None:
+    assert member.client.asks(HEARTBEAT, member.heartbeat(), HeartbeatResponse).error_code == 0
+    beats = member.client.sends(HEARTBEAT, *[member.heartbeat()] * COUNT)
+    assert_at_most(HEARTBEAT_CALLS, beats, COUNT)
+
+
+def test_a_commit_of_offsets(member: Member) -> None:
+    answer = member.client.asks(COMMIT, member.commit(1), OffsetCommitResponse)
+    assert answer.topics[0].partitions[0].error_code == 0
+    commits = member.client.sends(COMMIT, *[member.commit(n) for n in range(COUNT)])
+    assert_at_most(COMMIT_CALLS, commits, COUNT)
+    assert member.committed() == COUNT - 1
+
+
+def test_a_fetch_of_offsets(member: Member) -> None:
+    member.client.asks(COMMIT, member.commit(5), OffsetCommitResponse)
+    assert member.committed() == 5
+    asks = member.client.sends(OFFSETS, *[offsets_of("t")] * COUNT)
+    assert_at_most(OFFSET_FETCH_CALLS, asks, COUNT)
+
+
+# memory
+
+
+def blocks_left(work: Callable[[], None]) -> float:
+    """Blocks that are allocated after `work` and were not before."""
+    gc.collect()
+    before = sys.getallocatedblocks()
+    work()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+def test_a_request_leaves_nothing_behind(member: Member) -> None:
+    """Whatever each request leaves would fill the memory of a broker that runs for months."""
+    client = member.client
+    times = member.parts.services.metrics.requests
+    for api in ("Produce", "Fetch", "Heartbeat", "OffsetCommit"):
+        for number in range(2000):
+            times.observe(api, number / 1e6)  # the latest are kept, and here they are
+    kinds: dict[str, Callable[[], Callable[[], None]]] = {
+        "produce": lambda: client.sends(PRODUCE, *[produce("t")] * COUNT),
+        "fetch": lambda: client.sends(FETCH, *[fetch()] * COUNT),
+        "heartbeat": lambda: client.sends(HEARTBEAT, *[member.heartbeat()] * COUNT),
+        "commit": lambda: client.sends(COMMIT, *[member.commit(9)] * COUNT),
+    }
+    for name, send in kinds.items():
+        for _ in range(3):
+            send()()
+            client.transport.sent = b""
+
+        def again(send: Callable[[], Callable[[], None]] = send) -> None:
+            send()()
+            client.transport.sent = b""
+
+        left = blocks_left(again) / COUNT
+        assert left <= BLOCKS_LEFT, f"a {name} leaves {left:.2f} blocks, at most {BLOCKS_LEFT}"
