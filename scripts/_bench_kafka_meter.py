@@ -59,6 +59,11 @@ def resident_bytes(pids: Iterable[int]) -> int:
     return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids) * _PAGE
 
 
+def since(before_cpu_s: float, pids: Sequence[int]) -> Usage:
+    """Of brokers that worked by themselves; who was the limit is not known."""
+    return Usage(cpu_s(pids) - before_cpu_s, resident_bytes(pids), 0.0, 0.0, 0.0)
+
+
 def memory(pid: int) -> tuple[int, int]:
     """Resident set and its proportional share (PSS) in bytes."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()

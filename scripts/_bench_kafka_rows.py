@@ -216,9 +216,10 @@ def at_rate(rate: int, connections: int = CONNECTIONS, is_quick: bool = False) -
 def rate_kept(connections: int, is_quick: bool = False) -> Task:
     def run(session: Session) -> Measured:
         found = session.python(
-            "highest_rate", 0, "rate", topic=session.topic(), seconds=session.scale.search_s,
-            connections=connections,
+            "highest_rate", 0, "rate", "answered", topic=session.topic(),
+            seconds=session.scale.search_s, connections=connections,
         )  # fmt: skip
+        found.moved_bytes = found.values.pop() * open_loop.VALUE_BYTES
         found.values = [found.values[0] / 1000]
         return found
 

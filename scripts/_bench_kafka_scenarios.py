@@ -18,6 +18,7 @@ from scripts import _bench_kafka_systems as systems
 from scripts import _bench_loads as loads
 from scripts._bench_kafka_rows import (
     BASE_BYTES,
+    CONNECTIONS,
     MB,
     Measured,
     Row,
@@ -27,6 +28,7 @@ from scripts._bench_kafka_rows import (
     at_rate,
     produced,
     produced_by_librdkafka,
+    rate_kept,
 )
 from scripts._bench_kafka_systems import System
 from tests.support.waiting import wait_until
@@ -35,6 +37,7 @@ LIMIT_S = 300.0
 TOPIC = "bench"
 KEYS = 100_000
 VALUE_BYTES = 200
+MIB = 2**20
 SEGMENT_BYTES = 32 << 20
 RECOVERED_PARTITIONS = 4
 PROCESSED = re.compile(r"([\d.,]+) MB of log processed in ([\d.,]+) seconds")
@@ -65,15 +68,14 @@ def start(system: System, directory: Path, scale: Scale) -> list[Measured]:
         servers.create_topic(TOPIC)
         first_record(servers)
         seconds = time.perf_counter() - started
-        cpu_s = meter.cpu_s(servers.pids)
-        resident = meter.resident_bytes(servers.pids) / 2**20
-        return [Measured([seconds, cpu_s, resident])]
+        usage = meter.since(0.0, servers.pids)
+        return [Measured([seconds, usage.cpu_s, usage.resident_bytes / MIB], usage)]
 
 
 START = (
     Row("start on an empty directory to the first acknowledged record", "s", False),
-    Row("... processor time of it", "s", False),
-    Row("... resident then", "MiB", False),
+    Row("start: processor time of it", "s", False),
+    Row("start: resident then", "MiB", False),
 )
 
 
@@ -90,9 +92,9 @@ def recovery(system: System, directory: Path, scale: Scale) -> list[Measured]:
         broker.wait_until_ready(LIMIT_S)
         _until_served(servers)
         seconds = time.perf_counter() - started
-        cpu_s = meter.cpu_s(servers.pids)
-        resident = meter.resident_bytes(servers.pids)
-        return [Measured([seconds, cpu_s, resident / 2**20])]
+        usage = meter.since(0.0, servers.pids)
+        values = [seconds, usage.cpu_s, usage.resident_bytes / MIB]
+        return [Measured(values, usage, scale.log_bytes)]
 
 
 def _fill(servers: str, total_bytes: int) -> None:
@@ -127,8 +129,8 @@ def _until_served(servers: systems.Servers) -> None:
 
 RECOVERY = (
     Row("recovery of a 2 GiB log after kill -9, to the first records acknowledged", "s", False),
-    Row("... processor time of it", "s", False),
-    Row("... resident then", "MiB", False),
+    Row("recovery: processor time of it", "s", False),
+    Row("recovery: resident then", "MiB", False),
 )
 
 
@@ -143,12 +145,14 @@ def compaction(system: System, directory: Path, scale: Scale) -> list[Measured]:
         _compact(address)
         [broker] = servers.brokers
         wait_until(lambda: bool(PROCESSED.search(broker.output_text())), "a cleaning", LIMIT_S)
-        cpu_s = meter.cpu_s(servers.pids) - before
+        usage = meter.since(before, servers.pids)
         found = PROCESSED.search(broker.output_text())
         assert found is not None
         megabytes, seconds = (float(text.replace(",", "")) for text in found.groups())
-        resident = meter.resident_bytes(servers.pids)
-        return [Measured([megabytes / seconds, cpu_s / megabytes * 1000, resident / 2**20])]
+        values = [
+            megabytes / seconds, usage.cpu_s / megabytes * 1000, usage.resident_bytes / MIB
+        ]  # fmt: skip
+        return [Measured(values, usage, megabytes * MB)]
 
 
 def _fill_keyed(servers: str, total_bytes: int) -> None:
@@ -176,8 +180,8 @@ def _compact(servers: str) -> None:
 
 COMPACTION = (
     Row("compaction, 200 B records, of 100,000 keys", "MB/s"),
-    Row("... processor time of it and of waiting for it", "s/GB", False),
-    Row("... resident then", "MiB", False),
+    Row("compaction: processor time of it and of waiting for it", "s/GB", False),
+    Row("compaction: resident then", "MiB", False),
 )
 
 
@@ -186,15 +190,7 @@ def partitions(system: System, directory: Path, scale: Scale) -> list[Measured]:
     with systems.running(system, directory) as servers:
         session = Session(servers, scale, directory)
         [broker] = servers.brokers
-        before = meter.resident_bytes(servers.pids)
-        started = time.perf_counter()
-        made = 0
-        while made < scale.partitions:
-            step = min(1000, scale.partitions - made)
-            servers.create_topic(f"{TOPIC}-{made}", step)
-            made += step
-        create_s = time.perf_counter() - started
-        grown = (meter.resident_bytes(servers.pids) - before) / scale.partitions
+        made = _make_partitions(servers, scale.partitions)
         command, records = session.producer(f"{TOPIC}-0", BASE_BYTES, {"linger.ms": "5"})
         [output], usage = session.run(command)
         rate = clients.records_sent(output) * BASE_BYTES / MB
@@ -204,17 +200,34 @@ def partitions(system: System, directory: Path, scale: Scale) -> list[Measured]:
         broker.wait_until_ready(LIMIT_S)
         loads.produce_raw(broker.bootstrap_servers, f"{TOPIC}-0", 100, 1, loads.PIPELINED)
         restart_s = time.perf_counter() - started
-        moved = records * BASE_BYTES
+        again = meter.since(0.0, servers.pids)
         return [
-            Measured([create_s, grown / 1024, restart_s]),
-            Measured([rate], usage, moved),
+            made,
+            Measured([restart_s, again.cpu_s, again.resident_bytes / MIB], again),
+            Measured([rate], usage, records * BASE_BYTES),
         ]
+
+
+def _make_partitions(servers: systems.Servers, count: int) -> Measured:
+    """In topics of 1,000: seconds, processor time, KiB of each."""
+    before = meter.resident_bytes(servers.pids)
+    before_cpu_s = meter.cpu_s(servers.pids)
+    started = time.perf_counter()
+    for made in range(0, count, 1000):
+        servers.create_topic(f"{TOPIC}-{made}", min(1000, count - made))
+    seconds = time.perf_counter() - started
+    usage = meter.since(before_cpu_s, servers.pids)
+    grown = (usage.resident_bytes - before) / count
+    return Measured([seconds, usage.cpu_s, grown / 1024], usage)
 
 
 PARTITIONS = (
     Row("10,000 partitions: created", "s", False),
+    Row("10,000 partitions: processor time of creating them", "s", False),
     Row("10,000 partitions: memory of each", "KiB", False),
     Row("10,000 partitions: kill -9, start, first acknowledged record", "s", False),
+    Row("10,000 partitions: processor time of that start", "s", False),
+    Row("10,000 partitions: resident after that start", "MiB", False),
     Row("10,000 partitions: produce to 1,000 of them, 1 kB", "MB/s"),
 )
 
@@ -223,6 +236,8 @@ REPLICATED: tuple[Task, ...] = (
     produced("3 replicas, 100 B", 100),
     produced_by_librdkafka(BASE_BYTES),
     at_rate(1000, 1),
+    at_rate(1000),
+    rate_kept(CONNECTIONS),
 )
 
 
