@@ -119,7 +119,9 @@ def _partitions(
             if made > before:
                 figures["made, ms each"] = created_s / (made - before) * 1e3
             caller = Caller(servers.bootstrap_servers)
-            figures["Metadata of all topics: p50, ms"] = caller.middle_ms(every_topic)
+            figures["Metadata of all topics: processor, ms"] = caller.processor_ms(
+                every_topic, *servers.pids
+            )
             caller.close()
             yield size, figures | meter.restart(servers)
 
@@ -177,7 +179,7 @@ def groups(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
             made = size
             asked = {"OffsetCommit": commit, "OffsetFetch": fetched}
             figures = meter.observe(servers, asked, windows)
-            figures["ListGroups: p50, ms"] = caller.middle_ms(every_group)
+            figures["ListGroups: processor, ms"] = caller.processor_ms(every_group, *servers.pids)
             caller.close()
             started = time.perf_counter()
             [process] = servers.brokers

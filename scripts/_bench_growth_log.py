@@ -23,7 +23,7 @@ class SparseLog:
     """The log in a partition's directory, of one record a batch; `first_ms` is the first one's
     time. Grows while its broker is down."""
 
-    def __init__(self, directory: Path, first_ms: int) -> None:
+    def __init__(self, directory: Path, first_ms: int, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.directory = directory
         self.first_ms = first_ms
         self.end = 0
@@ -31,13 +31,13 @@ class SparseLog:
         assert not any(batch[_HEAD:])
         self._header: BatchHeader = read_header(batch)
         self._body = batch[HEADER_SIZE:]
-        self._per_segment = SEGMENT_BYTES // len(batch)
+        self._per_segment = segment_bytes // len(batch)
 
     def timestamp(self, offset: int) -> int:
         return self.first_ms + offset * BETWEEN_BATCHES_MS
 
     def grow(self, segments: int) -> None:
-        """Have so many full segments of 1 GiB, and an active one of a single batch."""
+        """Have so many full segments, and an active one of a single batch."""
         for path in self.directory.glob(f"{self.end - 1 if self.end else 0:020d}.*"):
             path.unlink()
         for path in self.directory.glob(f"*{log_names.SNAPSHOT_SUFFIX}"):

@@ -13,7 +13,10 @@ from scripts._bench_growth_meter import Figures
 STEEP = 1.15
 """An exponent above this is worse than linear; what is less above 1 is noise."""
 RISES = 2.0
-"""Nothing grows that is not so many times what it was at every smaller size."""
+"""Nothing grows that is not so many times what it was at the smallest size."""
+TAIL_RISES = 10.0
+"""The same of a p99 or a worst time, and of every smaller size: these are a few samples, and
+whatever else the machine did."""
 SEEN = 0.1
 """The growth is seen when it is this share of the figure at the smallest size."""
 UNITS = ("MiB", "%", "ms", "s")
@@ -29,6 +32,10 @@ class Measure(NamedTuple):
     @property
     def unit(self) -> str:
         return self.name.rpartition(", ")[2].split()[0]
+
+    @property
+    def is_tail(self) -> bool:
+        return "p99" in self.name or "worst" in self.name
 
     @property
     def exponent(self) -> float | None:
@@ -50,9 +57,12 @@ class Measure(NamedTuple):
     @property
     def verdict(self) -> str:
         known = [k for k in (self.exponent, self.growth_exponent) if k is not None]
-        if not known or self.values[-1] < RISES * max(self.values[:-1]):
+        rises = TAIL_RISES if self.is_tail else RISES
+        if not known or self.values[-1] < rises * self.values[0]:
             return "flat"
-        if max(known) > STEEP:
+        # One size that stands out below the others makes a steep last step, and no growth.
+        is_highest = self.values[-1] >= (rises if self.is_tail else 1.0) * max(self.values[:-1])
+        if max(known) > STEEP and is_highest:
             return "WORSE THAN LINEAR"
         return "linear" if max(known) > 0.85 else "less than linear"
 
@@ -99,18 +109,19 @@ def _number(value: float) -> str:
 
 
 def plot(found: Mapping[str, Mapping[int, Figures]], path: Path) -> None:
-    """A row a curve, a column a unit. The p99s are in the tables only."""
+    """A row a curve, a column a unit. The p99s and worsts are in the tables only."""
     size = (3.2 * len(UNITS), 2.6 * len(found))
     with _plots.saved(path, size, len(found), len(UNITS)) as grid:
         for (title, points), line in zip(found.items(), grid.reshape(len(found), -1), strict=True):
             for unit, axes in zip(UNITS, line, strict=True):
                 for measure in measures(points):
-                    if measure.unit == unit and "p99" not in measure.name:
+                    if measure.unit == unit and not measure.is_tail:
                         name = measure.name.rpartition(", ")[0]
                         axes.plot(measure.sizes, measure.values, marker=".", label=name)
                 axes.set_xscale("log")
-                axes.set_yscale("log" if unit in ("ms", "s") else "linear")
-                axes.set_ylim(bottom=None if unit in ("ms", "s") else 0)
+                axes.set_yscale("log" if unit == "ms" else "linear")
+                axes.minorticks_off()
+                axes.set_ylim(bottom=None if unit == "ms" else 0)
                 axes.set_xlabel(title)
                 axes.set_ylabel(unit)
                 axes.spines[["top", "right"]].set_visible(False)
