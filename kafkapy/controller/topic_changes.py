@@ -104,7 +104,13 @@ async def on_topic_deletion_change(parts: ControllerParts) -> None:
 
 
 async def on_stop_replica_response(parts: ControllerParts, event: StopReplicaResponse) -> None:
-    """The fate of replicas that were to be deleted."""
+    """The fate of replicas that were to be deleted.
+
+    An answer to a command for an earlier life of the broker says nothing of this one: its end was
+    dealt with, and the next life was told again.
+    """
+    if event.command.broker_epoch != parts.context.broker_epochs.get(event.broker_id):
+        return
     rows = [p for p in _deletions(event.command) if _has_replica(parts, p, event.broker_id)]
     if event.result.error is not ErrorCode.NONE:
         failed = set(rows)

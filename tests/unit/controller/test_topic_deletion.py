@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kafkapy.common.cluster_state import CommandResult, StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.events import StopReplicaResponse
 from tests.support.controllers import Cluster
 from tests.support.znodes import run
 
@@ -77,6 +79,24 @@ def test_a_refused_deletion_is_tried_again_when_the_broker_returns() -> None:
     del cluster.errors[2, T0]
     cluster.kill(2)
     cluster.restart(2)
+    assert is_gone(cluster)
+
+
+def test_an_answer_for_an_earlier_life_of_a_broker_halts_nothing() -> None:
+    """A command that waited for a dead broker reaches its next life, which refuses it; that is
+    known only after this life was told to delete as well."""
+    cluster = prepared(1, 2)
+    cluster.silent = {2}
+    cluster.delete_topic("t")
+    epoch = cluster.brokers[2].broker_epoch
+
+    def answer(broker_epoch: int, error: ErrorCode) -> None:
+        command = StopReplicaCommand(1, 1, broker_epoch, [StopReplicaPartition("t", 0, -2, True)])
+        cluster.submit(StopReplicaResponse(2, command, CommandResult(error, {})))
+
+    answer(epoch - 1, ErrorCode.STALE_BROKER_EPOCH)
+    assert cluster.controller.context.topics_ineligible == set()
+    answer(epoch, ErrorCode.NONE)
     assert is_gone(cluster)
 
 
