@@ -7,17 +7,31 @@ in which nobody is served; and the answers that tell of all partitions bring one
 from __future__ import annotations
 
 import gc
+import time
+from collections.abc import Callable
+from typing import Final
+
+_FULL: Final = 2
+_WHOLE_EVERY_S: Final = 3600.0
 
 
-def freeze_survivors() -> None:
-    """From now on full collections leave out what an earlier one has seen to be in use.
+def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:
+    """From now on full collections leave out what an earlier one has seen to be in use; one an
+    hour does not.
 
-    Reference counts free it as ever. Only a cycle that becomes garbage after that stays: what
-    lives long here (partitions, logs, connections, groups) is taken apart when it ends.
+    Reference counts free it as ever. Only a cycle that becomes garbage after that waits for the
+    hour: what lives long here (partitions, logs, connections, groups) is taken apart when it ends.
     """
-    gc.callbacks.append(_freeze)
+    due_s = now_s() + _WHOLE_EVERY_S
 
+    def collecting(phase: str, info: dict[str, int]) -> None:
+        nonlocal due_s
+        if info["generation"] != _FULL:
+            return
+        if phase == "stop":
+            gc.freeze()
+        elif now_s() >= due_s:
+            due_s = now_s() + _WHOLE_EVERY_S
+            gc.unfreeze()
 
-def _freeze(phase: str, info: dict[str, int]) -> None:
-    if phase == "stop" and info["generation"] == 2:
-        gc.freeze()
+    gc.callbacks.append(collecting)

@@ -56,6 +56,21 @@ def test_a_cycle_that_dies_young_is_still_found() -> None:
     assert seen() is None
 
 
+def test_a_cycle_that_dies_old_is_found_within_an_hour() -> None:
+    now_s = [0.0]
+    freeze_survivors(lambda: now_s[0])
+    one, other = Link(), Link()
+    one.to, other.to = other, one
+    gc.collect()
+    seen = weakref.ref(one)
+    del one, other
+    gc.collect()
+    assert seen() is not None
+    now_s[0] = 3600.0
+    gc.collect()
+    assert seen() is None
+
+
 def test_what_lives_long_is_taken_apart_when_it_ends(tmp_path: Path) -> None:
     """Nothing frees a cycle that was frozen: partitions and connections must leave none."""
     parts = Parts(tmp_path)
