@@ -108,5 +108,5 @@ cache), the start and the clean stop (each log is opened or closed, and its lead
 and what comes round: each second all logs are asked whether they rolled (2 ms for 10,000), every
 5 s their high watermarks are written (5 ms), every 5 minutes their retention is looked at, 50 at a
 time. A look-up by time asks the segments before it for their last times, as Kafka does. What was
-worse, and why it is not any more: `decisions/0020-cost-as-work-grows.md`.
+worse, and why it is not any more: `decisions/0022-cost-as-work-grows.md`.
 """
