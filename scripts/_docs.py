@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kafkapy.cli.main import COMMANDS
+from kafkapy.cli.commands import COMMANDS
 from kafkapy.server.handlers import SERVED
 from kafkapy.spark.option_table import (
     CLIENT_OPTIONS,

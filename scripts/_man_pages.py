@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kafkapy.cli.command import Command
+from kafkapy.cli.commands import COMMANDS, commands
 from kafkapy.cli.drop_in_names import DROP_IN
 from kafkapy.cli.jopt import OptionSpec
-from kafkapy.cli.main import COMMANDS, commands
 from scripts._report import ROOT
 
 DIRECTORY: Final = ROOT / "man" / "man1"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkapy.cli.command import Command
+from kafkapy.cli.commands import commands
 from kafkapy.cli.drop_in_names import DROP_IN
 from kafkapy.cli.jopt import OptionSpec
-from kafkapy.cli.main import commands
 from kafkapy.cli.zookeeper_shell import TLS_OPTION
 from kafkapy.tools import zookeeper_shell
 from scripts._record_flags import FLAGS, shell_commands_in

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkapy.cli.main import COMMANDS
+from kafkapy.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 

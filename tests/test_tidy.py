@@ -24,7 +24,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 CATCH_ALL = {
     "kafkapy/server/dispatcher.py": "a fault of one request is that request's error code",
     "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
-    "kafkapy/cli/main.py": "a command ends with one line, never a traceback",
+    "kafkapy/cli/command_line.py": "a command ends with one line, never a traceback",
 }
 MAY_PRINT = {"kafkapy/cli/output.py"}
 MAY_SLEEP = {

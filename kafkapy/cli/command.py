@@ -1,22 +1,16 @@
-"""A command: its options, what it does, and its Typer form, built only when the command is called.
+"""A command: its options, how its words are read, and what it does.
 
-Typer builds the parser, the help and the type conversion from the option dataclass; `jopt`
-translates Kafka's dialect first. Typer's rich help is off: importing rich takes longer than most
-commands.
+The option dataclass says what there is; `jopt` turns Kafka's dialect into plain words, and `read`
+makes options of them, or leaves that to Typer (`typer_form`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+from typing import Any, Final, Generic, TypeVar
 
-import typer
-from typer.core import TyperCommand
-
-from kafkapy import __version__
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.jopt import OptionSpec, normalise
@@ -51,10 +45,7 @@ class Command(Generic[OptionsT]):
 
     def specs(self) -> list[OptionSpec]:
         """Every option, as `jopt` needs it."""
-        return [
-            HELP_OPTION,
-            *(_spec(f, hint) for f, hint in self._fields() if not self._operand(f)),
-        ]
+        return [HELP_OPTION, *(_spec(f) for f in self.fields() if f.name != self.operands)]
 
     def operand_choices(self) -> tuple[str, ...]:
         """The words that the first operand may be, where they are few."""
@@ -63,138 +54,140 @@ class Command(Generic[OptionsT]):
 
     def operand(self) -> OptionSpec | None:
         """What is said of the words that are no options; None where there are none."""
-        return next((_spec(f, hint) for f, hint in self._fields() if self._operand(f)), None)
+        return next((_spec(f) for f in self.fields() if f.name == self.operands), None)
 
-    def app(self) -> typer.Typer:
-        """The Typer application of this command alone."""
+    def fields(self) -> list[dataclasses.Field[Any]]:
+        """The fields of the options, those that every command has last."""
+        every = dataclasses.fields(self.options)
+        return sorted(every, key=lambda each: each.name in _COMMON)
 
-        def callback(ctx: typer.Context, **values: Any) -> None:
-            env: Environment = ctx.obj
-            options = self.options(**{k: _plain(v, self.options, k) for k, v in values.items()})
-            status = self.run(options, env)
-            if status != ExitStatus.SUCCESS:
-                raise typer.Exit(status)
+    def arrange(self, words: Sequence[str]) -> Sequence[str]:
+        """Sort the words before anything reads them."""
+        return words
 
-        self_parameter = inspect.Parameter(
-            "ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
-        )
-        parameters = [self._parameter(field, hint) for field, hint in self._fields()]
-        callback.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [self_parameter, *parameters]
-        )
-        callback.__annotations__ = {}
-        parser = type("Parser", (KafkaCommand,), {"command": self})
-        app = typer.Typer(
-            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-        )
-        app.command(
-            self.name,
-            cls=parser,
-            help=self.help,
-            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        )(callback)
-        return app
+    def normalised(self, words: Sequence[str]) -> list[str]:
+        """The words as `--name=value`, `--name` and operands.
 
-    def _fields(self) -> list[tuple[dataclasses.Field[Any], Any]]:
-        hints = get_type_hints(self.options)
-        own = [f for f in dataclasses.fields(self.options) if f.name not in _COMMON]
-        common = [f for f in dataclasses.fields(self.options) if f.name in _COMMON]
-        return [(field, hints[field.name]) for field in (*own, *common)]
-
-    def _operand(self, field: dataclasses.Field[Any]) -> bool:
-        return field.name == self.operands
-
-    def _parameter(self, field: dataclasses.Field[Any], hint: Any) -> inspect.Parameter:
-        details = field.metadata
-        default = None if field.default is dataclasses.MISSING else field.default
-        info: Any
-        if self._operand(field):
-            info = typer.Argument(default, help=details[HELP], metavar=details.get("metavar"))
-        else:
-            info = typer.Option(
-                default,
-                "--" + _option_name(field),
-                *(f"-{each}" for each in details.get("short", "")),
-                help=details[HELP],
-                metavar=details.get("metavar"),
-                hidden=details.get("hidden", False),
-                show_default=default not in (None, False),
-            )
-        return inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=hint
+        Raises:
+            UsageError: in jopt's words, naming the option; or there are no words.
+        """
+        if not words and not self.bare:
+            raise UsageError(f"{self.name} needs options: {self.help.splitlines()[0]}")
+        return normalise(
+            self.arrange(words),
+            self.specs(),
+            operands=self.operands is not None,
+            verbatim=self.verbatim,
+            refused=self.refused,
         )
 
+    def read(self, words: Sequence[str]) -> OptionsT | None:
+        """The options that the words stand for: the same that Typer would make of them. None for
+        what only Typer answers: help, versions, and values that are not what they should be.
 
-class KafkaCommand(TyperCommand):
-    """A Typer command that reads Kafka's dialect and reports failures in the command's words."""
-
-    command: Command[Any]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Translate the words, answer `--version`, and hand the rest to Typer."""
-        command = self.command
-        if not args and not command.bare:
-            raise UsageError(f"{command.name} needs options: {command.help.splitlines()[0]}")
-        words = normalise(
-            args,
-            command.specs(),
-            operands=command.operands is not None,
-            verbatim=command.verbatim,
-            refused=command.refused,
-        )
-        ctx.meta["words"] = tuple(args)
-        env: Environment = ctx.obj
-        env.debug = env.debug or "--debug" in words
-        if "--version" in words:
-            env.line(__version__)
-            ctx.exit(ExitStatus.SUCCESS)
-        return super().parse_args(ctx, words)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run; frame what goes wrong."""
+        Raises:
+            UsageError: in jopt's words.
+        """
         try:
-            return super().invoke(ctx)
+            options = self.options(**self._values(self.normalised(words)))
+        except (KeyError, ValueError):
+            return None
+        return None if options.version else options
+
+    def _values(self, plain: Sequence[str]) -> dict[str, Any]:
+        """What words without a fault say, by field.
+
+        Raises:
+            KeyError, ValueError: there is no such option (as `--help`), or its value is none.
+        """
+        options = {f"--{option_name(f)}": f for f in self.fields() if f.name != self.operands}
+        values: dict[str, Any] = {}
+        operands: list[str] = []
+        rest = iter(plain)
+        for word in rest:
+            if word == "--":
+                operands += rest
+            elif word == "-" or not word.startswith("-"):
+                operands.append(word)
+            else:
+                name, equals, text = word.partition("=")
+                option = options[name]
+                value = _convert(option, text) if equals else True
+                if _is_list(option):
+                    values.setdefault(option.name, []).append(value)
+                else:
+                    values[option.name] = value
+        return values if self.operands is None else values | {self.operands: operands}
+
+    def execute(self, options: OptionsT, env: Environment, words: Sequence[str]) -> int:
+        """Run, and frame what goes wrong; the exit status. `words` are the command line's.
+
+        Raises:
+            KafkapyError: the command failed.
+        """
+        env.debug = env.debug or options.debug
+        try:
+            return self.run(options, env)
         except (CommandFailed, UsageError):
             raise
         except KafkapyError as error:
-            failure = self.command.failure.format(error, words=" ".join(ctx.meta["words"]))
-            raise CommandFailed(failure) from error
+            raise CommandFailed(self.failure.format(error, words=" ".join(words))) from error
 
 
 _COMMON: Final = frozenset(field.name for field in dataclasses.fields(CommonOptions))
 
 
-def _option_name(field: dataclasses.Field[Any]) -> str:
+def option_name(field: dataclasses.Field[Any]) -> str:
+    """A field's name as an option."""
     return field.metadata.get("name") or spelled(field.name)
 
 
-def _spec(field: dataclasses.Field[Any], hint: Any) -> OptionSpec:
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """What a field is without the option; None for an empty list."""
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def _is_list(field: dataclasses.Field[Any]) -> bool:
+    return field.default_factory is not dataclasses.MISSING
+
+
+def _kind(field: dataclasses.Field[Any]) -> str:
+    """The annotation as it is written; to evaluate them all would take longer than to parse."""
+    return str(field.type).removesuffix(" | None")
+
+
+_CONVERTERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "str": str,
+    "list[str]": str,
+    "int": int,
+    "float": float,
+}
+
+
+def _convert(field: dataclasses.Field[Any], text: str) -> Any:
+    """The value of an option; that of an enumeration is one of its choices.
+
+    Raises:
+        ValueError, KeyError: the text is no such value.
+    """
+    converter = _CONVERTERS.get(_kind(field))
+    if converter is not None:
+        return converter(text)
+    return {str(choice): choice for choice in field.metadata["choices"]}[text]
+
+
+def _spec(field: dataclasses.Field[Any]) -> OptionSpec:
+    default = default_of(field)
     return OptionSpec(
-        (_option_name(field), *field.metadata.get("short", "")),
-        takes_value=hint is not bool,
-        repeatable=field.default_factory is not dataclasses.MISSING,
-        integer=hint in (int, int | None),
+        (option_name(field), *field.metadata.get("short", "")),
+        takes_value=_kind(field) != "bool",
+        repeatable=_is_list(field),
+        integer=_kind(field) == "int",
         optional_value=field.metadata.get("alone"),
         stands_for=field.metadata.get("stands_for"),
         many=field.metadata.get("many", False),
         help=field.metadata[HELP],
         metavar=field.metadata.get("metavar", ""),
         choices=field.metadata.get("choices", ()),
-        default=_default(field),
+        default="" if default in (None, False) else str(default),
     )
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
-    known = field.default not in (None, False, dataclasses.MISSING)
-    return str(field.default) if known else ""
-
-
-def _plain(given: Any, options: type[Any], name: str) -> Any:
-    """Typer's None for a repeatable option that is not there is an empty list for us."""
-    if given is None and dataclasses.MISSING is not _field(options, name).default_factory:
-        return []
-    return given
-
-
-def _field(options: type[Any], name: str) -> dataclasses.Field[Any]:
-    return next(field for field in dataclasses.fields(options) if field.name == name)

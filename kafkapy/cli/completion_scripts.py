@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kafkapy.cli.command import Command
+from kafkapy.cli.commands import COMMANDS, commands
 from kafkapy.cli.drop_in_names import DROP_IN
 from kafkapy.cli.jopt import OptionSpec
-from kafkapy.cli.main import COMMANDS, commands
 
 NOTE: Final = "Written from the definitions of kafkapy's commands: do not edit."
 FILE_METAVARS: Final = ("FILE", "DIR")

@@ -9,11 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import typer
-
-from kafkapy.cli.command import Command, KafkaCommand
+from kafkapy.cli.command import Command
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.cli.options import CommonOptions, flag, is_given, value, values
@@ -114,24 +112,13 @@ def cache_dir() -> Path:
     return Path(base) / "kafkapy"
 
 
-class SparkSubmitParser(KafkaCommand):
+class SparkSubmit(Command[SparkSubmitOptions]):
     """Hands on the words it does not know, in their order."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def arrange(self, words: Sequence[str]) -> Sequence[str]:
         """Sort the words before anything reads them."""
-        specs = self.command.specs()
-        own = {f"--{name}": spec.takes_value for spec in specs for name in spec.names}
-        return super().parse_args(ctx, arrange(args, own))
-
-
-class SparkSubmit(Command[SparkSubmitOptions]):
-    """The command with its own parser."""
-
-    def app(self) -> typer.Typer:
-        """The Typer application."""
-        app = super().app()
-        app.registered_commands[0].cls = type("Parser", (SparkSubmitParser,), {"command": self})
-        return app
+        own = {f"--{name}": spec.takes_value for spec in self.specs() for name in spec.names}
+        return arrange(words, own)
 
 
 def arrange(words: Sequence[str], own: Mapping[str, bool]) -> list[str]:

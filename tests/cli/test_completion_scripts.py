@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.cli.main import COMMANDS, commands
+from kafkapy.cli.commands import COMMANDS, commands
 from scripts import _completions
 from tests.support import unchecked
 

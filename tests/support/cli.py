@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import typer
 from typer.testing import CliRunner
 
+from kafkapy.cli.command_line import run
 from kafkapy.cli.environment import Environment
-from kafkapy.cli.main import app
 from tests.support.scripted_broker import ScriptedCluster
 
 
@@ -50,15 +49,14 @@ def kafkapy(
     terminal: bool = False,
 ) -> Outcome:
     """Run `kafkapy <words>`; faults of kafkapy itself are raised, not reported."""
-    status: int | str | None = 0
     with CliRunner().isolation(input=stdin) as (stdout, stderr, _):
         kind = Terminal if terminal else Environment
         env = kind(connector=cluster.connect if cluster else None)
         try:
-            typer.main.get_command(app).main(list(words), obj=env)
+            status = run(words, env)
         except SystemExit as ending:
+            assert isinstance(ending.code, int), ending.code
             status = ending.code
         env.stdout.flush()
         env.stderr.flush()
-        assert status is None or isinstance(status, int), status
-        return Outcome(stdout.getvalue().decode(), stderr.getvalue().decode(), int(status or 0))
+        return Outcome(stdout.getvalue().decode(), stderr.getvalue().decode(), status)

@@ -1,11 +1,10 @@
-"""From an option dataclass to a parser, and from a failure to a command's words."""
+"""From words to an option dataclass, and from a failure to a command's words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import pytest
-import typer
 
 from kafkapy.cli.command import Command
 from kafkapy.cli.environment import Environment
@@ -37,9 +36,10 @@ def parsed(*words: str) -> Some:
     return seen[0]
 
 
-def invoke(command: Command[Some], *words: str) -> object:
-    click = typer.main.get_command(command.app())
-    return click.main(list(words), obj=Environment(), standalone_mode=False)
+def invoke(command: Command[Some], *words: str) -> int:
+    options = command.read(words)
+    assert options is not None
+    return command.execute(options, Environment(), words)
 
 
 def test_nothing_given_is_the_defaults() -> None:
@@ -51,6 +51,12 @@ def test_every_kind_of_option() -> None:
     assert parsed(*words, "--many=b", "file") == Some(
         words=["go", "file"], loud=True, count=-3, codec="gzip", odd="f", many=["a", "b"]
     )
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("--output=yaml",), ("-5",)])
+def test_what_is_left_to_typer(words: tuple[str, ...]) -> None:
+    command = Command("some", Some, lambda o, e: ExitStatus.SUCCESS, help="", operands="words")
+    assert command.read(words) is None
 
 
 def test_a_status_that_is_not_success_ends_the_run() -> None:

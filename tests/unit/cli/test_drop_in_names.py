@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from kafkapy.cli.commands import COMMANDS
 from kafkapy.cli.drop_in_names import DROP_IN
-from kafkapy.cli.main import COMMANDS
 from scripts._tools_page import BIN
 
 

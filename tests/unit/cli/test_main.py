@@ -1,4 +1,4 @@
-"""The root: help of every command, unknown ones, errors as one line, and what start-up imports."""
+"""The process: what nobody expected, and what a start imports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import sys
 
 import pytest
 
-from kafkapy import __version__
-from kafkapy.cli.main import COMMANDS, surprise
-from tests.support.cli import kafkapy
-from tests.support.scripted_broker import ScriptedCluster
+from kafkapy.cli.main import surprise
 
 # None of these may be imported by a command that describes topics on a pipe: start-up is a feature.
 HEAVY = (
@@ -23,83 +20,6 @@ HEAVY = (
     "ssl",
     "prometheus_client",
 )
-
-
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_on_stdout(command: str, flag: str) -> None:
-    outcome = kafkapy(command, flag)
-    assert (outcome.status, outcome.stderr) == (0, "")
-    assert outcome.stdout.startswith(f"Usage: kafkapy {command}")
-    assert "--output" in outcome.stdout
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_tells_the_version(command: str) -> None:
-    outcome = kafkapy(command, "--version")
-    assert (outcome.stdout, outcome.status) == (f"{__version__}\n", 0)
-
-
-@pytest.mark.parametrize("words", [(), ("-h",), ("--help",)])
-def test_the_root_lists_every_command(words: tuple[str, ...]) -> None:
-    outcome = kafkapy(*words)
-    assert outcome.status == 0
-    assert all(f"  {name} " in outcome.stdout for name in COMMANDS)
-
-
-def test_the_version_of_all() -> None:
-    assert kafkapy("--version").stdout == f"{__version__}\n"
-
-
-def test_an_unknown_command_names_the_nearest() -> None:
-    outcome = kafkapy("topic")
-    assert outcome.stderr.splitlines() == [
-        "topic is not a kafkapy command; did you mean topics?",
-        "Try 'kafkapy --help'.",
-    ]
-    assert (outcome.stdout, outcome.status) == ("", 1)
-
-
-def test_a_usage_error_is_two_lines_on_stderr() -> None:
-    outcome = kafkapy("topics", "--list", "--nope")
-    assert outcome.stderr == "nope is not a recognized option\nTry 'kafkapy topics --help'.\n"
-    assert outcome.status == 1
-
-
-def test_a_failure_is_one_line_in_the_commands_words() -> None:
-    cluster = ScriptedCluster({})
-    cluster.refuse = {1}
-    outcome = kafkapy("topics", "--list", "--bootstrap-server", "b:1", cluster=cluster)
-    assert outcome.stderr == (
-        "Error while executing topic command : No bootstrap server can be reached. "
-        "Connection to b:1 could not be established: Connection refused\n"
-    )
-    assert outcome.status == 1
-
-
-def test_a_bad_choice_names_what_is_allowed() -> None:
-    outcome = kafkapy("version", "--output", "yaml")
-    assert "'text', 'table', 'json'" in outcome.stderr
-    assert outcome.status == 1
-
-
-def test_debug_raises_what_went_wrong() -> None:
-    cluster = ScriptedCluster({})
-    cluster.refuse = {1}
-    words = ("topics", "--list", "--bootstrap-server", "b:1", "--debug")
-    with pytest.raises(Exception, match="No bootstrap server can be reached"):
-        kafkapy(*words, cluster=cluster)
-
-
-def test_a_reader_that_went_away_is_no_fault() -> None:
-    script = (
-        "kafkapy() { '%s' -m kafkapy.cli.main \"$@\"; }; kafkapy -h | true; kafkapy -h | head -1"
-    )
-    done = subprocess.run(
-        ["bash", "-c", script % sys.executable], capture_output=True, text=True, timeout=60
-    )
-    assert done.stderr == ""
-    assert done.stdout.startswith("Usage: kafkapy")
 
 
 def test_what_nobody_expected_is_one_line(

@@ -1,0 +1,53 @@
+"""The way of a command line to its command, and the one place where errors become exit statuses.
+
+Two parsers read the one declaration of a command's options. A command line without a fault is read
+by `Command.read`. Help, versions and faults are Typer's (`typer_form`), whose import takes longer
+than most commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkapy.cli.commands import COMMANDS, load
+from kafkapy.cli.environment import Environment
+from kafkapy.cli.exit_status import ExitStatus, UsageError
+from kafkapy.common.errors import KafkapyError
+
+
+def run(words: Sequence[str], env: Environment) -> int:
+    """Run a command line; the exit status. Never a traceback, unless --debug asks for one."""
+    try:
+        status = _call(words, env)
+        env.stdout.flush()
+    except KafkapyError as error:
+        status = report(env, error, words)
+    except BrokenPipeError:
+        # The reader went away (`| head`): nobody is left to tell.
+        env.abandon_stdout()
+        status = ExitStatus.FAILURE
+    except KeyboardInterrupt:
+        status = ExitStatus.INTERRUPTED
+    return status
+
+
+def _call(words: Sequence[str], env: Environment) -> int:
+    if words and words[0] in COMMANDS:
+        command = load(words[0])
+        options = command.read(words[1:])
+        if options is not None:
+            return command.execute(options, env, words[1:])
+    from kafkapy.cli import typer_form
+
+    return typer_form.run(words, env)
+
+
+def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitStatus:
+    """One line for what went wrong, and where to look further."""
+    if env.debug:
+        raise error
+    env.warn(str(error))
+    if isinstance(error, UsageError):
+        command = f" {words[0]}" if words and words[0] in COMMANDS else ""
+        env.warn(f"Try 'kafkapy{command} --help'.")
+    return ExitStatus.FAILURE
