@@ -64,7 +64,7 @@ class DumpLogOptions(CommonOptions):
 
 def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
     """Dump the files; a broken one is told on stderr, and the others go on."""
-    from kafkapy.tools.dump_indexes import IndexChecks
+    from kafkapy.tools.dump_files import IndexChecks
     from kafkapy.tools.dump_log import Dump
 
     refuse(options, "verify", "files")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
@@ -16,7 +15,8 @@ def load_properties(path: str) -> dict[str, str]:
         ConfigError: names the file and what is wrong with it.
     """
     try:
-        raw = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            raw = file.read()
     except OSError as error:
         raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
     try:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from crc32c import crc32c
-
 from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -26,6 +24,7 @@ from kafkapy.record.batch_header import (
     BatchHeader,
     Buffer,
 )
+from kafkapy.record.checksum import crc32c
 from kafkapy.record.compression import Codec, compress
 from kafkapy.record.varint import append_varint
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from crc32c import crc32c
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
 from kafkapy.record.batch_header import (
@@ -38,6 +36,7 @@ from kafkapy.record.batch_rules import (
     check_timestamp,
     too_large,
 )
+from kafkapy.record.checksum import crc32c
 from kafkapy.record.compression import Codec
 from kafkapy.record.legacy import validate_message_crc
 

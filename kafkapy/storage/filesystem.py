@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import stat
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -220,6 +219,9 @@ class OsFileSystem:
 
     def remove_tree(self, path: str) -> None:
         try:
+            # Seldom needed, and with all its archive formats slow to import.
+            import shutil
+
             shutil.rmtree(path)
         except FileNotFoundError:
             return

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.checksum import crc32c
 from kafkapy.storage.filesystem import FileSystem, read_file, write_atomically
 from kafkapy.storage.log_names import SNAPSHOT_SUFFIX, offset_file_name
 from kafkapy.storage.producer_state import NO_OFFSET, ProducerBatch, ProducerEntry

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import closing
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
-from kafkapy.common.errors import ApiError, KafkapyError
+from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, read_header
 from kafkapy.record.records import batch_records
 from kafkapy.storage.checkpoints import (
@@ -26,6 +26,7 @@ from kafkapy.storage.filesystem import File, FileSystem, read_file
 from kafkapy.storage.log_names import INDEX_SUFFIX, LOG_SUFFIX
 from kafkapy.storage.producer_snapshot import decode_snapshot
 from kafkapy.storage.producer_state import NO_OFFSET, ProducerEntry
+from kafkapy.tools.dump_files import BrokenFile, CorruptSnapshot, IndexChecks, base_offset_of
 from kafkapy.tools.dump_findings import (
     INDEX_MISMATCH,
     NOT_FOUND,
@@ -33,50 +34,22 @@ from kafkapy.tools.dump_findings import (
     TIMESTAMP_MISMATCH,
     Findings,
 )
-from kafkapy.tools.dump_items import (
+from kafkapy.tools.dump_index_items import (
     AbortedEntry,
     CheckpointEntry,
     EmptyIndex,
     EpochEntry,
-    Item,
     OffsetEntry,
     PartitionMetadata,
     ProducerState,
     SaneIndex,
     TimeEntry,
 )
+from kafkapy.tools.dump_items import Item
 
 _OFFSET_ENTRY: Final = Struct(">ii")
 _TIME_ENTRY: Final = Struct(">qi")
 _ABORTED_ENTRY: Final = Struct(">hqqqq")
-
-
-class BrokenFile(KafkapyError):
-    """A file cannot be read on; the message names it and says why."""
-
-
-class CorruptSnapshot(KafkapyError):
-    """A `.snapshot` that Kafka would not load, and would do without; in Kafka's words."""
-
-
-class IndexChecks(NamedTuple):
-    """`--index-sanity-check`, `--verify-index-only` and `--max-message-size`."""
-
-    sanity_only: bool = False
-    verify_only: bool = False
-    max_message_bytes: int = 5 * 1024 * 1024
-
-
-def base_offset_of(path: str) -> int:
-    """The number before the first dot of a file's name.
-
-    Raises:
-        BrokenFile: there is none.
-    """
-    name = os.path.basename(path).split(".")[0]
-    if not (name.isascii() and name.isdigit()):
-        raise BrokenFile(f"{path}: its name does not begin with a base offset")
-    return int(name)
 
 
 def _sibling(path: str, suffix: str) -> str:

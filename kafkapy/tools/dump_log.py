@@ -21,9 +21,8 @@ from kafkapy.record.validation import validate_crc
 from kafkapy.storage import log_names
 from kafkapy.storage.file_records import scan_batches
 from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem
-from kafkapy.tools import dump_indexes
+from kafkapy.tools.dump_files import BrokenFile, CorruptSnapshot, IndexChecks, base_offset_of
 from kafkapy.tools.dump_findings import NON_CONSECUTIVE, Findings
-from kafkapy.tools.dump_indexes import BrokenFile, CorruptSnapshot, IndexChecks
 from kafkapy.tools.dump_items import (
     BootstrapSnapshot,
     DumpedFile,
@@ -99,7 +98,8 @@ class Dump:
         if suffix in (log_names.LOG_SUFFIX, _KRAFT_SUFFIX):
             self._segment(path, name)
             return
-        reader = self._small_files().get(suffix) or self._small_files().get(name)
+        readers = self._small_files()
+        reader = readers.get(suffix) or readers.get(name)
         if reader is None:
             self.warn(f"Ignoring unknown file {path}")
             return
@@ -107,6 +107,9 @@ class Dump:
             self.printer.item(item)
 
     def _small_files(self) -> dict[str, Callable[[FileSystem, str], Iterator[Item]]]:
+        # Not at the top: most files are segments, and the others need half of `storage`.
+        from kafkapy.tools import dump_indexes
+
         checks, findings = self.checks, self.findings
         return {
             log_names.INDEX_SUFFIX: partial(
@@ -160,7 +163,7 @@ class Dump:
 
 def _segment_start(path: str, name: str) -> Item:
     if name.endswith(log_names.LOG_SUFFIX):
-        return SegmentStart(dump_indexes.base_offset_of(path))
+        return SegmentStart(base_offset_of(path))
     if name == _KRAFT_BOOTSTRAP:
         return BootstrapSnapshot()
     match = _KRAFT_NAME.fullmatch(name)

@@ -12,8 +12,6 @@ from contextlib import suppress
 from typing import NamedTuple
 from zlib import crc32
 
-from crc32c import crc32c
-
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_header import (
@@ -23,6 +21,7 @@ from kafkapy.record.batch_header import (
     BatchHeader,
     iter_headers,
 )
+from kafkapy.record.checksum import crc32c
 from kafkapy.record.records import batch_records
 
 

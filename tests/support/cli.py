@@ -49,14 +49,15 @@ def kafkapy(
     terminal: bool = False,
 ) -> Outcome:
     """Run `kafkapy <words>`; faults of kafkapy itself are raised, not reported."""
+    status: int | str | None
     with CliRunner().isolation(input=stdin) as (stdout, stderr, _):
         kind = Terminal if terminal else Environment
         env = kind(connector=cluster.connect if cluster else None)
         try:
             status = run(words, env)
         except SystemExit as ending:
-            assert isinstance(ending.code, int), ending.code
             status = ending.code
         env.stdout.flush()
         env.stderr.flush()
+        assert isinstance(status, int), status
         return Outcome(stdout.getvalue().decode(), stderr.getvalue().decode(), status)

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.storage.filesystem import ReadOnlyFileSystem
+from kafkapy.tools.dump_files import BrokenFile, IndexChecks
 from kafkapy.tools.dump_findings import (
     INDEX_MISMATCH,
     NOT_FOUND,
@@ -16,13 +17,7 @@ from kafkapy.tools.dump_findings import (
     TIMESTAMP_MISMATCH,
     Findings,
 )
-from kafkapy.tools.dump_indexes import (
-    BrokenFile,
-    IndexChecks,
-    base_offset_of,
-    offset_index,
-    time_index,
-)
+from kafkapy.tools.dump_indexes import offset_index, time_index
 
 FS = ReadOnlyFileSystem()
 BASE = 100
@@ -122,10 +117,3 @@ def test_sanity_of_time_indexes(log: Path) -> None:
     assert check_times(log, (5, 1), (6, 1), checks=sane)[0][0].endswith("passed sanity check.")
     with pytest.raises(BrokenFile, match="last timestamp is 0 which is less than the first"):
         check_times(log, (5, 1), (0, 0), checks=sane)
-
-
-def test_base_offsets_are_in_names() -> None:
-    assert base_offset_of("/x.y/00000000000000000042.index.deleted") == 42
-    for name in ("orders.log", ".log", "-1.log"):
-        with pytest.raises(BrokenFile, match="does not begin with a base offset"):
-            base_offset_of(name)
