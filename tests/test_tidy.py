@@ -45,6 +45,8 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/cluster_member.py": "tests/integration/test_cluster.py, test_chaos.py",
     "kafkapy/server/replica_fetchers.py": "tests/integration/test_cluster.py, test_chaos.py",
     "kafkapy/server/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
+    "kafkapy/cli/reassign_execute.py": "tests/unit/cli/test_reassign_actions.py: each way it ends",
+    "kafkapy/cli/reassign_list.py": "tests/unit/cli/test_reassign_actions.py: test_list",
     "kafkapy/server/system.py": "adapters of one line a verb",
 }
 # Modules that are found by name.

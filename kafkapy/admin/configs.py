@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -59,8 +58,7 @@ class Resource(NamedTuple):
         return int(self.name) if local else None
 
 
-@dataclass(frozen=True, slots=True)
-class Synonym:
+class Synonym(NamedTuple):
     """One place a value may come from."""
 
     name: str
@@ -68,8 +66,7 @@ class Synonym:
     source: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigEntry(NamedTuple):
     """One effective config. `value` is None where it is sensitive."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkapy.admin.errors import api_error, check
@@ -48,8 +47,7 @@ class ReplicaLog(NamedTuple):
     is_future: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LogDir:
+class LogDir(NamedTuple):
     """One directory; an offline one has its error and no logs."""
 
     path: str

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -18,6 +18,10 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+
+
+class ReassignmentFailed(KafkapyError):
+    """The message is complete: Kafka's tool prints it without "Error: "."""
 
 
 class Reassignment(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkapy.admin.configs import ConfigEntry, Resource, ResourceType, describe_configs
 from kafkapy.admin.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
@@ -15,8 +15,7 @@ from kafkapy.common.topic_partition import TopicPartition
 _NOT_MOVING = Reassignment((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionDescription:
+class PartitionDescription(NamedTuple):
     """One partition with what its reports need; `eligible` is None where nobody keeps it."""
 
     topic: str
@@ -56,8 +55,7 @@ class PartitionDescription:
         return len(self.metadata.isr) == self.min_insync_replicas
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
+class TopicDescription(NamedTuple):
     """One topic with its partitions and every effective config."""
 
     metadata: TopicMetadata

@@ -22,7 +22,7 @@ OptionsT = TypeVar("OptionsT", bound=CommonOptions)
 HELP_OPTION: Final = OptionSpec(("help", "h"), takes_value=False, help="Show the options.")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Command(Generic[OptionsT]):
     """One command of `kafkapy`.
 

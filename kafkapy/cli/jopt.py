@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkapy.cli.exit_status import UsageError
 
@@ -17,8 +16,7 @@ _NUMBER: Final = re.compile(r"-\d+(\.\d+)?")
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class OptionSpec:
+class OptionSpec(NamedTuple):
     """How one option is written. `names` have no dashes."""
 
     names: tuple[str, ...]
@@ -38,10 +36,10 @@ class OptionSpec:
     """What is taken without the option, where that can be said in a word."""
 
 
-@dataclass(slots=True)
 class _Scan:
-    words: list[str] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.seen: set[str] = set()
 
 
 def normalise(

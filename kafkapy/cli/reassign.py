@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Final
 
 from kafkapy.cli.command import Command
@@ -11,11 +12,19 @@ from kafkapy.cli.output import show
 from kafkapy.cli.reassign_options import ReassignOptions, check
 
 CLIENT_ID: Final = "reassign-partitions-tool"
+# action -> (module, function); each needs another half of the tools.
+ACTIONS: Final = {
+    "generate": ("kafkapy.cli.reassign_generate", "generate"),
+    "execute": ("kafkapy.cli.reassign_execute", "execute"),
+    "verify": ("kafkapy.cli.reassign_actions", "verify"),
+    "cancel": ("kafkapy.cli.reassign_actions", "cancel"),
+    "list_": ("kafkapy.cli.reassign_list", "list_moves"),
+}
 
 
 def run(options: ReassignOptions, env: Environment) -> ExitStatus:
     """Check the flags, then do the one action, over the brokers or by znodes."""
-    from kafkapy.tools.reassign import ReassignmentFailed
+    from kafkapy.admin.reassignments import ReassignmentFailed
 
     action = check(options)
     try:
@@ -35,22 +44,17 @@ def run(options: ReassignOptions, env: Environment) -> ExitStatus:
 
 
 def _over_brokers(action: str, options: ReassignOptions, env: Environment) -> ExitStatus:
-    from kafkapy.cli import reassign_actions, reassign_generate
-
-    actions = {
-        "generate": reassign_generate.generate,
-        "execute": reassign_actions.execute,
-        "verify": reassign_actions.verify,
-        "cancel": reassign_actions.cancel,
-        "list_": reassign_actions.list_moves,
-    }
+    module, function = ACTIONS[action]
+    act = getattr(importlib.import_module(module), function)
+    status: ExitStatus
     if not options.dry_run:
         with options.connect(env, CLIENT_ID) as cluster:
-            return actions[action](cluster, options, env)
+            status = act(cluster, options, env)
+            return status
     from kafkapy.cli.views.reassign import requests_report
 
     with options.connect_dry(env, CLIENT_ID) as dry:
-        status = actions[action](dry, options, env)
+        status = act(dry, options, env)
         show(env, requests_report("reassign", dry.requests), options.output)
         return status
 

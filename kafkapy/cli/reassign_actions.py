@@ -1,43 +1,19 @@
-"""`reassign --execute`, `--verify`, `--cancel` and `--list` over the brokers."""
+"""`reassign --verify` and `--cancel` over the brokers."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.admin.log_dirs import Replica
-from kafkapy.admin.reassignments import running_reassignments
-from kafkapy.admin.throttle_plan import planned_moves, throttle_plan
 from kafkapy.cli.environment import Environment
-from kafkapy.cli.exit_status import CommandFailed, ExitStatus
-from kafkapy.cli.interrupts import FirstInterrupt
-from kafkapy.cli.options import OutputFormat
+from kafkapy.cli.exit_status import ExitStatus
 from kafkapy.cli.output import Report, show
 from kafkapy.cli.reassign_options import ReassignOptions
-from kafkapy.cli.reassign_watch import batch_display, watch
-from kafkapy.cli.views.reassign import (
-    VERIFY_REMINDER,
-    cancelled_lines,
-    clearing_lines,
-    execute_report,
-    list_report,
-    log_dir_line,
-    rollback_lines,
-    started_line,
-    verify_report,
-)
+from kafkapy.cli.views.reassign import cancelled_lines, clearing_lines, verify_report
 from kafkapy.tools import reassign
 from kafkapy.tools.json_input import read_text
 from kafkapy.tools.partition_files import ReassignmentFile, parse_reassignment
-from kafkapy.tools.reassign_batches import BatchProgress, BatchRun
-from kafkapy.tools.reassign_states import partition_states
-from kafkapy.tools.reassign_throttles import (
-    clear_throttles,
-    present_throttles,
-    set_inter_broker_throttle,
-    set_log_dir_throttle,
-)
+from kafkapy.tools.reassign_throttles import clear_throttles
 from kafkapy.tools.throttle_record import ThrottleRecord
 
 if TYPE_CHECKING:
@@ -54,186 +30,12 @@ def read_file(options: ReassignOptions) -> ReassignmentFile:
     return parse_reassignment(read_text(options.reassignment_json_file))
 
 
-def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Begin the moves, or do them batch after batch."""
-    file = read_file(options)
-    batches = options.batch_size is not None
-    plan = reassign.prepare(cluster, file, additional=options.additional, resume=batches)
-    quiet = options.dry_run or options.output is OutputFormat.json
-    say = _silent if quiet else env.line
-    for line in rollback_lines(plan.current):
-        say(line)
-    throttles = _Throttling(cluster, options, plan, env)
-    throttles.begin(say)
-    if batches:
-        status = _run_batches(cluster, options, plan, env, throttles)
-        if status is not ExitStatus.SUCCESS:
-            return status
-    else:
-        reassign.begin(cluster, plan.targets)
-        say(started_line(plan.targets))
-    stuck = _move_log_dirs(cluster, plan, options, say)
-    if batches and not plan.log_dirs:
-        throttles.end(say)
-    if options.output is OutputFormat.json and not options.dry_run:
-        replicas = reassign.current_replicas(cluster, plan.targets)
-        states = partition_states(plan.targets, replicas, {})
-        running = running_reassignments(cluster)
-        states = [state._replace(is_moving=state.partition in running) for state in states]
-        show(env, execute_report(plan.current, states), options.output)
-    if stuck:
-        plural = "" if len(stuck) == 1 else "s"
-        names = ",".join(map(str, stuck))
-        raise CommandFailed(
-            f"Timed out before log directory move{plural} could be started for: {names}"
-        )
-    return ExitStatus.SUCCESS
-
-
-class _Throttling:
-    """The throttles of one execution: what is set, what was there before, how it all ends."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        options: ReassignOptions,
-        plan: reassign.Execution,
-        env: Environment,
-    ) -> None:
-        self._cluster = cluster
-        self._options = options
-        self._plan = plan
-        self._env = env
-        self._moves = planned_moves(plan.current, plan.targets, plan.running)
-        assert options.reassignment_json_file is not None
-        self._record = ThrottleRecord(options.reassignment_json_file)
-
-    @property
-    def wanted(self) -> bool:
-        return self._options.throttle >= 0 or self._options.replica_alter_log_dirs_throttle >= 0
-
-    def begin(self, say: Callable[[str], None]) -> None:
-        """Set what was asked for; note first what others have set."""
-        self._note_previous()
-        if not self.wanted:
-            return
-        say(VERIFY_REMINDER)
-        rate, plan = self._options.throttle, throttle_plan(self._moves)
-        if rate >= 0:
-            down = set_inter_broker_throttle(self._cluster, plan, rate, self._plan.live)
-            say(f"The inter-broker throttle limit was set to {rate} B/s")
-            for broker_id in down:
-                self._env.warn(f"Broker {broker_id} is not alive: no throttle was set there.")
-        rate = self._options.replica_alter_log_dirs_throttle
-        if rate >= 0:
-            brokers = sorted({replica.broker_id for replica in self._plan.log_dirs})
-            set_log_dir_throttle(self._cluster, brokers, rate)
-            say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
-
-    def end(self, say: Callable[[str], None]) -> None:
-        """Remove what was set, and put back what was there, now that nothing of ours moves."""
-        if not self.wanted:
-            return
-        others = set(running_reassignments(self._cluster)) - self._plan.targets.keys()
-        if others:
-            self._env.warn("Other partitions move: their throttles stay until --verify.")
-            return
-        topics = sorted({tp.topic for tp in self._moves})
-        for line in clearing_lines(sorted(self._plan.live), topics):
-            say(line)
-        live = sorted(self._cluster.metadata([], refresh=True).brokers)
-        clear_throttles(self._cluster, live, topics, self._record.read())
-        self._record.remove()
-
-    def _note_previous(self) -> None:
-        """Throttles while something moves are those of that move, and go with it."""
-        if self._plan.running or self._options.dry_run:
-            return
-        topics = sorted({tp.topic for tp in self._moves})
-        previous = present_throttles(self._cluster, sorted(self._plan.live), topics)
-        if not previous:
-            self._record.remove()
-            return
-        try:
-            self._record.write(previous)
-        except OSError as error:
-            raise CommandFailed(
-                f"Error: There are throttles that would be lost, and {self._record.path} cannot be"
-                f" written to remember them: {error.strerror}"
-            ) from error
-        self._env.warn(
-            f"There are throttles already: {self._record.path} remembers them, --verify puts them"
-            " back."
-        )
-
-
-def _run_batches(
-    cluster: Cluster,
-    options: ReassignOptions,
-    plan: reassign.Execution,
-    env: Environment,
-    throttles: _Throttling,
-) -> ExitStatus:
-    """Move batch after batch. Ctrl-C waits for the batch under way, a second one does not."""
-    assert options.batch_size is not None
-    interrupt = FirstInterrupt()
-
-    def progress(now: BatchProgress) -> None:
-        show_batches(now)
-        if interrupt.seen and not run.stopping:
-            run.stop()
-            env.warn("Interrupted: waiting for the batch under way. Ctrl-C again does not wait.")
-
-    run = BatchRun(
-        cluster,
-        plan,
-        options.batch_size,
-        stuck_timeout_ms=options.timeout,
-        on_progress=progress,
-        pause=threading.Event().wait,
-    )
-    if options.dry_run:
-        run.begin_all()
-        return ExitStatus.SUCCESS
-    try:
-        with interrupt, batch_display(env) as show_batches:
-            run.run()
-    except KeyboardInterrupt:
-        env.warn(
-            "Not waiting: partitions of the last batch still move. The same command continues;"
-            " --verify removes the throttles when they are done."
-        )
-        return ExitStatus.INTERRUPTED
-    except reassign.ReassignmentFailed:
-        throttles.end(env.warn)
-        raise
-    if run.left:
-        env.warn(f"{len(run.left)} partitions are left; the same command continues.")
-        throttles.end(env.warn)
-        return ExitStatus.INTERRUPTED
-    return ExitStatus.SUCCESS
-
-
-def _move_log_dirs(
-    cluster: Cluster,
-    plan: reassign.Execution,
-    options: ReassignOptions,
-    say: Callable[[str], None],
-) -> list[Replica]:
-    """Begin the moves between log directories; those that could not begin in time."""
-    if not plan.log_dirs:
-        return []
-    stuck = reassign.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
-    for replica, path in sorted(plan.log_dirs.items()):
-        if replica not in stuck:
-            say(log_dir_line(replica, path))
-    return stuck
-
-
 def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
     """Tell how far the moves are; with `--watch`, until they are over."""
     file = read_file(options)
     if options.watch:
+        from kafkapy.cli.reassign_watch import watch
+
         watch(cluster, file, env)
     found = reassign.verify(cluster, file)
     cleared: Sequence[str] = ()
@@ -263,12 +65,6 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
     return ExitStatus.SUCCESS
 
 
-def list_moves(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Print the partitions that are moving."""
-    show(env, list_report(running_reassignments(cluster)), options.output)
-    return ExitStatus.SUCCESS
-
-
 def _clear(
     cluster: Cluster, options: ReassignOptions, file: ReassignmentFile, env: Environment
 ) -> list[str]:
@@ -292,7 +88,3 @@ def _show(env: Environment, report: Report, options: ReassignOptions) -> None:
     """Show a report; of a dry run, the requests are all there is to see."""
     if not options.dry_run:
         show(env, report, options.output)
-
-
-def _silent(line: str) -> None:
-    """Where one JSON object, or the requests of a dry run, are the whole output."""

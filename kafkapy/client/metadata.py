@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 
 
-@dataclass(frozen=True, slots=True)
-class Broker:
+class Broker(NamedTuple):
     """A live broker; `str()` is Kafka's node text."""
 
     broker_id: int
@@ -22,8 +22,7 @@ class Broker:
         return f"{self.host}:{self.port} (id: {self.broker_id} rack: {self.rack or 'null'})"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
+class PartitionMetadata(NamedTuple):
     """One partition; `leader` is -1 when there is none, `error` says why."""
 
     partition: int
@@ -35,19 +34,17 @@ class PartitionMetadata:
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class TopicMetadata:
+class TopicMetadata(NamedTuple):
     """One topic; with an `error` it has no partitions."""
 
     name: str
     topic_id: Uuid = ZERO_UUID
     is_internal: bool = False
-    partitions: dict[int, PartitionMetadata] = field(default_factory=dict)
+    partitions: Mapping[int, PartitionMetadata] = MappingProxyType({})
     error: ErrorCode = ErrorCode.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterMetadata:
+class ClusterMetadata(NamedTuple):
     """One answer to Metadata."""
 
     cluster_id: str | None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 
@@ -24,16 +23,14 @@ _PEM_CHAIN: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(NamedTuple):
     """What SASL PLAIN and SCRAM need."""
 
     username: str
     password: str
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(NamedTuple):
     """The security protocol of a connection and the properties that detail it."""
 
     protocol: str

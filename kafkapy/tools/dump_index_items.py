@@ -1,4 +1,4 @@
-"""What `dump-log-segments` says line by line of the files beside a `.log`: items, as in `dump_items`."""
+"""What `dump-log-segments` says line by line of files beside a `.log`, as `dump_items` does."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkapy.common.errors import KafkapyError
 
@@ -27,8 +26,7 @@ class JsonInputError(KafkapyError):
     """The text is no JSON, or not of the form that is needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonNode:
+class JsonNode(NamedTuple):
     """A value and where it stands, as in `partitions[2].replicas`."""
 
     value: Any

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeVar
 
 from kafkapy.admin.log_dirs import Replica
 from kafkapy.common.topic_partition import TopicPartition
@@ -24,12 +24,11 @@ _VERSION: Final = 1
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class ReassignmentFile:
+class ReassignmentFile(NamedTuple):
     """Target replicas in the order of the file, duplicates and all; log directories by replica."""
 
     rows: Sequence[tuple[TopicPartition, tuple[int, ...]]]
-    log_dirs: Mapping[Replica, str] = field(default_factory=dict)
+    log_dirs: Mapping[Replica, str] = MappingProxyType({})
 
     @property
     def targets(self) -> dict[TopicPartition, tuple[int, ...]]:

@@ -20,11 +20,12 @@ from kafkapy.admin.log_dirs import (
 )
 from kafkapy.admin.reassignments import (
     Reassignment,
+    ReassignmentFailed,
     alter_reassignments,
     running_reassignments,
 )
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.partition_files import ReassignmentFile, validate_reassignment
 from kafkapy.tools.reassign_states import (
@@ -42,10 +43,6 @@ ALREADY_RUNNING: Final = (
     " --additional flag can also be used to change the throttle by resubmitting the current"
     " reassignment."
 )
-
-
-class ReassignmentFailed(KafkapyError):
-    """The message is complete: Kafka's tool prints it without "Error: "."""
 
 
 class Execution(NamedTuple):

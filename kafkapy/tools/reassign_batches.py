@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kafkapy.admin.reassignments import running_reassignments
+from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignments
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.reassign import Execution, ReassignmentFailed, begin
+from kafkapy.tools.reassign import Execution, begin
 
 POLL_S: Final = 0.2
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.admin.throttle_plan import (
     BROKER_RATES,
     FOLLOWER_RATE,
@@ -18,7 +19,7 @@ from kafkapy.admin.throttle_plan import (
 from kafkapy.common.placement import BrokerPlace
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.partition_files import ReassignmentFile
-from kafkapy.tools.reassign import ALREADY_RUNNING, ReassignmentFailed
+from kafkapy.tools.reassign import ALREADY_RUNNING
 from kafkapy.tools.reassign_states import PartitionState, partition_states
 from kafkapy.tools.zookeeper_session import with_zookeeper
 from kafkapy.zk.store import ZkStore

@@ -8,8 +8,7 @@ from typing import Any
 
 from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
 from kafkapy.admin.dry_run import PlannedRequest
-from kafkapy.admin.reassignments import Reassignment
-from kafkapy.cli.output import Report, Table
+from kafkapy.cli.output import Report
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.partition_files import format_reassignment
 from kafkapy.tools.reassign import Verification
@@ -101,30 +100,6 @@ def log_dir_line(replica: Any, path: str) -> str:
         f"Successfully started moving log directory to {path} for replica"
         f" {replica.topic_partition} with broker {replica.broker_id} "
     )
-
-
-def list_report(running: Mapping[TopicPartition, Reassignment]) -> Report:
-    """`--list`."""
-    text = ["No partition reassignments found."]
-    if running:
-        text = ["Current partition reassignments:"]
-    data, rows = [], []
-    for tp, move in sorted(running.items()):
-        adding = f" adding: {_joined(move.adding)}." if move.adding else ""
-        removing = f" removing: {_joined(move.removing)}." if move.removing else ""
-        text.append(f"{tp}: replicas: {_joined(move.replicas)}.{adding}{removing}")
-        rows.append((str(tp), _joined(move.replicas), _joined(move.adding), _joined(move.removing)))
-        data.append(
-            {
-                "topic": tp.topic,
-                "partition": tp.partition,
-                "replicas": list(move.replicas),
-                "adding_replicas": list(move.adding),
-                "removing_replicas": list(move.removing),
-            }
-        )
-    tables = [Table(("Partition", "Replicas", "Adding", "Removing"), rows)] if rows else []
-    return Report("reassign", data, text, tables)
 
 
 def verify_report(found: Verification, cleared: Sequence[str]) -> Report:

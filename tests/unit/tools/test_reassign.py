@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.admin.log_dirs import Replica
+from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.partition_files import ReassignmentFile
 from kafkapy.tools.reassign import (
-    ReassignmentFailed,
     begin,
     begin_log_dir_moves,
     cancel,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.tools.partition_files import ReassignmentFile
-from kafkapy.tools.reassign import ReassignmentFailed, prepare
+from kafkapy.tools.reassign import prepare
 from kafkapy.tools.reassign_batches import BatchProgress, BatchRun
 from tests.support.moving_cluster import MovingCluster
 

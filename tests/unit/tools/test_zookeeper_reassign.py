@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.admin.log_dirs import Replica
+from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.admin.throttle_plan import ThrottlePlan
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.placement import BrokerPlace
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.partition_files import ReassignmentFile
-from kafkapy.tools.reassign import ReassignmentFailed
 from kafkapy.tools.zookeeper_reassign import (
     assignments,
     begin,
