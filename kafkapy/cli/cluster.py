@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.command import Command
@@ -69,11 +68,11 @@ class LocalClusterOptions(ClusterOptions):
 
 def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
     """Do it, a line for each step; JSON is the state in the end."""
-    from kafkapy.tools.local_cluster import LocalCluster
-
     verb, broker_id = _verb(options.words)
     if verb in REMOTE_VERBS:
         return _ask(verb, options, env)
+    from kafkapy.tools.local_cluster import LocalCluster
+
     quiet = options.output is OutputFormat.json
 
     def say(line: str) -> None:
@@ -166,6 +165,8 @@ def _endpoints_report(found: ClusterMetadata) -> Report:
 
 def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
     """What is there; `start` makes it, or changes it as the options say."""
+    from pathlib import Path
+
     from kafkapy.client.properties import parse_assignments
     from kafkapy.tools.cluster_layout import create, load
 

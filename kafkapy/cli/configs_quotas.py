@@ -40,7 +40,7 @@ def describe(cluster: Cluster, entities: Sequence[Named]) -> Report:
     report = quotas_report(describe_quotas(cluster, quota_entities(entities)))
     (kind, name), *others = entities
     if kind == USERS and not others and name != "":
-        report.text = [*report.text, *_scram_lines(cluster, name)]
+        return report._replace(text=[*report.text, *_scram_lines(cluster, name)])
     return report
 
 

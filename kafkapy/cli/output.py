@@ -10,8 +10,7 @@ The JSON is one line, one envelope for every command:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.options import OutputFormat
@@ -25,8 +24,7 @@ ENVELOPE_VERSION: Final = 1
 _ALARMING: Final = frozenset({"none", "under-replicated", "offline", "ERROR"})
 
 
-@dataclass(slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows for people."""
 
     columns: Sequence[str]
@@ -34,14 +32,13 @@ class Table:
     title: str | None = None
 
 
-@dataclass(slots=True)
-class Report:
+class Report(NamedTuple):
     """One result in its three forms; without tables, people get the text."""
 
     command: str
     data: Sequence[Any]
     text: Iterable[str]
-    tables: Sequence[Table] = field(default_factory=list)
+    tables: Sequence[Table] = ()
 
 
 def show(env: Environment, report: Report, chosen: OutputFormat | None) -> None:

@@ -7,7 +7,6 @@ Kafka: `DumpLogSegments.MessageParser` and its children.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import struct
 from collections.abc import Callable, Mapping
@@ -202,5 +201,8 @@ _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 def json_text(value: object) -> str:
     """JSON as Jackson writes it: no blanks, hexadecimal digits of escapes in upper case."""
+    # Not at the top: most records are told as they are.
+    import json
+
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _ESCAPE.sub(lambda found: "\\" + found[0][1] + found[0][2:].upper(), text)

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-broker-api-versions.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" broker-api-versions "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" broker-api-versions "$@"

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-consumer-perf-test.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" consumer-perf "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" consumer-perf "$@"

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-dump-log.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" dump-log-segments "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" dump-log-segments "$@"

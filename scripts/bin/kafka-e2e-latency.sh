@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-e2e-latency.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" e2e-latency "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" e2e-latency "$@"

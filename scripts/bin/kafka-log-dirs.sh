@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-log-dirs.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" log-dirs "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" log-dirs "$@"

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-reassign-partitions.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" reassign "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" reassign "$@"

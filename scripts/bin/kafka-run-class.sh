@@ -48,7 +48,8 @@ case $class in
     exit 1
     ;;
 esac
-kafkapy=$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
 case $command in
   server | zookeeper) exec "$kafkapy" "$command" start ${daemon:+--daemon} "$@" ;;
 esac

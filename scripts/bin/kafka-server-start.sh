@@ -4,4 +4,6 @@ if [ $# -lt 1 ]; then
     echo "USAGE: $0 [-daemon] server.properties [--override property=value]*"
     exit 1
 fi
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" server start "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" server start "$@"

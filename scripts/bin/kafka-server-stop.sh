@@ -1,4 +1,6 @@
 #!/bin/sh
 # Kafka's kafka-server-stop.sh, answered by kafkapy; it returns when the broker has ended.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" \
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" \
     server stop --signal "${SIGNAL:-TERM}" "$@"

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's kafka-verifiable-consumer.sh, answered by kafkapy.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" verifiable-consumer "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" verifiable-consumer "$@"

@@ -4,4 +4,6 @@ if [ $# -lt 1 ]; then
     echo "USAGE: $0 [-daemon] zookeeper.properties"
     exit 1
 fi
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" zookeeper start "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" zookeeper start "$@"

@@ -1,3 +1,5 @@
 #!/bin/sh
 # Kafka's zookeeper-server-stop.sh, answered by kafkapy; it returns when the server has ended.
-exec "$(command -v kafkapy || echo "$(dirname "$0")/../../.venv/bin/kafkapy")" zookeeper stop "$@"
+kafkapy=kafkapy
+command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
+exec "$kafkapy" zookeeper stop "$@"
