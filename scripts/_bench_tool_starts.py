@@ -32,7 +32,7 @@ STEPS: Final = (
     "@commit readers orders:0:40",
     "@settle __consumer_offsets 4",
 )
-# What is asked of the broker; {DIR} has the files of `_files`.
+# What is asked of the broker; {DIR} has the files of `files`.
 COMMANDS: Final = (
     "topics --list",
     "topics --describe",
@@ -96,7 +96,7 @@ def row(start: Start, runs: int, env: Mapping[str, str]) -> list[object]:
     return [f"`{start.name}`", f"{median(ours):.0f}", f"{median(theirs):.0f}", f"{share:.3f}", met]
 
 
-def _files(scratch: Path) -> None:
+def files(scratch: Path) -> None:
     """What the commands read."""
     place = {"topic": "orders", "partition": 0}
     moves = {"version": 1, "partitions": [{**place, "replicas": [0]}]}
@@ -113,7 +113,7 @@ def main(runs: int, document: Path | None, introduction: str) -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-") as directory:
         scratch = Path(directory)
-        _files(scratch)
+        files(scratch)
         with BrokerProcess(scratch / "logs", SETTINGS) as broker:
             servers = broker.bootstrap_servers
             create = ["--create", "--topic", "orders", "--partitions", "4"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 from typing import Final
 
 from kafkapy.admin.configs import Resource, ResourceType
@@ -56,8 +56,10 @@ class ThrottleRecord:
             for resource, configs in previous.items()
             for key, value in configs.items()
         ]
-        Path(self.path).write_text(json.dumps({"version": _VERSION, "previous": rows}) + "\n")
+        with open(self.path, "w") as file:
+            file.write(json.dumps({"version": _VERSION, "previous": rows}) + "\n")
 
     def remove(self) -> None:
         """There is nothing to put back any more."""
-        Path(self.path).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
