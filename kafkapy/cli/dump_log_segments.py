@@ -110,12 +110,12 @@ def _depth(options: DumpLogOptions) -> tuple[Depth, list[str]]:
 
 
 def _decoder(options: DumpLogOptions) -> tuple[Decoder, list[str]]:
-    from kafkapy.tools.dump_decoders import OffsetsDecoder, TransactionLogDecoder, class_decoder
+    from kafkapy.tools.dump_decoders import class_decoder
 
-    if options.offsets_decoder:
-        return OffsetsDecoder(), []
-    if options.transaction_log_decoder:
-        return TransactionLogDecoder(), []
+    if options.offsets_decoder or options.transaction_log_decoder:
+        from kafkapy.tools.internal_decoders import OffsetsDecoder, TransactionLogDecoder
+
+        return OffsetsDecoder() if options.offsets_decoder else TransactionLogDecoder(), []
     return class_decoder(
         options.key_decoder_class or STRING_DECODER, options.value_decoder_class or STRING_DECODER
     )

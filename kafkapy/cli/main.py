@@ -1,23 +1,17 @@
-"""The console script. Most of a start is imports, so they wait until `main` has made them cheap."""
+"""The console script."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-# New objects between two looks for garbage. What a start makes is some tens of thousands of objects
-# that stay: with Python's 700 it looks at them again and again.
-GARBAGE_THRESHOLD: Final = 50_000
+from kafkapy.cli.command_line import run
+from kafkapy.cli.environment import Environment
 
 
 def surprise(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """The hook for what nobody expected: one line, unless --debug is there."""
-    from kafkapy.cli.environment import Environment
-
     if "--debug" in sys.argv:
         sys.__excepthook__(kind, error, trace)
     else:
@@ -28,15 +22,11 @@ def surprise(kind: type[BaseException], error: BaseException, trace: TracebackTy
 
 def main() -> None:
     """Run the command line of this process, and end it."""
-    gc.set_threshold(GARBAGE_THRESHOLD)
     sys.excepthook = surprise
-    from kafkapy.cli.command_line import run
-    from kafkapy.cli.environment import Environment
-
     try:
         sys.exit(run(sys.argv[1:], Environment()))
     finally:
-        # The process ends: its memory is not worth the search for cycles that Python makes then.
+        # All memory goes with the process; looking for cycles in it first is a tenth of a start.
         gc.freeze()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kafkapy.record.batch_header import BatchHeader
 from kafkapy.record.control import (
@@ -12,12 +12,10 @@ from kafkapy.record.control import (
     read_end_transaction_marker,
 )
 from kafkapy.record.records import Record
-from kafkapy.tools.dump_decoders import Decoder, UndecodableRecord, json_text
+from kafkapy.tools.dump_decoders import Decoder
 from kafkapy.tools.dump_findings import Findings
 from kafkapy.tools.dump_items import Item
-from kafkapy.tools.internal_topics import SNAPSHOT_FOOTER, SNAPSHOT_HEADER
 from kafkapy.tools.record_lines import Gap
-from kafkapy.tools.record_schema import Malformed, read_struct
 
 Write = Callable[[bytes], object]
 
@@ -86,12 +84,6 @@ class OffsetWalk:
         return Offsets(self.first, self.last, self.gaps)
 
 
-_KRAFT: Final = {
-    ControlRecordType.SNAPSHOT_HEADER: ("SnapshotHeader", SNAPSHOT_HEADER),
-    ControlRecordType.SNAPSHOT_FOOTER: ("SnapshotFooter", SNAPSHOT_FOOTER),
-}
-
-
 def control_text(record: Record) -> str:
     """What a control record says."""
     type_id = control_type_id(record.key)
@@ -100,10 +92,11 @@ def control_text(record: Record) -> str:
         epoch = marker.coordinator_epoch
         return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {epoch}"
     known = type_id in ControlRecordType.__members__.values()
-    if known and ControlRecordType(type_id) in _KRAFT and record.value is not None:
-        name, schema = _KRAFT[ControlRecordType(type_id)]
-        try:
-            return f"{name} {json_text(read_struct(schema, 0, record.value, start=0))}"
-        except Malformed as error:
-            raise UndecodableRecord(f"The record at offset {record.offset}: {error}") from None
+    if known:
+        # Not at the top: the schemas of internal topics are seldom needed.
+        from kafkapy.tools.internal_decoders import snapshot_text
+
+        text = snapshot_text(ControlRecordType(type_id), record)
+        if text is not None:
+            return text
     return f"controlType: {ControlRecordType(type_id).name if known else 'UNKNOWN'}({type_id})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NoReturn
 
 import pytest
 
@@ -88,3 +89,13 @@ def test_a_reader_that_went_away_is_no_fault() -> None:
     )
     assert done.stderr == ""
     assert done.stdout.startswith("Usage: kafkapy")
+
+
+def test_ctrl_c_is_silent_and_has_its_status() -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    cluster = ScriptedCluster({})
+    cluster.connect = interrupted  # type: ignore[method-assign]
+    outcome = kafkapy("topics", "--list", "--bootstrap-server", "b:1", cluster=cluster)
+    assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 130)
