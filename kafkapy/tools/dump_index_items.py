@@ -2,60 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
 from kafkapy.tools.dump_items import optional_long
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyIndex:
+class EmptyIndex(NamedTuple):
     """An index without entries."""
 
     path: str
-    kind: ClassVar[str] = "empty_index"
+
+    @property
+    def kind(self) -> str:
+        return "empty_index"
 
     def text(self) -> str:
         return f"{self.path} is empty."
 
 
-@dataclass(frozen=True, slots=True)
-class SaneIndex:
+class SaneIndex(NamedTuple):
     """An index that --index-sanity-check finds in order."""
 
     path: str
-    kind: ClassVar[str] = "sane_index"
+
+    @property
+    def kind(self) -> str:
+        return "sane_index"
 
     def text(self) -> str:
         return f"{self.path} passed sanity check."
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetEntry:
+class OffsetEntry(NamedTuple):
     """An entry of a `.index`."""
 
     offset: int
     position: int
-    kind: ClassVar[str] = "offset_index_entry"
+
+    @property
+    def kind(self) -> str:
+        return "offset_index_entry"
 
     def text(self) -> str:
         return f"offset: {self.offset} position: {self.position}"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeEntry:
+class TimeEntry(NamedTuple):
     """An entry of a `.timeindex`."""
 
     timestamp: int
     offset: int
-    kind: ClassVar[str] = "time_index_entry"
+
+    @property
+    def kind(self) -> str:
+        return "time_index_entry"
 
     def text(self) -> str:
         return f"timestamp: {self.timestamp} offset: {self.offset}"
 
 
-@dataclass(frozen=True, slots=True)
-class AbortedEntry:
+class AbortedEntry(NamedTuple):
     """An entry of a `.txnindex`."""
 
     version: int
@@ -63,7 +69,10 @@ class AbortedEntry:
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    kind: ClassVar[str] = "aborted_transaction"
+
+    @property
+    def kind(self) -> str:
+        return "aborted_transaction"
 
     def text(self) -> str:
         return (
@@ -73,8 +82,7 @@ class AbortedEntry:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerState:
+class ProducerState(NamedTuple):
     """A producer in a `.snapshot`; `last_offset` is None when its last batch is not known."""
 
     producer_id: int
@@ -87,7 +95,10 @@ class ProducerState:
     last_offset: int | None
     offset_delta: int | None
     timestamp: int | None
-    kind: ClassVar[str] = "producer"
+
+    @property
+    def kind(self) -> str:
+        return "producer"
 
     def text(self) -> str:
         line = (
@@ -105,37 +116,43 @@ class ProducerState:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointEntry:
+class CheckpointEntry(NamedTuple):
     """A line of an offset checkpoint. Kafka's tool reads none of these files."""
 
     topic: str
     partition: int
     offset: int
-    kind: ClassVar[str] = "checkpoint_entry"
+
+    @property
+    def kind(self) -> str:
+        return "checkpoint_entry"
 
     def text(self) -> str:
         return f"topic: {self.topic} partition: {self.partition} offset: {self.offset}"
 
 
-@dataclass(frozen=True, slots=True)
-class EpochEntry:
+class EpochEntry(NamedTuple):
     """A line of a leader-epoch-checkpoint."""
 
     epoch: int
     start_offset: int
-    kind: ClassVar[str] = "leader_epoch"
+
+    @property
+    def kind(self) -> str:
+        return "leader_epoch"
 
     def text(self) -> str:
         return f"epoch: {self.epoch} startOffset: {self.start_offset}"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
+class PartitionMetadata(NamedTuple):
     """A partition.metadata."""
 
     topic_id: str
-    kind: ClassVar[str] = "partition_metadata"
+
+    @property
+    def kind(self) -> str:
+        return "partition_metadata"
 
     def text(self) -> str:
         return f"topicId: {self.topic_id}"

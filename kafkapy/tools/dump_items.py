@@ -5,82 +5,94 @@ Each item is a line of Kafka's text and a JSON object: its `kind` and its fields
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class Item(Protocol):
-    """One line of output, in two forms: a dataclass."""
+    """One line of output, in two forms: a named tuple."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str: ...
 
     def text(self) -> str: ...
 
+    def _asdict(self) -> dict[str, Any]: ...
 
-@dataclass(frozen=True, slots=True)
-class DumpedFile:
+
+class DumpedFile(NamedTuple):
     """A file begins."""
 
     path: str
-    kind: ClassVar[str] = "file"
+
+    @property
+    def kind(self) -> str:
+        return "file"
 
     def text(self) -> str:
         return f"Dumping {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something about the options, which Kafka says in the middle of its results."""
 
     message: str
-    kind: ClassVar[str] = "note"
+
+    @property
+    def kind(self) -> str:
+        return "note"
 
     def text(self) -> str:
         return self.message
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentStart:
+class SegmentStart(NamedTuple):
     """The base offset in the name of a `.log`."""
 
     base_offset: int
-    kind: ClassVar[str] = "segment"
+
+    @property
+    def kind(self) -> str:
+        return "segment"
 
     def text(self) -> str:
         return f"Log starting offset: {self.base_offset}"
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotStart:
+class SnapshotStart(NamedTuple):
     """A KRaft snapshot's end, from the name of a `.checkpoint`."""
 
     end_offset: int
     epoch: int
-    kind: ClassVar[str] = "kraft_snapshot"
+
+    @property
+    def kind(self) -> str:
+        return "kraft_snapshot"
 
     def text(self) -> str:
         return f"Snapshot end offset: {self.end_offset}, epoch: {self.epoch}"
 
 
-@dataclass(frozen=True, slots=True)
-class BootstrapSnapshot:
+class BootstrapSnapshot(NamedTuple):
     """The snapshot that a KRaft controller starts from."""
 
-    kind: ClassVar[str] = "kraft_bootstrap"
+    @property
+    def kind(self) -> str:
+        return "kraft_bootstrap"
 
     def text(self) -> str:
         return "KRaft bootstrap snapshot"
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidTail:
+class InvalidTail(NamedTuple):
     """What follows the last whole batch; `last_good_byte` is where that ends."""
 
     bytes: int
     file_name: str
     last_good_byte: int
-    kind: ClassVar[str] = "invalid_tail"
+
+    @property
+    def kind(self) -> str:
+        return "invalid_tail"
 
     def text(self) -> str:
         return f"Found {self.bytes} invalid bytes at the end of {self.file_name}"

@@ -8,7 +8,6 @@ an object with a `kind`. Keys and values that are not UTF-8 are under `key_base6
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -37,7 +36,7 @@ class JsonPrinter:
         self._object(envelope)
 
     def item(self, item: Item) -> None:
-        self._object({"kind": item.kind, **asdict(item)})
+        self._object({"kind": item.kind, **item._asdict()})
 
     def findings(self, findings: Findings) -> None:
         """They are objects like everything else."""
