@@ -37,6 +37,7 @@ MAY_SLEEP = {
 # Modules without a test file of their own, and what covers them instead.
 TESTED_ELSEWHERE = {
     "kafkapy/protocol/messages/": "tests/conformance/test_protocol_kio.py: every message, version",
+    "kafkapy/record/codec_frames.py": "tests/unit/record/test_compression.py, test_java_bytes.py",
     "kafkapy/server/handlers/": "tests/integration/test_served_apis.py: every API and version",
     "kafkapy/server/acceptor.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/server/authorized_operations.py": "tests/integration/test_served_apis.py",

@@ -1,26 +1,12 @@
-"""The codecs of record batches, framed as Kafka's Java client frames them, and never unbounded.
+"""The codecs of record batches: names, levels, and the way to `codec_frames`, which does the work.
 
-| codec  | written                                              | also read                  |
-|--------|------------------------------------------------------|----------------------------|
-| gzip   | one gzip stream                                      | concatenated streams       |
-| snappy | snappy-java stream, blocks of 32 KB                  | one raw block (librdkafka) |
-| lz4    | LZ4 frame, independent blocks of 64 KB, no checksums | any LZ4 frame              |
-| zstd   | one zstd frame                                       | concatenated frames        |
-
-Java refuses lz4 blocks that are linked, the default of the lz4 library.
+That module is imported with the first batch that is compressed: its library takes a millisecond.
 """
 
 from __future__ import annotations
 
-import mmap
-import struct
 from enum import IntEnum
-from types import ModuleType
 from typing import Final
-
-import cramjam
-
-from kafkapy.common.errors import ApiError, ErrorCode
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 """What a batch may unfold to: more than the largest request (100 MiB), far less than a bomb."""
@@ -43,8 +29,6 @@ class Codec(IntEnum):
 
 LEVEL_DEFAULT: Final = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
 """Kafka's `compression.<codec>.level` defaults; -1 is gzip's own default, 6."""
-
-_GZIP_LEVEL: Final = 6
 
 
 def codec_of_topic(compression_type: str) -> Codec | None:
@@ -74,14 +58,9 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | No
     """`data` in the codec's framing, at a `level` the topic config allows (snappy has none)."""
     if codec is Codec.NONE:
         return bytes(data)
-    if codec is Codec.SNAPPY:
-        return _compress_snappy(data)
-    level = LEVEL_DEFAULT[codec] if level is None else level
-    if codec is Codec.GZIP:
-        return bytes(cramjam.gzip.compress(data, _GZIP_LEVEL if level < 0 else level))
-    if codec is Codec.LZ4:
-        return _compress_lz4(data, level)
-    return bytes(cramjam.zstd.compress(data, level))
+    from kafkapy.record import codec_frames
+
+    return codec_frames.compress(codec, data, level)
 
 
 def decompress(
@@ -94,108 +73,8 @@ def decompress(
     """
     if codec is Codec.NONE:
         return bytes(data)
-    limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
-    try:
-        if codec is Codec.SNAPPY:
-            return _decompress_snappy(data, limit)
-        return _decompress_frame(_FRAMES[codec], data, limit)
-    except cramjam.DecompressionError as error:
-        raise ApiError(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"{len(data)} bytes of {codec.label} do not decompress within {limit} bytes: {error}",
-        ) from None
+    from kafkapy.record import codec_frames
 
-
-_FRAMES: Final[dict[Codec, ModuleType]] = {
-    Codec.GZIP: cramjam.gzip,
-    Codec.LZ4: cramjam.lz4,
-    Codec.ZSTD: cramjam.zstd,
-}
-_RATIO: Final = 8
-_ROOM_MAX: Final = 120 * 1024  # above, malloc would map fresh pages each time
-
-
-def _decompress_frame(
-    module: ModuleType, data: bytes | bytearray | memoryview, limit: int
-) -> bytes:
-    """Decompress into a buffer that cannot grow: first a likely size, then the limit.
-
-    The second is an anonymous map: of its `limit` bytes only those that are written cost memory.
-    """
-    likely = len(data) * _RATIO
-    if likely <= min(_ROOM_MAX, limit):
-        room = bytearray(likely)
-        try:
-            written = module.decompress_into(data, room)
-        except cramjam.DecompressionError:
-            pass  # too small, or bad: the full buffer tells
-        else:
-            return bytes(memoryview(room)[:written])
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    with mmap.mmap(-1, max(limit, 1), flags=flags) as pages:
-        written = module.decompress_into(data, pages)
-        return pages[:written]
-
-
-_LZ4_HEADER: Final = bytes.fromhex("04224d18 60 40 82")  # v1, independent blocks; 64 KB; checksum
-_LZ4_HEADER_CRAMJAM: Final = bytes.fromhex("04224d18 70 40 ad")  # the same, each block checksummed
-_LZ4_RAW_BIT: Final = 0x80000000
-
-
-def _compress_lz4(data: bytes | bytearray | memoryview, level: int) -> bytes:
-    """The library's frame without the four bytes of checksum after each block."""
-    compressor = cramjam.lz4.Compressor(level, content_checksum=False, block_linked=False)
-    compressor.compress(bytes(data))
-    frame = bytes(compressor.finish())
-    position = len(_LZ4_HEADER)
-    assert frame[:position] == _LZ4_HEADER_CRAMJAM, frame[:position]
-    parts = [_LZ4_HEADER]
-    while size := int.from_bytes(frame[position : position + 4], "little"):
-        end = position + 4 + (size & ~_LZ4_RAW_BIT)
-        parts.append(frame[position:end])
-        position = end + 4
-    parts.append(frame[position:])
-    return b"".join(parts)
-
-
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
-_XERIAL_BLOCK: Final = 32768
-_INT32: Final = struct.Struct(">i")
-
-
-def _compress_snappy(data: bytes | bytearray | memoryview) -> bytes:
-    view = memoryview(data)
-    parts = [_XERIAL_HEADER]
-    for start in range(0, len(view), _XERIAL_BLOCK):
-        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
-        parts += (_INT32.pack(len(block)), block)
-    return b"".join(parts)
-
-
-def _decompress_snappy(data: bytes | bytearray | memoryview, limit: int) -> bytes:
-    view = memoryview(data)
-    if bytes(view[:8]) != _XERIAL_MAGIC:
-        return _snappy_block(view, limit)
-    parts: list[bytes] = []
-    position = len(_XERIAL_HEADER)
-    if len(view) < position:
-        raise cramjam.DecompressionError("cut off in the stream header")
-    while position < len(view):
-        if len(view) - position < 4:
-            raise cramjam.DecompressionError("cut off in a block length")
-        size: int = _INT32.unpack_from(view, position)[0]
-        position += 4
-        if not 0 < size <= len(view) - position:
-            raise cramjam.DecompressionError(f"block length {size} is out of bounds")
-        parts.append(_snappy_block(view[position : position + size], limit))
-        limit -= len(parts[-1])
-        position += size
-    return b"".join(parts)
-
-
-def _snappy_block(block: memoryview, limit: int) -> bytes:
-    size = cramjam.snappy.decompress_raw_len(block)
-    if size > limit:
-        raise cramjam.DecompressionError(f"block declares {size} bytes")
-    return bytes(cramjam.snappy.decompress_raw(block))
+    return codec_frames.decompress(
+        codec, data, DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
+    )

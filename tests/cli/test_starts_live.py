@@ -20,7 +20,7 @@ NEVER = frozenset(
         *("typer", "rich", "asyncio", "ssl", "logging", "concurrent", "subprocess", "shutil"),
         *("argparse", "email", "importlib.metadata", "pathlib", "urllib.parse", "difflib"),
         *("datetime", "random", "uuid", "encodings.idna", "kazoo", "orjson", "confluent_kafka"),
-        *("numpy", "pyarrow", "prometheus_client", "uvloop", "crc32c", "kafkapy.server"),
+        *("numpy", "pyarrow", "prometheus_client", "uvloop", "crc32c", "cramjam", "kafkapy.server"),
     }
 )
 # 164 of the largest, when this was written; Python's own are 30 to 40 of them.
