@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
-FETCH_BYTES_MAX: Final = 16 << 20
+FETCH_BYTES_MAX: Final = 4 << 20
+"""Enough to make round trips rare; more is colder when it is decoded, and costs memory."""
+
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1
 # From version 13 on topics go by id (KIP-516); a topic without one is asked for by name.

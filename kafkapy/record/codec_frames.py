@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
@@ -43,10 +45,33 @@ def decompress(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -
     Raises:
         ApiError: CORRUPT_MESSAGE.
     """
-    try:
+    with _corrupt_beyond(codec, data, limit):
         if codec is Codec.SNAPPY:
             return _decompress_snappy(data, limit)
         return _decompress_frame(_FRAMES[codec], data, limit)
+
+
+def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
+    """Decompress to the start of `room`; the bytes written.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, also when it does not fit.
+    """
+    with _corrupt_beyond(codec, data, len(room)):
+        if codec is not Codec.SNAPPY:
+            return int(_FRAMES[codec].decompress_into(data, room))
+        used = 0
+        for block in _snappy_blocks(memoryview(data)):
+            used += cramjam.snappy.decompress_raw_into(block, room[used:])
+        return used
+
+
+@contextmanager
+def _corrupt_beyond(
+    codec: Codec, data: bytes | bytearray | memoryview, limit: int
+) -> Iterator[None]:
+    try:
+        yield
     except cramjam.DecompressionError as error:
         raise ApiError(
             ErrorCode.CORRUPT_MESSAGE,
@@ -122,10 +147,18 @@ def _compress_snappy(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def _decompress_snappy(data: bytes | bytearray | memoryview, limit: int) -> bytes:
-    view = memoryview(data)
-    if bytes(view[:8]) != _XERIAL_MAGIC:
-        return _snappy_block(view, limit)
     parts: list[bytes] = []
+    for block in _snappy_blocks(memoryview(data)):
+        parts.append(_snappy_block(block, limit))
+        limit -= len(parts[-1])
+    return b"".join(parts)
+
+
+def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
+    """The raw blocks of a snappy-java stream, or the one that is all there is."""
+    if bytes(view[:8]) != _XERIAL_MAGIC:
+        yield view
+        return
     position = len(_XERIAL_HEADER)
     if len(view) < position:
         raise cramjam.DecompressionError("cut off in the stream header")
@@ -136,10 +169,8 @@ def _decompress_snappy(data: bytes | bytearray | memoryview, limit: int) -> byte
         position += 4
         if not 0 < size <= len(view) - position:
             raise cramjam.DecompressionError(f"block length {size} is out of bounds")
-        parts.append(_snappy_block(view[position : position + size], limit))
-        limit -= len(parts[-1])
+        yield view[position : position + size]
         position += size
-    return b"".join(parts)
 
 
 def _snappy_block(block: memoryview, limit: int) -> bytes:

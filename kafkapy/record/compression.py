@@ -78,3 +78,14 @@ def decompress(
     return codec_frames.decompress(
         codec, data, DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
     )
+
+
+def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
+    """Decompress to the start of `room`, for callers who use it again and again; the bytes written.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE when `data` is not the codec's, is cut off, or does not fit.
+    """
+    from kafkapy.record import codec_frames
+
+    return codec_frames.decompress_into(codec, data, room)

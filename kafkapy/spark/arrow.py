@@ -6,6 +6,7 @@ Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -46,28 +47,36 @@ def record_batches(
     Rows with other timestamps are left out; else the arrays share the memory of `columns`. A record
     without headers has null, not an empty list.
     """
-    topic, partition = topic_partition
-    rows = len(columns.offsets)
-    arrays = [
-        _binary(pa.binary(), columns.keys),
-        _binary(pa.binary(), columns.values),
-        pa.repeat(pa.scalar(topic, pa.string()), rows),
-        pa.repeat(pa.scalar(partition, pa.int32()), rows),
+    schema = arrow_schema(columns.headers is not None)
+    key, value = _binary(pa.binary(), columns.keys), _binary(pa.binary(), columns.values)
+    numbers = [
         _numbers(pa.int64(), columns.offsets),
         _numbers(_TIMESTAMP, columns.timestamps * 1000),
         _numbers(pa.int32(), columns.timestamp_types),
     ]
-    if columns.headers is not None:
-        arrays.append(_headers(columns.headers))
-    whole = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns.headers is not None))
+    headers = [] if columns.headers is None else [_headers(columns.headers)]
+    constants = _constants(topic_partition)
     for begin, end in _cuts(columns):
-        piece = whole.slice(begin, end - begin)
+        rows = end - begin
+        own = [array.slice(begin, rows) for array in (key, value, *numbers, *headers)]
+        arrays = [*own[:2], *(array.slice(0, rows) for array in constants), *own[2:]]
+        piece = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if timestamp_us != ANY:
             microseconds = columns.timestamps[begin:end] * 1000
             wanted = (timestamp_us.low <= microseconds) & (microseconds <= timestamp_us.high)
             piece = piece.filter(pa.array(wanted))
         if piece.num_rows:
             yield piece
+
+
+@lru_cache(maxsize=16)
+def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
+    """The columns of a partition that are the same in every row, for the largest batch."""
+    topic, partition = topic_partition
+    return (
+        pa.repeat(pa.scalar(topic, pa.string()), BATCH_ROWS_MAX),
+        pa.repeat(pa.scalar(partition, pa.int32()), BATCH_ROWS_MAX),
+    )
 
 
 def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:

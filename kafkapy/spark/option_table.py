@@ -106,7 +106,7 @@ CLIENT_OPTIONS: Final = (
     Option(
         "kafka.max.partition.fetch.bytes",
         "both",
-        "16 MiB",
+        "4 MiB",
         "what a task asks for at a time; bounds its memory",
     ),
     Option("kafka.*", "both", "-", "any other client property"),

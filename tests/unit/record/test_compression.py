@@ -20,6 +20,7 @@ from kafkapy.record.compression import (
     codec_of_topic,
     compress,
     decompress,
+    decompress_into,
 )
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
@@ -40,6 +41,23 @@ def test_round_trip_of_sizes_and_kinds(codec: Codec, data: bytes) -> None:
         compressed = compress(codec, given_as)
         assert decompress(codec, memoryview(compressed)) == data
     assert len(data) < 200_000 or codec is Codec.NONE or len(compressed) < len(data) / 3
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_into_a_room_that_is_used_again(codec: Codec) -> None:
+    room = memoryview(bytearray(len(TEXT) + 10))
+    for data in (TEXT, NOISE, b""):
+        written = decompress_into(codec, compress(codec, data), room[7:])
+        assert room[7 : 7 + written] == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_does_not_fit_the_room_is_corrupt(codec: Codec) -> None:
+    room = bytearray(len(TEXT) + 5)
+    with pytest.raises(ApiError) as caught:
+        decompress_into(codec, compress(codec, TEXT), memoryview(room)[: len(TEXT) - 1])
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert bytes(room[len(TEXT) - 1 :]) == bytes(6)  # nothing beyond it was touched
 
 
 @pytest.mark.parametrize(
