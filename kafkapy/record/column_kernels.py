@@ -22,10 +22,10 @@ _APPEND_TIME = 1
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# The signatures are given, so the kernels compile, or load, when this module is imported and never
-# a second time for another variant of array.
+# The signatures of the kernels are given, so they compile, or load, when this module is imported and
+# never a second time for another variant of array. Their parts have none: they are compiled with
+# the kernels, and nothing of them needs to be loaded.
 _I64 = numba.int64
-_U64 = numba.uint64
 _SOURCE = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _U8S = numba.uint8[::1]
 _I32S = numba.int32[::1]
@@ -51,7 +51,12 @@ def _compiled(signature: Any) -> Callable[[_Function], _Function]:
     return decorate
 
 
-@_compiled(_PAIR(_SOURCE, _I64, _I64))
+def _part(function: _Function) -> _Function:
+    """A function that only kernels call."""
+    return cast(_Function, numba.njit(function))
+
+
+@_part
 def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     """A zigzag varint of at most 10 bytes and the position after it, or -1 if it does not fit."""
     if position < end and source[np.uint64(position)] < 0x80:  # most are one byte long
@@ -69,7 +74,7 @@ def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@_compiled(_PAIR(_SOURCE, _I64, _I64))
+@_part
 def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     """A length, -1 for null, whose bytes fit before `end`, and where they are, or -1."""
     length, position = _varint(source, position, end)
@@ -78,7 +83,7 @@ def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     return length, position
 
 
-@_compiled(_I64(_SOURCE, _I64, _I64, _I64))
+@_part
 def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     """The position after `count` headers, or -1 if one is malformed."""
     for _ in range(count):
@@ -92,7 +97,7 @@ def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     return position
 
 
-@_compiled(numba.types.UniTuple(_I64, 9)(_SOURCE, _I64, _I64))
+@_part
 def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
     """Where the fields of the record at `position` are.
 
@@ -124,7 +129,7 @@ def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
     return end, time_delta, offset_delta, key, key_length, value, value_length, headers, count
 
 
-@_compiled(_U64(_SOURCE, _I64, _I64, _U8S, _U64))
+@_part
 def _copy(source: Any, begin: int, length: int, data: Any, used: Any) -> Any:
     """Append a field to the bytes of its column; how many there are then."""
     at = np.uint64(begin)
