@@ -22,9 +22,9 @@ _APPEND_TIME = 1
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# The signatures of the kernels are given, so they compile, or load, when this module is imported and
-# never a second time for another variant of array. Their parts have none: they are compiled with
-# the kernels, and nothing of them needs to be loaded.
+# The signatures of the kernels are given, so they compile, or load, when this module is imported,
+# and never a second time for another variant of array. Their parts have none: they are compiled
+# with the kernels, and nothing of them needs to be loaded.
 _I64 = numba.int64
 _SOURCE = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _U8S = numba.uint8[::1]

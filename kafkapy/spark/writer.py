@@ -127,6 +127,24 @@ def _transactional(properties: Mapping[str, str], name: str) -> dict[str, str]:
     }
 
 
+class _Failures:
+    """What a producer tells of. It knows no producer, so that one ends, and closes its connections,
+    with its task and not when garbage is collected."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self.refusal: str | None = None
+
+    def not_connected(self, error: KafkaError) -> None:
+        """A connection failed. That is tried again, unless who we are is the reason."""
+        if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
+            self.refusal = error.str()
+
+    def not_delivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self.rows.append(f"{message.topic()}-{message.partition()}: {error.str()}")
+
+
 class Delivery:
     """One producer and what it could not deliver."""
 
@@ -136,16 +154,15 @@ class Delivery:
             ConfigError: librdkafka does not know or accept a client property.
         """
         self._topic = options.topic
-        self._failures: list[str] = []
-        self._refusal: str | None = None
+        self._failures = _Failures()
         settings: dict[str, Any] = {
             "linger.ms": "5",
             **producer_config(options.client_properties),
             **(extra or {}),
             # Only failures call back: an acknowledgement of each row would cost more than the row.
             "delivery.report.only.error": True,
-            "on_delivery": self._not_delivered,
-            "error_cb": self._not_connected,
+            "on_delivery": self._failures.not_delivered,
+            "error_cb": self._failures.not_connected,
         }
         try:
             self.producer = Producer(settings)
@@ -166,22 +183,21 @@ class Delivery:
                 except (BufferError, KafkaException):
                     self._queue(row, headers)
             self.producer.poll(0)
-            if self._failures or self._refusal:
+            if self._failures.rows or self._failures.refusal:
                 break
 
     def finish(self) -> None:
         """Wait for all acknowledgements. Raises DeliveryError for rows that were not written."""
         while self.producer.flush(_PAUSE_S):
-            if self._refusal is not None:
+            if self._failures.refusal is not None:
                 self.producer.purge()
-                raise DeliveryError(f"No rows can be written: {self._refusal}")
-        if self._failures:
-            lost = len(self._failures)
-            raise DeliveryError(f"{lost} rows were not written, the first to {self._failures[0]}")
+                raise DeliveryError(f"No rows can be written: {self._failures.refusal}")
+        if rows := self._failures.rows:
+            raise DeliveryError(f"{len(rows)} rows were not written, the first to {rows[0]}")
 
     def _queue(self, row: _Row, headers: dict[str, Any]) -> None:
         """Queue a row; while the queue is full, wait for acknowledgements."""
-        while self._refusal is None:  # `finish` says so
+        while self._failures.refusal is None:  # `finish` says so
             try:
                 self.producer.produce(*row, **headers)
                 return
@@ -189,15 +205,6 @@ class Delivery:
                 self.producer.poll(_PAUSE_S)
             except KafkaException as error:  # refused here: too large, no such partition
                 raise DeliveryError(f"A row for topic {row[0]}: {error.args[0].str()}") from None
-
-    def _not_connected(self, error: KafkaError) -> None:
-        """A connection failed. That is tried again, unless who we are is the reason."""
-        if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
-            self._refusal = error.str()
-
-    def _not_delivered(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None:
-            self._failures.append(f"{message.topic()}-{message.partition()}: {error.str()}")
 
 
 def _rows(batch: Any, topic: str | None) -> Iterator[tuple[_Row, dict[str, Any]]]:

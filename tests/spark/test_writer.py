@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -119,3 +120,17 @@ def test_a_key_goes_where_javas_producer_puts_it(make_topic: MakeTopic) -> None:
     write_batches(parse_sink_options(sink(topic)), [batch])
     placed = {key: partition for partition, key, _, _ in rows_of(topic, 3)}
     assert placed == {b"alice": 1, b"bob": 2, b"carol": 2}  # murmur2 of the key, modulo 4
+
+
+def test_a_producer_ends_with_its_task(make_topic: MakeTopic) -> None:
+    def producers() -> set[int]:
+        return {id(found) for found in gc.get_objects() if isinstance(found, Producer)}
+
+    options = parse_sink_options(sink(make_topic()))
+    gc.disable()  # a worker may go on for long without: its connections would stay open
+    try:
+        before = producers()
+        write_batches(options, [pa.RecordBatch.from_pydict({"value": ["v"]})])
+        assert producers() <= before
+    finally:
+        gc.enable()
