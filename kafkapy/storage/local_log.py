@@ -190,12 +190,16 @@ class LocalLog:
         return None
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Keep only batches wholly below `offset`."""
+        """Keep only batches wholly below `offset`.
+
+        In the middle of a batch the log ends where that began: beyond, it would have a hole that no
+        follower gets over. (Kafka's has it: there, only two histories of one epoch cut so.)
+        """
         self.truncations += 1
         self.remove(self.segments.above(offset))
-        self.segments.active.truncate_to(offset, now_ms)
-        self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
+        end = self.segments.active.truncate_to(offset, now_ms)
+        self.log_end_offset = end
+        self.recovery_point = min(self.recovery_point, end)
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Drop every record; the log begins and ends at `offset`."""

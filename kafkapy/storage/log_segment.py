@@ -287,8 +287,9 @@ class LogSegment:
             offset = header.next_offset
         return offset
 
-    def truncate_to(self, offset: int, now_ms: int) -> None:
-        """Drop every batch that reaches `offset`, with its index entries."""
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Drop every batch that reaches `offset`, with its index entries; the offset after what is
+        left: an earlier one if it was in the middle of a batch."""
         found = self.find(offset)
         self._dirty = True
         self._recent.clear()
@@ -302,6 +303,7 @@ class LogSegment:
             self._first_timestamp = None
         self.bytes_since_index_entry = 0
         self._max_timestamp = None
+        return offset if found is None else min(offset, found[2])
 
     def become_inactive(self) -> bool:
         """Finish the files: the closing time index entry, and every file cut to its real size.

@@ -194,7 +194,8 @@ class PartitionLog:
     # truncate, roll, delete
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
-        """Drop every record from `offset` on, with the epochs and producer state that knew them."""
+        """Drop every record from `offset` on, with the epochs and producer state that knew them;
+        and the rest of a batch of which `offset` is in the middle."""
         with self._disk():
             if offset < self.local.segments.first.base_offset:
                 self.truncate_fully_and_start_at(offset, now_ms)
@@ -202,6 +203,7 @@ class PartitionLog:
             if offset < self.local.log_end_offset:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
                 self.local.truncate_to(offset, now_ms)
+                offset = self.local.log_end_offset
                 self.log_start_offset = min(self.log_start_offset, offset)
                 self.producers.rebuild(self.local, self.log_start_offset, offset, now_ms)
             self.epochs.truncate_from_end(offset)

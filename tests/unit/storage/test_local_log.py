@@ -22,14 +22,19 @@ def test_offset_metadata_in_batches_gaps_and_at_the_end(tmp_path: Path) -> None:
     assert local.offset_metadata(2) == LogOffsetMetadata(2, 0, size // 2)
 
 
-def test_a_roll_begins_where_the_data_ends(tmp_path: Path) -> None:
+def test_a_cut_in_the_middle_of_a_batch_leaves_no_hole(tmp_path: Path) -> None:
+    """A follower of this log would wait for ever for what is not there."""
     builder = LogBuilder(tmp_path).append(count=4).append(count=4)
-    builder.log.truncate_to(6)
-    assert builder.log.log_end_offset == 6
+    log = builder.log
+    log.update_high_watermark(8)
+    log.assign_epoch_start(7, 5)
+    log.truncate_to(6)
+    assert (log.log_end_offset, log.high_watermark, log.local.recovery_point) == (4, 4, 0)
+    assert log.epochs.entries() == [(0, 0)]
     builder.roll()
     assert builder.bases() == [0, 4]
     builder.append()
-    assert [r.offset for r in builder.records()] == [0, 1, 2, 3, 6]
+    assert [r.offset for r in builder.records()] == [0, 1, 2, 3, 4]
 
 
 def test_an_empty_active_segment_is_replaced(tmp_path: Path) -> None:
