@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import (
     CODEC_MASK,
     HEADER_SIZE,
@@ -29,7 +30,6 @@ from kafkapy.record.builder import append_record
 from kafkapy.record.column_kernels import decode_headers, decode_rows
 from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, decompress_into
 from kafkapy.record.legacy import read_messages
-from kafkapy.record.validation import validate_crc
 
 GROUP_BYTES: Final = 1 << 20
 """Payload bytes that are decoded at once, unless a single batch holds more."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
+from kafkapy.record.batch_crc import bad_crc, validate_crc
 from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -38,7 +39,6 @@ from kafkapy.record.batch_rules import (
 )
 from kafkapy.record.checksum import crc32c
 from kafkapy.record.compression import Codec
-from kafkapy.record.legacy import validate_message_crc
 
 PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
 PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110
@@ -71,7 +71,7 @@ def prepare_client_batch(
     if len(records) > rules.max_message_bytes:
         raise too_large(len(records), rules)
     if crc32c(records[ATTRIBUTES_OFFSET:]) != header.crc:
-        raise _bad_crc(header, records)
+        raise bad_crc(header, records)
     if count <= 0 or count != last_delta + 1:
         raise _invalid(f"Batch of {count} records has the last offset delta {last_delta}")
     if attributes & CONTROL_BIT:
@@ -123,22 +123,6 @@ def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: in
     return PreparedBatch(header, records, NO_TIMESTAMP)
 
 
-def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
-    """Hold the batch or legacy message at `position` against the CRC in its header.
-
-    Raises:
-        ApiError: CORRUPT_MESSAGE when it differs, or the batch is cut off.
-    """
-    if position + header.size > len(buf):
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"The batch ends {header.size} bytes on: cut off")
-    if header.magic != MAGIC:
-        validate_message_crc(buf, header, position)
-        return
-    batch = memoryview(buf)[position : position + header.size]
-    if crc32c(batch[ATTRIBUTES_OFFSET:]) != header.crc:
-        raise _bad_crc(header, batch)
-
-
 def _single_batch(records: Buffer) -> BatchHeader:
     """The header of the one whole v2 batch that `records` must be."""
     try:
@@ -168,11 +152,3 @@ def _is_legacy(records: Buffer) -> bool:
 
 def _invalid(message: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_RECORD, message)
-
-
-def _bad_crc(header: BatchHeader, batch: Buffer) -> ApiError:
-    computed = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
-    return ApiError(
-        ErrorCode.CORRUPT_MESSAGE,
-        f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})",
-    )

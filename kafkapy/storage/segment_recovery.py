@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader
-from kafkapy.record.validation import validate_crc
 from kafkapy.storage.file_records import scan_batches
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_append import marker_of

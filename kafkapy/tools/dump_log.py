@@ -16,8 +16,8 @@ from functools import partial
 from typing import Final
 
 from kafkapy.common.errors import ApiError, KafkapyError
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import BatchHeader
-from kafkapy.record.validation import validate_crc
 from kafkapy.storage import log_names
 from kafkapy.storage.file_records import scan_batches
 from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import build_batch
 from kafkapy.record.compression import Codec, decompress
 from kafkapy.record.records import Record, iter_records
-from kafkapy.record.validation import prepare_client_batch, validate_crc
+from kafkapy.record.validation import prepare_client_batch
 from tests.support.batches import NOW_MS, ROWS, patched, raw_batch
 from tests.support.legacy_messages import message_set, wrapper
 

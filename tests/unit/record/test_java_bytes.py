@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
 from kafkapy.record.compression import codec_by_name
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import batch_records, iter_records
-from kafkapy.record.validation import prepare_client_batch, validate_crc
+from kafkapy.record.validation import prepare_client_batch
 from tests.support.batches import NOW_MS
 
 _LINES = Path(__file__).with_name("java_batches.txt").read_text().splitlines()

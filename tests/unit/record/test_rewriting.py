@@ -6,13 +6,14 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.batch_rules import BatchRules, InvalidRecords, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
-from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch, validate_crc
+from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch
 from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
 from tests.support.legacy_messages import message, message_set, wrapper
 

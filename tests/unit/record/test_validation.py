@@ -15,7 +15,6 @@ from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.validation import (
     prepare_client_batch,
     prepare_internal_batch,
-    validate_crc,
 )
 from tests.support.batches import NOW_MS, ROWS, any_row, patched, rows
 from tests.support.legacy_messages import message
@@ -145,19 +144,3 @@ def test_a_coordinators_bytes_are_checked_too() -> None:
     compacted = BatchRules(compacted=True)
     with pytest.raises(ApiError, match="without key"):
         prepare_internal_batch(build_batch(rows(1, key=None)), compacted, NOW_MS)
-
-
-def test_validate_crc_at_a_position() -> None:
-    header = read_header(BATCH)
-    validate_crc(b"..." + BATCH + b"...", 3, header)
-    legacy = message(1, 5, b"k", b"v")
-    validate_crc(b"." + legacy, 1, read_header(legacy))
-    for buf, position, of in (
-        (BATCH[:-1] + b"?", 0, header),
-        (BATCH[:-1], 0, header),
-        (legacy[:-1] + b"?", 0, read_header(legacy)),
-        (legacy[:-1], 0, read_header(legacy)),
-    ):
-        with pytest.raises(ApiError) as caught:
-            validate_crc(buf, position, of)
-        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE

@@ -1,0 +1,33 @@
+"""A batch held against the CRC in its header; all that a reader of segments needs of validation."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.batch_header import ATTRIBUTES_OFFSET, MAGIC, BatchHeader, Buffer
+from kafkapy.record.checksum import crc32c
+from kafkapy.record.legacy import validate_message_crc
+
+
+def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
+    """Hold the batch or legacy message at `position` against the CRC in its header.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE when it differs, or the batch is cut off.
+    """
+    if position + header.size > len(buf):
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"The batch ends {header.size} bytes on: cut off")
+    if header.magic != MAGIC:
+        validate_message_crc(buf, header, position)
+        return
+    batch = memoryview(buf)[position : position + header.size]
+    if crc32c(batch[ATTRIBUTES_OFFSET:]) != header.crc:
+        raise bad_crc(header, batch)
+
+
+def bad_crc(header: BatchHeader, batch: Buffer) -> ApiError:
+    """The refusal of a v2 batch whose CRC differs, in Kafka's words."""
+    computed = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
+    return ApiError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})",
+    )
