@@ -63,8 +63,9 @@ def run(options: MergerOptions, env: Environment) -> ExitStatus:
         _show_tables(env, lines)
     else:
         write = env.stdout.buffer.write
-        for _, line, _ in lines:
-            write(line + b"\n")
+        texts = (line for _, line, _ in lines)
+        while some := list(islice(texts, ROWS_AT_ONCE)):
+            write(b"\n".join([*some, b""]))
     env.stdout.buffer.flush()
     return ExitStatus.SUCCESS
 

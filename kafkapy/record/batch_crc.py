@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import ATTRIBUTES_OFFSET, MAGIC, BatchHeader, Buffer
 from kafkapy.record.checksum import crc32c
-from kafkapy.record.legacy import validate_message_crc
 
 
 def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
@@ -17,6 +16,8 @@ def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
     if position + header.size > len(buf):
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"The batch ends {header.size} bytes on: cut off")
     if header.magic != MAGIC:
+        from kafkapy.record.legacy import validate_message_crc  # rare, as in `records`
+
         validate_message_crc(buf, header, position)
         return
     batch = memoryview(buf)[position : position + header.size]

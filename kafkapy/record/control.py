@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import NO_LEADER_EPOCH
-from kafkapy.record.builder import RecordData, build_batch
 
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
@@ -48,6 +47,8 @@ def end_transaction_marker(
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
     """The control batch, of one record, that ends the producer's transaction in a partition."""
+    from kafkapy.record.builder import RecordData, build_batch  # who reads markers writes none
+
     control_type = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     key = _KEY.pack(_VERSION, control_type)
     value = _VALUE.pack(_VERSION, coordinator_epoch)

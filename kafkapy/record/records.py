@@ -21,7 +21,6 @@ from kafkapy.record.batch_header import (
     iter_headers,
 )
 from kafkapy.record.compression import Codec, decompress
-from kafkapy.record.legacy import read_messages
 from kafkapy.record.varint import read_varint
 
 _INT64_MIN: Final = -(2**63)
@@ -61,6 +60,9 @@ def batch_records(
             is malformed: those before it have been given).
     """
     if header.magic != MAGIC:
+        # Old formats are rare: a tool that meets none starts sooner without them.
+        from kafkapy.record.legacy import read_messages
+
         for m in read_messages(buf, header, position, max_bytes):
             yield Record(m.offset, m.timestamp, m.timestamp_type, m.key, m.value, [], NO_SEQUENCE)
         return

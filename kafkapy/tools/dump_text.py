@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkapy.record.batch_header import MAGIC, BatchHeader
-from kafkapy.record.legacy import read_messages
 from kafkapy.record.records import Record, batch_records, records_payload
 from kafkapy.tools.dump_decoders import is_text, java_text, json_text
 from kafkapy.tools.dump_findings import Findings
@@ -82,8 +81,11 @@ class TextPrinter:
 
     def _one_by_one(self, batch: Batch) -> Offsets:
         walk = OffsetWalk()
-        is_v2 = batch.header.magic == MAGIC
-        crcs = iter(()) if is_v2 else (m.crc for m in read_messages(batch.data, batch.header))
+        crcs: Iterator[int] = iter(())
+        if batch.header.magic != MAGIC:
+            from kafkapy.record.legacy import read_messages  # rare, as in `records`
+
+            crcs = (m.crc for m in read_messages(batch.data, batch.header))
         for record in batch_records(batch.data, batch.header):
             walk.step(record.offset)
             self._line(self._record(batch.header, record, next(crcs, None)))

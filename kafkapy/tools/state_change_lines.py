@@ -23,6 +23,10 @@ _NAMED: Final = re.compile(
     rb"([a-zA-Z0-9._-]+)-([0-9]+)(?=[.,:;)]?(?:\s|$)|,)"
     rb"|topicName='([^']+)', partitionIndex=([0-9]+)"
 )
+# What every match of _NAMED has, and is found ten times as soon; a date has it too.
+_NUMBERED: Final = re.compile(rb"-[0-9]|topicName=")
+_DATED: Final = re.compile(rb"\[[0-9]{4}-[0-9]{2}-[0-9]{2} ").match
+_DATE_BYTES: Final = len("[yyyy-MM-dd")
 _LIST: Final = re.compile(rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)")
 _TIME: Final = re.compile(r"(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)")
 
@@ -39,10 +43,12 @@ class Partition(NamedTuple):
 
 def partitions_in(line: bytes) -> list[Partition]:
     """The partition that a line is about; several only where a list of replicas went offline."""
-    if b" id=" not in line or _NEW_ERA.search(line) is None:
+    if _NEW_ERA.search(line) is None:
         found = _BRACKETED.search(line)
         if found is not None:
             return [Partition(found[1], int(found[3]))]
+    if _NUMBERED.search(line, _DATE_BYTES if _DATED(line) else 0) is None:
+        return []
     found = _NAMED.search(line)
     if found is None:
         return []
@@ -116,7 +122,7 @@ class LineFilter:
     def date_of(self, line: bytes) -> bytes | None:
         """The line's date if it is wanted: in the range, about a partition, and about the right
         one."""
-        date = _find_date(line)
+        date = _date_at(line, 1) or _find_date(line)  # behind the bracket, as a rule
         if date is None:
             return None
         text = date[0]
@@ -124,8 +130,8 @@ class LineFilter:
         if (not self._times.is_everything or text > b"9999") and not self._times.holds(text):
             return None
         if self._topic is None:
-            # The short way: most lines of the old era have a bracket, and no id before it.
-            if b" id=" not in line and _find_bracketed(line):
+            # The short way: most lines of the old era have a bracket.
+            if _find_new_era(line) is None and _find_bracketed(line):
                 return text
             return text if partitions_in(line) else None
         return text if any(map(self._wants, partitions_in(line))) else None
@@ -136,5 +142,7 @@ class LineFilter:
         return not self._partitions or found.partition in self._partitions
 
 
+_date_at = DATE.match
 _find_date = DATE.search
 _find_bracketed = _BRACKETED.search
+_find_new_era = _NEW_ERA.search
