@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from kafkapy.cli.exit_status import UsageError
 
-_NUMBER: Final = re.compile(r"-\d+(\.\d+)?")
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+# Patterns, compiled by whoever uses one first: most starts of a command use none.
+_NUMBER: Final = r"-\d+(\.\d+)?"
+_INTEGER: Final = r"[+-]?\d+"
 
 
 class OptionSpec(NamedTuple):
@@ -93,7 +94,7 @@ def _take(scan: _Scan, spec: OptionSpec, name: str, value: str | None, rest: lis
         if not rest:
             raise UsageError(f"Option {name} requires an argument")
         value = rest.pop(0)
-    if spec.integer and not _INTEGER.fullmatch(value):
+    if spec.integer and not re.fullmatch(_INTEGER, value):
         raise UsageError(f"Cannot parse argument '{value}' of option {name}")
     if primary in scan.seen and not spec.repeatable:
         raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
@@ -104,4 +105,6 @@ def _take(scan: _Scan, spec: OptionSpec, name: str, value: str | None, rest: lis
 
 
 def _looks_like_option(word: str) -> bool:
-    return len(word) > 1 and word[0] == "-" and not _NUMBER.fullmatch(word)
+    if len(word) < 2 or word[0] != "-":
+        return False
+    return not (word[1].isdigit() and re.fullmatch(_NUMBER, word))

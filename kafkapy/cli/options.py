@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kafkapy.admin.dry_run import DryRunCluster
     from kafkapy.client.cluster import Cluster
 
-_HOST_PORT: Final = re.compile(r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)")
+# A pattern, compiled by its first use: most starts of a command have none.
+_HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
 HELP: Final = "help"
 
@@ -190,7 +191,7 @@ def check_host_ports(servers: str | None) -> None:
         UsageError: a part is not host:port.
     """
     for part in (servers or "").split(",") if servers is not None else ():
-        if not _HOST_PORT.fullmatch(part):
+        if not re.fullmatch(_HOST_PORT, part):
             raise UsageError("Please provide valid host:port like host1:9091,host2:9092")
 
 

@@ -12,7 +12,8 @@ TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 
 TOPIC_NAME_LENGTH_MAX: Final = 249
-_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
+# A pattern, compiled by its first use: most starts of a command have none.
+_LEGAL: Final = r"[a-zA-Z0-9._-]+"
 
 
 class TopicPartition(NamedTuple):
@@ -37,7 +38,7 @@ def validate_topic_name(name: str) -> None:
         problem = f"'{name}' is not allowed"
     elif len(name) > TOPIC_NAME_LENGTH_MAX:
         problem = f"the length of '{name}' is longer than the max allowed length 249"
-    elif not _LEGAL.fullmatch(name):
+    elif not re.fullmatch(_LEGAL, name):
         problem = (
             f"'{name}' contains one or more characters other than ASCII alphanumerics, "
             "'.', '_' and '-'"

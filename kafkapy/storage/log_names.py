@@ -36,8 +36,9 @@ PARTITION_METADATA: Final = "partition.metadata"
 IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
 
 _FILE_NAME_MAX: Final = 255
-_SUFFIXED: Final = re.compile(r"(\S+-\S+)\.\S+(-delete|-future|-stray)")
-_OFFSET_FILE: Final = re.compile(r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
+# Patterns, compiled by whoever uses one first: most starts of a command use none.
+_SUFFIXED: Final = r"(\S+-\S+)\.\S+(-delete|-future|-stray)"
+_OFFSET_FILE: Final = r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?"
 
 
 def offset_file_name(offset: int, suffix: str) -> str:
@@ -47,7 +48,7 @@ def offset_file_name(offset: int, suffix: str) -> str:
 
 def parse_offset_file_name(name: str) -> tuple[int, str, str] | None:
     """(offset, kind, state or '') of a segment or snapshot file; None for any other file."""
-    match = _OFFSET_FILE.fullmatch(name)
+    match = re.fullmatch(_OFFSET_FILE, name)
     if match is None:
         return None
     return int(match[1]), match[2], match[3] or ""
@@ -61,7 +62,7 @@ def parse_log_dir_name(directory: str, name: str) -> tuple[TopicPartition, str]:
     """
     plain, state = name, ""
     if name.endswith((DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
-        match = _SUFFIXED.fullmatch(name)
+        match = re.fullmatch(_SUFFIXED, name)
         plain, state = (match[1], match[2]) if match is not None else ("", "")
     topic, dash, partition = plain.rpartition("-")
     if not (topic and dash and partition.isascii() and partition.isdigit()):

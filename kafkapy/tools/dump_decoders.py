@@ -33,7 +33,8 @@ class Decoder(Protocol):
 
 
 # Java decodes a surrogate's three bytes to one replacement character, Python to three.
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+# Patterns, compiled by whoever uses one first: most starts of a command use none.
+_SURROGATE: Final = rb"\xed[\xa0-\xbf][\x80-\xbf]"
 _REPLACEMENT: Final = "\ufffd".encode()
 
 
@@ -42,7 +43,7 @@ def java_text(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        return _SURROGATE.sub(_REPLACEMENT, raw).decode(errors="replace")
+        return re.sub(_SURROGATE, _REPLACEMENT, raw).decode(errors="replace")
 
 
 def _number(form: str, name: str) -> Callable[[bytes], str]:
@@ -106,7 +107,7 @@ def _by_class(name: str) -> tuple[Callable[[bytes], str], list[str]]:
     return function, [f"{name} is deprecated. Please use {_PACKAGE}.{simple} instead"]
 
 
-_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+_ESCAPE: Final = r"\\(?:u[0-9a-f]{4}|.)"
 
 
 def json_text(value: object) -> str:
@@ -115,4 +116,4 @@ def json_text(value: object) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _ESCAPE.sub(lambda found: "\\" + found[0][1] + found[0][2:].upper(), text)
+    return re.sub(_ESCAPE, lambda found: "\\" + found[0][1] + found[0][2:].upper(), text)

@@ -37,7 +37,8 @@ from kafkapy.tools.dump_printers import Batch, Printer
 ALL_BYTES: Final = 2**31 - 1
 _KRAFT_SUFFIX: Final = ".checkpoint"
 _KRAFT_BOOTSTRAP: Final = "bootstrap.checkpoint"
-_KRAFT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint(?:\.deleted|\.part)?")
+# A pattern, compiled by its first use: most starts of a command have none.
+_KRAFT_NAME: Final = r"(\d{20})-(\d{10})\.checkpoint(?:\.deleted|\.part)?"
 _CHECKPOINTS: Final = (
     log_names.RECOVERY_POINT_CHECKPOINT,
     log_names.HIGH_WATERMARK_CHECKPOINT,
@@ -166,7 +167,7 @@ def _segment_start(path: str, name: str) -> Item:
         return SegmentStart(base_offset_of(path))
     if name == _KRAFT_BOOTSTRAP:
         return BootstrapSnapshot()
-    match = _KRAFT_NAME.fullmatch(name)
+    match = re.fullmatch(_KRAFT_NAME, name)
     if match is None:
         raise BrokenFile(f"{path}: its name is not <offset>-<epoch>.checkpoint")
     return SnapshotStart(int(match[1]), int(match[2]))
