@@ -126,6 +126,13 @@ class Servers:
         limits = {"operation_timeout": START_LIMIT_S, "request_timeout": START_LIMIT_S}
         client.create_topics([wanted], **limits)[name].result(timeout=START_LIMIT_S)
 
+    def create_partitions(
+        self, prefix: str, count: int, made: int = 0, topic_partitions: int = 1000
+    ) -> None:
+        """`count` of them, of which `made` are there, in topics named by their first one."""
+        for first in range(made, count, topic_partitions):
+            self.create_topic(f"{prefix}-{first}", min(topic_partitions, count - first))
+
     def kill(self) -> None:
         """kill -9 of the broker; return when ZooKeeper has ended its session, or it could not
         start."""

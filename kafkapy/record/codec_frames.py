@@ -91,10 +91,7 @@ _ROOM_MAX: Final = 120 * 1024  # above, malloc would map fresh pages each time
 def _decompress_frame(
     module: ModuleType, data: bytes | bytearray | memoryview, limit: int
 ) -> bytes:
-    """Decompress into a buffer that cannot grow: first a likely size, then the limit.
-
-    The second is an anonymous map: of its `limit` bytes only those that are written cost memory.
-    """
+    """Decompress into a buffer that cannot grow: first a likely size, then the limit."""
     likely = len(data) * _RATIO
     if likely <= min(_ROOM_MAX, limit):
         room = bytearray(likely)
@@ -104,10 +101,14 @@ def _decompress_frame(
             pass  # too small, or bad: the full buffer tells
         else:
             return bytes(memoryview(room)[:written])
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    with mmap.mmap(-1, max(limit, 1), flags=flags) as pages:
+    with unwritten(max(limit, 1)) as pages:
         written = module.decompress_into(data, pages)
         return pages[:written]
+
+
+def unwritten(size: int) -> mmap.mmap:
+    """An anonymous map: of its `size` bytes only those that are written cost memory."""
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 _LZ4_HEADER: Final = bytes.fromhex("04224d18 60 40 82")  # v1, independent blocks; 64 KB; checksum

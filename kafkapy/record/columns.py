@@ -9,7 +9,6 @@ once. Compressed batches unfold into one room, used again for each group.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -27,6 +26,7 @@ from kafkapy.record.batch_header import (
     iter_headers,
 )
 from kafkapy.record.builder import append_record
+from kafkapy.record.codec_frames import unwritten
 from kafkapy.record.column_kernels import decode_headers, decode_rows
 from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, decompress_into
 from kafkapy.record.legacy import read_messages
@@ -99,7 +99,9 @@ def decode_columns(
     Raises:
         ApiError: CORRUPT_MESSAGE for a bad CRC, compressed block, record count or record.
     """
-    view, room = memoryview(buffer), _room(group_bytes)
+    view = memoryview(buffer)
+    # The compressed batches of a group unfold here, one after the other.
+    room = memoryview(unwritten(group_bytes + DECOMPRESSED_BYTES_MAX))
     source: Buffer = view  # of the group
     group: list[_Batch] = []
     size = 0
@@ -115,15 +117,6 @@ def decode_columns(
         group.append(batch)
         size += batch.size
     yield from _decode(source, group, start_offset, end_offset, include_headers)
-
-
-def _room(group_bytes: int) -> memoryview:
-    """Where the compressed batches of a group unfold, one after the other.
-
-    An anonymous map: of its bytes only those that are written cost memory.
-    """
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    return memoryview(mmap.mmap(-1, group_bytes + DECOMPRESSED_BYTES_MAX, flags=flags))
 
 
 def _visible_batches(

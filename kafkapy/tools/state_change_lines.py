@@ -25,7 +25,7 @@ _NAMED: Final = re.compile(
 )
 # What every match of _NAMED has, and is found ten times as soon; a date has it too.
 _NUMBERED: Final = re.compile(rb"-[0-9]|topicName=")
-_DATED: Final = re.compile(rb"\[[0-9]{4}-[0-9]{2}-[0-9]{2} ").match
+_DATED: Final = re.compile(rb"\[[0-9]{4}-[0-9]{2}-[0-9]{2} ")
 _DATE_BYTES: Final = len("[yyyy-MM-dd")
 _LIST: Final = re.compile(rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)")
 _TIME: Final = re.compile(r"(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)")
@@ -47,7 +47,7 @@ def partitions_in(line: bytes) -> list[Partition]:
         found = _BRACKETED.search(line)
         if found is not None:
             return [Partition(found[1], int(found[3]))]
-    if _NUMBERED.search(line, _DATE_BYTES if _DATED(line) else 0) is None:
+    if _NUMBERED.search(line, _DATE_BYTES if _DATED.match(line) else 0) is None:
         return []
     found = _NAMED.search(line)
     if found is None:

@@ -20,8 +20,9 @@ from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess
 from tests.support.chaos_run import PARTITIONS, TOPIC, Workload
-from tests.support.fault_cluster import FaultCluster, wait_until
+from tests.support.fault_cluster import FaultCluster
 from tests.support.scenario import Scenario
+from tests.support.waiting import wait_until
 
 APACHE = 2
 LIMIT_S = 30.0
@@ -38,22 +39,14 @@ def make_controller(cluster: FaultCluster, broker_id: int) -> None:
                 awake.callback(os.kill, broker.pid, signal.SIGCONT)
         with cluster.client() as client:
             client.delete("/controller")
-        wait_until(
-            lambda: [] if cluster.controller_id() == broker_id else ["not yet"],
-            LIMIT_S,
-            f"broker {broker_id} is not the controller",
-        )
+        wait_until(lambda: cluster.controller_id() == broker_id, f"controller {broker_id}", LIMIT_S)
     for broker in cluster.brokers.values():
         with Cluster(broker.bootstrap_servers) as client:
-            wait_until(
-                lambda client=client: [  # type: ignore[misc]
-                    str(found)
-                    for found in [client.metadata([], refresh=True).controller_id]
-                    if found != broker_id
-                ],
-                LIMIT_S,
-                f"{broker.name} does not know of controller {broker_id}",
-            )
+
+            def knows(client: Cluster = client) -> bool:
+                return client.metadata([], refresh=True).controller_id == broker_id
+
+            wait_until(knows, f"{broker.name} knows of controller {broker_id}", LIMIT_S)
 
 
 def administer(cluster: FaultCluster) -> None:
@@ -65,11 +58,7 @@ def administer(cluster: FaultCluster) -> None:
         return 0 if found is None else len(found.partitions)
 
     def has(wanted: int) -> None:
-        wait_until(
-            lambda: [] if partitions() == wanted else [f"{partitions()}"],
-            LIMIT_S,
-            f"{OTHER} has not {wanted} partitions",
-        )
+        wait_until(lambda: partitions() == wanted, f"{OTHER} has {wanted} partitions", LIMIT_S)
 
     admin.create_topics([NewTopic(OTHER, 2, 3)])[OTHER].result(LIMIT_S)
     has(2)
@@ -85,16 +74,16 @@ def take_producer_ids(cluster: FaultCluster) -> None:
     taken: list[int] = []
     with Cluster(cluster.brokers[APACHE].bootstrap_servers) as client:
 
-        def lacking() -> list[str]:
+        def are_taken() -> bool:
             while len(taken) <= BLOCK:
                 request = InitProducerIdRequest(transaction_timeout_ms=1000)
                 answer = client.request(request, broker_id=APACHE)
                 if answer.error_code != ErrorCode.NONE:
-                    return [ErrorCode(answer.error_code).name]  # the next block is under way
+                    return False  # the next block is under way
                 taken.append(answer.producer_id)
-            return []
+            return True
 
-        wait_until(lacking, LIMIT_S, "no producer ids")
+        wait_until(are_taken, f"{BLOCK + 1} producer ids of broker {APACHE}", LIMIT_S)
     assert len(set(taken)) == len(taken)
 
 
@@ -103,9 +92,9 @@ def move(cluster: FaultCluster) -> None:
     for target in ({0: [3, 1]}, {0: [APACHE, 3]}, {0: [1, APACHE, 3]}):
         cluster.reassign(TOPIC, target)
         wait_until(
-            lambda target=target: cluster.not_reassigned(TOPIC, target),  # type: ignore[misc]
+            lambda target=target: not cluster.not_reassigned(TOPIC, target),  # type: ignore[misc]
+            f"reassigned to {target}",
             LIMIT_S,
-            f"not reassigned to {target}",
         )
     cluster.elect_preferred(TOPIC, PARTITIONS)
 

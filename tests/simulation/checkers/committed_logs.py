@@ -58,6 +58,11 @@ class _Election(NamedTuple):
     registered: int
     controller_epoch: int
 
+    @property
+    def is_unclean(self) -> bool:
+        """Whether somebody leads now who was not in sync."""
+        return self.leader >= 0 and bool(self.isr_before) and self.leader not in self.isr_before
+
 
 class CommittedLogs(Checker):
     """Remembers what was committed, and how each leader was elected."""
@@ -101,7 +106,7 @@ class CommittedLogs(Checker):
         election = self._election(leader, before)
         self._elections.setdefault((path, state["leader_epoch"]), election)
         self._isr[path] = tuple(state["isr"])
-        if leader >= 0 and before and leader not in before:
+        if election.is_unclean:
             self._unclean[path] = leader
 
     def _election(self, leader: int, isr_before: tuple[int, ...]) -> _Election:
@@ -265,8 +270,8 @@ class CommittedLogs(Checker):
         """Whether a replica that was not in sync was elected to replace the leader of `epoch`."""
         path = paths.partition_state(*key.topic_partition)
         return self.cluster.allows_unclean_elections and any(
-            e.leader >= 0 and e.isr_before and e.leader not in e.isr_before
-            for (at, later), e in self._elections.items()
+            election.is_unclean
+            for (at, later), election in self._elections.items()
             if at == path and later > epoch
         )
 
