@@ -20,6 +20,7 @@ from typing import Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Random
 from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.transaction_index import AbortedTransaction
 
 NO_SESSION: Final = 0
@@ -89,8 +90,8 @@ class FetchPartition:
 class FetchResult:
     """One partition's row of a fetch: either data or an error.
 
-    `records` holds batches, the last one perhaps cut; `size_bytes` is their length. A consumer is
-    sent to `preferred_read_replica` unless that is -1.
+    `records` holds batches, the last one perhaps cut, or is where they lie; `size_bytes` is their
+    length. A consumer is sent to `preferred_read_replica` unless that is -1.
     """
 
     __slots__ = (
@@ -113,7 +114,7 @@ class FetchResult:
         self.last_stable_offset = -1
         self.log_start_offset = -1
         self.preferred_read_replica = -1
-        self.records = b""
+        self.records: bytes | FileRegion = b""
         self.size_bytes = 0
         self.aborted_transactions: list[AbortedTransaction] | None = [] if error else None
         self.diverging_epoch: tuple[int, int] | None = None

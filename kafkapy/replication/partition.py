@@ -98,9 +98,9 @@ class Partition(PartitionLeadership):
         else:
             info = log.read(
                 wanted.fetch_offset, max_bytes, upper_bound, min_one_message,
-                isolation == READ_COMMITTED,
+                isolation == READ_COMMITTED, True,
             )  # fmt: skip
-            result.records = info.records
+            result.records = info.records if info.region is None else info.region
             result.size_bytes = info.size_bytes
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.produce_lane import ProduceLane
+from kafkapy.server.region_sender import RegionSender, has_region
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         "_parked",
         "_queued_bytes",
         "_reading",
+        "_sender",
         "_table",
         "_transport",
         "_waiting",
@@ -76,6 +78,7 @@ class Connection(asyncio.BufferedProtocol):
         self._wire = wire
         self._now_ms = now_ms
         self._transport: Any = None
+        self._sender: RegionSender | None = None  # of a connection that fetches
         self._parked: dict[Pending, None] = {}  # in the order of their arrival
         self._blocking: Pending | None = None
         self._waiting: deque[memoryview] = deque()
@@ -95,7 +98,7 @@ class Connection(asyncio.BufferedProtocol):
             logger.warning("Rejected connection from %s: %s", self.peer, refusal)
             transport.abort()
             return
-        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        transport.set_write_buffer_limits(WRITE_HIGH_WATER_BYTES)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._table.forget(self)
@@ -103,6 +106,7 @@ class Connection(asyncio.BufferedProtocol):
             pending.abandon()
         self._parked.clear()
         self._waiting.clear()
+        self._sender = None
         self._transport = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -124,13 +128,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
+        if self._sender is not None:
+            self._sender.go_on()
         self._drain()
 
     # ours
 
     def close(self) -> None:
         """Close after what is buffered has gone out."""
-        if self._transport is not None:
+        if self._sender is not None:
+            self._sender.close()
+        elif self._transport is not None:
             self._transport.close()
 
     @property
@@ -210,6 +218,8 @@ class Connection(asyncio.BufferedProtocol):
         self._queued_bytes += size
         self._wire.respond(slot, parts)
         if size > FLUSH_BYTES:
+            if self._sender is None and self._transport is not None and has_region(parts):
+                self._sender = RegionSender(self._transport, WRITE_HIGH_WATER_BYTES)
             # Only what is written tells whether the client reads (`pause_writing`).
             self._flush()
 
@@ -217,7 +227,9 @@ class Connection(asyncio.BufferedProtocol):
         parts = self._wire.data_to_send()
         if parts:
             self._queued_bytes -= sum(map(len, parts))
-            if self._transport is not None:
+            if self._sender is not None:
+                self._sender.send(parts)
+            elif self._transport is not None:
                 self._transport.writelines(parts)
 
     def _drain(self) -> None:

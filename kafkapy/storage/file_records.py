@@ -1,5 +1,7 @@
 """One `.log` file: appended at the end, read by position, searched by offset (`FileRecords`).
 
+A long span that is to be sent stays in the file until then (`FileRegion`).
+
 Hot file. At most `FilePool.limit` of these are open at a time; the others open on their next use.
 """
 
@@ -23,6 +25,8 @@ from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
+REGION_BYTES_MIN: Final = 1 << 16
+"""A shorter span costs less to read and send with what surrounds it than by a call of its own."""
 _SEARCH_BYTES: Final = 4096
 _SCAN_BYTES: Final = 1 << 20
 _LENGTH_MIN: Final = 14
@@ -121,6 +125,12 @@ class FileRecords:
         """`size` bytes from `position`, fewer at the end of the file."""
         return self.handle().pread(size, position)
 
+    def region(self, position: int, size: int) -> bytes | FileRegion:
+        """The same bytes for who sends them: a long span is not read here."""
+        if size < REGION_BYTES_MIN:
+            return self.read(position, size)
+        return FileRegion(self, position, size)
+
     def truncate(self, size: int) -> None:
         """Keep the first `size` bytes, also dropping what was preallocated."""
         self.handle().truncate(size)
@@ -190,6 +200,51 @@ class FileRecords:
         return ApiError(
             ErrorCode.CORRUPT_MESSAGE, f"{self.path} holds no valid batch at position {position}"
         )
+
+
+class FileRegion:
+    """Bytes of a segment on their way to a socket: the kernel moves them there (`sendfile`).
+
+    Good for as long as the segment's file: a deleted one stays for `file.delete.delay.ms`. Its
+    length is what is left to send. (`org.apache.kafka.common.record.FileRecords.writeTo`.)
+    """
+
+    __slots__ = ("_position", "_records", "_size")
+
+    def __init__(self, records: FileRecords, position: int, size: int) -> None:
+        self._records = records
+        self._position = position
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def send(self, target_fd: int) -> None:
+        """Give the socket what it takes.
+
+        Raises:
+            BlockingIOError: it takes nothing now.
+            OSError: the connection is gone, or the file is, or has been cut.
+        """
+        sent = self._records.handle().send(target_fd, self._size, self._position)
+        if sent == 0:
+            raise self._is_cut()
+        self._pass(sent)
+
+    def take(self, size: int) -> bytes:
+        """Read the next `size` bytes, fewer at the end. Raises OSError."""
+        taken = self._records.read(self._position, min(size, self._size))
+        if len(taken) < min(size, self._size):
+            raise self._is_cut()
+        self._pass(len(taken))
+        return taken
+
+    def _pass(self, size: int) -> None:
+        self._position += size
+        self._size -= size
+
+    def _is_cut(self) -> OSError:
+        return OSError(f"{self._records.path} ends before position {self._position + self._size}")
 
 
 def scan_batches(

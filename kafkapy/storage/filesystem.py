@@ -57,6 +57,11 @@ class File(Protocol):
 
     def size(self) -> int: ...
 
+    def send(self, target_fd: int, size: int, position: int) -> int:
+        """Move up to `size` bytes from `position` to a socket without reading them; how many it
+        took, 0 only at the end of the file. Raises BlockingIOError while the socket is full."""
+        ...
+
     def fsync(self) -> None: ...
 
     def duplicate(self) -> File:
@@ -172,6 +177,9 @@ class OsFile:
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size
+
+    def send(self, target_fd: int, size: int, position: int) -> int:
+        return os.sendfile(target_fd, self._fd, position, size)
 
     def fsync(self) -> None:
         try:

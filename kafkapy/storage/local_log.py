@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafkapy.common.ports import Random
 from kafkapy.storage.deletion_queue import DeletionQueue
-from kafkapy.storage.file_records import FilePool
+from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import File, FileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
@@ -25,7 +25,7 @@ class Found(NamedTuple):
     """What a read finds: `records` from the batch that holds the offset, at `metadata`'s place."""
 
     metadata: LogOffsetMetadata
-    records: bytes
+    records: bytes | FileRegion
     first_entry_incomplete: bool
     end_offset: int | None
     """Where the segment that was read ends; None for the active one."""
@@ -164,9 +164,18 @@ class LocalLog:
         return self.end_metadata()
 
     def read(
-        self, offset: int, max_bytes: int, end: LogOffsetMetadata, min_one_message: bool
+        self,
+        offset: int,
+        max_bytes: int,
+        end: LogOffsetMetadata,
+        min_one_message: bool,
+        in_place: bool = False,
     ) -> Found | None:
-        """Batches of one segment, from the one that reaches `offset`, not beyond `end`."""
+        """Batches of one segment, from the one that reaches `offset`, not beyond `end`.
+
+        `in_place`: they are to be sent, so a long span stays in its file.
+        """
+        read = FileRecords.region if in_place else FileRecords.read
         segments = self.segments
         index = max(segments.floor_index(offset), 0)
         while index < len(segments):
@@ -183,7 +192,7 @@ class LocalLog:
             position, size, first_batch_size = found
             return Found(
                 LogOffsetMetadata(offset, segment.base_offset, position),
-                segment.records.read(position, size) if size >= first_batch_size else b"",
+                read(segment.records, position, size) if size >= first_batch_size else b"",
                 size < first_batch_size,
                 segments[index].base_offset if index < len(segments) else None,
             )

@@ -17,6 +17,7 @@ from kafkapy.record.validation import (
     prepare_internal_batch,
 )
 from kafkapy.storage import time_lookup
+from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.local_log import Found
 from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo, fetched_batches, marker_of
 from kafkapy.storage.log_offset import LogOffsetMetadata
@@ -33,17 +34,19 @@ class FetchDataInfo:
     """What a read gives: bytes of whole batches, the last one perhaps cut off by the size limit.
 
     `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
-    records. `aborted_transactions` by first offset; None unless asked for.
+    records. `aborted_transactions` by first offset; None unless asked for. `region` instead of
+    `records` is what stays in its file until it is sent.
     """
 
     records: bytes
     fetch_offset_metadata: LogOffsetMetadata
     aborted_transactions: list[AbortedTransaction] | None = None
     first_entry_incomplete: bool = False
+    region: FileRegion | None = None
 
     @property
     def size_bytes(self) -> int:
-        return len(self.records)
+        return len(self.records if self.region is None else self.region)
 
 
 class UnifiedLog(PartitionLog):
@@ -192,10 +195,12 @@ class UnifiedLog(PartitionLog):
         upper_bound: int,
         min_one_message: bool,
         include_aborted: bool = False,
+        in_place: bool = False,
     ) -> FetchDataInfo:
         """Batches of one segment from the one that holds `start_offset`, none at `upper_bound`.
 
         With `min_one_message` the first batch is given even if it is larger than `max_bytes`.
+        `in_place`: they are to be sent, so a long span stays in its file, as a `FileRegion`.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE; CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -211,11 +216,15 @@ class UnifiedLog(PartitionLog):
         if start_offset < upper_bound:
             end = self.offset_metadata(upper_bound)
             try:
-                found = self.local.read(start_offset, max_bytes, end, min_one_message)
+                found = self.local.read(start_offset, max_bytes, end, min_one_message, in_place)
             except OSError as error:
                 raise self._failure(error) from error
             if found is not None:
-                info = FetchDataInfo(found.records, found.metadata)
+                records = found.records
+                if isinstance(records, FileRegion):
+                    info = FetchDataInfo(b"", found.metadata, region=records)
+                else:
+                    info = FetchDataInfo(records, found.metadata)
                 info.first_entry_incomplete = found.first_entry_incomplete
                 if include_aborted:
                     stop = upper_bound if found.end_offset is None else found.end_offset

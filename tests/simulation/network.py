@@ -241,6 +241,9 @@ class SimTransport(asyncio.Transport):
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Nothing is buffered here."""
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def write(self, data: Any) -> None:
         if self._is_closing:
             return

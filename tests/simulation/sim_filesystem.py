@@ -61,6 +61,9 @@ class SimFile:
     def size(self) -> int:
         return len(self._inode.data)
 
+    def send(self, target_fd: int, size: int, position: int) -> int:
+        raise AssertionError("a simulated connection has no socket")
+
     def fsync(self) -> None:
         self._check()
         self._inode.durable = bytes(self._inode.data)

@@ -119,6 +119,9 @@ class _FaultyFile:
     def size(self) -> int:
         return self._file.size()
 
+    def send(self, target_fd: int, size: int, position: int) -> int:
+        return self._file.send(target_fd, size, position)
+
     def fsync(self) -> None:
         self._disk.check(self._path)
         self._file.fsync()

@@ -12,11 +12,17 @@ class FakeTransport:
         self.reading = True
         self.closing = False
 
-    def get_extra_info(self, name: str) -> tuple[str, int]:
-        return (self.host, 1234)
+    def get_extra_info(self, name: str) -> tuple[str, int] | None:
+        return (self.host, 1234) if name == "peername" else None
 
     def set_write_buffer_limits(self, high: int) -> None:
         self.high = high
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
 
     def writelines(self, parts: list[bytes]) -> None:
         self.sent += b"".join(parts)

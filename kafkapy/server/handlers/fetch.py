@@ -9,7 +9,7 @@ v13 topic ids; v15 replica state; v16 node endpoints (KIP-951).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID
@@ -31,6 +31,9 @@ from kafkapy.replication.fetch_session import (
     PartitionKey,
 )
 from kafkapy.server.request import Pending, RequestContext
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.primitives import Records
 
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -147,7 +150,7 @@ def _row(result: FetchResult) -> PartitionData:
         log_start_offset=result.log_start_offset,
         preferred_read_replica=result.preferred_read_replica,
         aborted_transactions=None,
-        records=result.records,
+        records=cast("Records", result.records),  # a region goes by reference, to the connection
     )
     if result.aborted_transactions is not None:
         row.aborted_transactions = [

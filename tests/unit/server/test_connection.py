@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from kafkapy.server.connection import PARKED_REQUESTS_MAX, Connection
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
+from kafkapy.storage.filesystem import OsFileSystem
 from tests.support.transports import FakeTransport
 
 
@@ -106,6 +109,20 @@ def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
     client.connection.resume_writing()
     assert client.transport.sent == b"<1><2>"
     assert client.transport.reading
+
+
+def test_records_in_a_file_leave_in_their_turn(client: Client, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 512
+    records = FileRecords.create(FilePool(OsFileSystem()), str(tmp_path / "f.log"))
+    records.append([content], len(content))
+    first = Pending()
+    client.dispatcher.outcomes = {1: first, 2: [b"<2>", FileRegion(records, 0, len(content))]}
+    client.send(frame(1) + frame(2) + frame(3))
+    assert client.transport.sent == b""
+    first.complete([b"<1>"])
+    assert client.transport.sent == b"<1><2>" + content + b"<3>"
+    client.connection.close()
+    assert client.transport.closing
 
 
 def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:

@@ -10,7 +10,13 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.builder import build_batch
 from kafkapy.storage import file_records
-from kafkapy.storage.file_records import FilePool, FileRecords, scan_batches
+from kafkapy.storage.file_records import (
+    REGION_BYTES_MIN,
+    FilePool,
+    FileRecords,
+    FileRegion,
+    scan_batches,
+)
 from kafkapy.storage.filesystem import OsFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
@@ -50,6 +56,34 @@ def test_a_failed_append_counts_for_nothing(tmp_path: Path, for_good: bool) -> N
     assert caught.value.errno == errno.ENOSPC
     assert records.size == size
     assert (tmp_path / "f.log").stat().st_size == (size + 50 if for_good else size)
+
+
+def test_a_long_span_stays_in_its_file(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1024
+    records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
+    records.append([content], len(content))
+    assert records.region(3, REGION_BYTES_MIN - 1) == content[3 : 3 + REGION_BYTES_MIN - 1]
+    region = records.region(3, REGION_BYTES_MIN)
+    assert isinstance(region, FileRegion)
+    assert len(region) == REGION_BYTES_MIN
+    records.close_handle()  # another file's use may close it meanwhile
+    assert region.take(10) == content[3:13]
+    with open(tmp_path / "target", "wb") as target:  # as good as a socket
+        region.send(target.fileno())
+    assert len(region) == 0
+    assert (tmp_path / "target").read_bytes() == content[13 : 3 + REGION_BYTES_MIN]
+
+
+def test_a_span_that_was_cut_meanwhile_is_told(tmp_path: Path) -> None:
+    records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
+    records.append([bytes(200_000)], 200_000)
+    region = FileRegion(records, 50_000, 100_000)
+    records.truncate(100_000)
+    with pytest.raises(OSError, match=r"f\.log ends before position 150000"):
+        region.take(100_000)
+    records.truncate(50_000)
+    with open(tmp_path / "target", "wb") as target, pytest.raises(OSError, match="ends before"):
+        region.send(target.fileno())
 
 
 def test_preallocated_bytes_do_not_count(tmp_path: Path) -> None:
