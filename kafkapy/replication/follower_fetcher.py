@@ -7,7 +7,7 @@ never guessed from offsets.
 | a partition is |meaning                                            | leaves by                   |
 |----------------|---------------------------------------------------|-----------------------------|
 | fetching       |its next offset is asked for                       | an answer                   |
-| delayed        |something failed; asked again after the back-off   | the clock                   |
+| delayed        |something failed; asked again after a while        | the clock                   |
 | out of range   |the leader is asked for its first and last offset  | `on_leader_offsets`         |
 | failed         |its leader epoch is over                           | `follow` with another epoch |
 """
@@ -38,6 +38,7 @@ _SESSION_ERRORS: Final = frozenset(
 
 
 _SAY_AGAIN_MS: Final = 60_000
+_FIRST_DELAY_MS: Final = 20
 
 
 class FollowState(Enum):
@@ -63,13 +64,23 @@ class LeaderRow(NamedTuple):
 class _Following:
     """One followed partition."""
 
-    __slots__ = ("due_ms", "lag", "leader_epoch", "partition", "said", "said_ms", "state")
+    __slots__ = (
+        "delay_ms",
+        "due_ms",
+        "lag",
+        "leader_epoch",
+        "partition",
+        "said",
+        "said_ms",
+        "state",
+    )
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.state = FollowState.FETCHING
         self.due_ms = 0
+        self.delay_ms = 0  # the last one since the leader answered well
         self.lag: int | None = None  # records behind the leader's high watermark
         self.said: ErrorCode | None = None  # the error that the log tells of
         self.said_ms = 0
@@ -236,6 +247,7 @@ class FollowerFetcher:
         if row.error != ErrorCode.NONE:
             self._on_error(following, ErrorCode(row.error), now_ms)
             return False
+        following.delay_ms = 0
         if row.diverging_epoch is not None:
             self._truncate(partition, *row.diverging_epoch)
             return True
@@ -308,8 +320,11 @@ class FollowerFetcher:
             self._delay(following, now_ms)
 
     def _delay(self, following: _Following, now_ms: int) -> None:
+        """Ask again soon, then ever later up to the back-off: the controller tells leader and
+        follower at the same time, and the follower may be first. (Kafka waits the whole one.)"""
         following.state = FollowState.DELAYED
-        following.due_ms = now_ms + self._backoff_ms
+        following.delay_ms = min(max(_FIRST_DELAY_MS, 2 * following.delay_ms), self._backoff_ms)
+        following.due_ms = now_ms + following.delay_ms
 
     # truncation
 

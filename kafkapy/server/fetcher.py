@@ -6,7 +6,7 @@ there is enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,17 +48,27 @@ class Fetcher:
             self._answer(params, results, answer)
             return None
         operation = DelayedFetch(
-            self._clock.monotonic_ms() + params.max_wait_ms,
+            self._clock.monotonic_ms() + self._wait_ms(params, len(plan)),
             params,
             waits,
             lambda: self._answer(params, self._read(params, plan, is_first=False)[0], answer),
             partial(self._is_held_back, params),
         )
         purgatory = self._replicas.fetch_purgatory
-        keys = [wait.partition.topic_partition for wait in waits]
+        keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
+        if params.is_from_follower:
+            keys.append(params.replica_id)  # a leader that begins calls its followers
         if purgatory.try_complete_else_watch(operation, keys):
             return None
         return operation
+
+    def _wait_ms(self, params: FetchParams, partitions: int) -> int:
+        """How long to park a fetch: not for long if its follower has more to ask for."""
+        if not params.is_from_follower:
+            return params.max_wait_ms
+        awaited = self._replicas.awaited_followers
+        wait_ms = awaited.wait_ms(params.replica_id, partitions, self._clock.monotonic_ms())
+        return params.max_wait_ms if wait_ms is None else min(wait_ms, params.max_wait_ms)
 
     def _answer(
         self,

@@ -15,6 +15,7 @@ from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
@@ -52,6 +53,7 @@ class HostedPartitions:
         self.partitions: dict[str, dict[int, Partition]] = {}
         self.offline: set[TopicPartition] = set()
         self.isr_counts = IsrCounts()
+        self.awaited_followers = AwaitedFollowers()
         self.produce_purgatory = TimedPurgatory("Produce", clock, call_later)
         self.fetch_purgatory = TimedPurgatory("Fetch", clock, call_later)
         self.delete_records_purgatory = TimedPurgatory("DeleteRecords", clock, call_later)

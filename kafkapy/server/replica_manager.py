@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import (
@@ -111,7 +111,18 @@ class ReplicaManager(HostedPartitions):
         served = [done for done in applied if done.partition.is_served]
         for done in served:
             self._announce(done, log)
+        self._call_followers(done.partition for done in served if done.is_new_epoch)
         return served
+
+    def _call_followers(self, began: Iterable[Partition]) -> None:
+        """Have followers of partitions that are led from now on ask for them."""
+        now_ms = self._clock.monotonic_ms()
+        followers: set[int] = set()
+        for partition in began:
+            if partition.is_leader:
+                followers.update(self.awaited_followers.began_to_lead(partition, now_ms))
+        for follower in sorted(followers):
+            self.fetch_purgatory.check(follower)
 
     def _try_to_apply(
         self,

@@ -193,16 +193,23 @@ def test_a_fenced_follower_waits_for_the_controller(three: ReplicaSet) -> None:
     assert three.fetch(2) == "ok"
 
 
-def test_other_errors_are_asked_again_after_the_back_off(three: ReplicaSet) -> None:
+def test_other_errors_are_asked_again_soon_and_then_ever_later_up_to_the_back_off(
+    three: ReplicaSet,
+) -> None:
     three.elect(1, 0, 2, 3)
     three.brokers[1].partition.is_leader = False
-    assert three.fetch(2) == "NOT_LEADER_OR_FOLLOWER"
-    assert three.fetch(2) == "nothing to fetch"
     fetcher = three.brokers[2].fetcher
     assert fetcher is not None
-    assert fetcher.next_due_ms() == three.now_ms + BACKOFF_MS
-    three.now_ms += BACKOFF_MS
+    for delay_ms in (20, 40, 80, 160, 320, 640, BACKOFF_MS, BACKOFF_MS):
+        assert three.fetch(2) == "NOT_LEADER_OR_FOLLOWER"
+        assert three.fetch(2) == "nothing to fetch"
+        assert fetcher.next_due_ms() == three.now_ms + delay_ms
+        three.now_ms += delay_ms
+    three.brokers[1].partition.is_leader = True
+    assert three.fetch(2) == "ok"
+    three.brokers[1].partition.is_leader = False
     assert three.fetch(2) == "NOT_LEADER_OR_FOLLOWER"
+    assert fetcher.next_due_ms() == three.now_ms + 20
 
 
 def test_an_error_that_stays_is_logged_once_a_minute(

@@ -11,6 +11,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.replication.awaited_followers import AWAITED_MS, SHORT_WAIT_MS
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.replica_selector import LEADER_SELECTOR, RACK_AWARE_SELECTOR
@@ -184,6 +185,38 @@ def test_a_followers_fetch_moves_the_high_watermark_and_wakes_consumers(parts: P
     Fetch(parts, row(offset=1), replica_id=2)
     assert partition.log.high_watermark == 1
     assert consumer.rows == [(0, ErrorCode.NONE, [0])]
+
+
+def test_a_follower_is_called_when_its_leader_begins_to_lead(parts: Parts) -> None:
+    """It cannot ask for the new partition while its fetch is parked: acks=all would wait for it."""
+    parts.lead(isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    follower = Fetch(parts, row(), replica_id=2)
+    consumer = Fetch(parts, row())
+    assert (follower.answers, consumer.answers) == ([], [])
+    parts.lead(index=7, isr=(1, 3), replicas=(1, 2, 3))
+    assert follower.answers == []  # not in sync: nobody waits for it
+    parts.lead(index=8, isr=(1, 2))
+    assert follower.rows == [(0, ErrorCode.NONE, [])]
+    assert consumer.answers == []
+
+
+def test_a_follower_that_does_not_ask_for_all_yet_is_parked_shortly(parts: Parts) -> None:
+    parts.lead(isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    parts.lead(index=8, isr=(1, 2))
+
+    def parked_ms(*plan: FetchPartition, replica_id: int = 2) -> int:
+        parked = Fetch(parts, *plan, replica_id=replica_id).parked
+        assert parked is not None
+        return parked.deadline_ms - parts.clock.monotonic_ms()
+
+    assert parked_ms(row()) == SHORT_WAIT_MS
+    assert parked_ms(row(), replica_id=-1) == 500
+    assert parked_ms(row(), row(8)) == 500
+    parts.lead(index=9, isr=(1, 2))
+    parts.clock.now_ms += AWAITED_MS - 1
+    assert parked_ms(row()) == SHORT_WAIT_MS
+    parts.clock.now_ms += 1
+    assert parked_ms(row()) == 500
 
 
 def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path) -> None:

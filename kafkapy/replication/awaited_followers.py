@@ -1,0 +1,66 @@
+"""Followers whose first fetch of a partition is awaited: this broker has just begun to lead it.
+
+A follower asks for what it follows when it sends a fetch, and that may be parked at the leader for
+`replica.fetch.wait.max.ms`. A record produced meanwhile with acks=all, to a new topic or after a
+failover, would wait as long: 250 ms in the mean, as with Kafka. So a leader that begins answers the
+parked fetches of its in-sync followers, and parks their next ones only shortly, until they have
+asked for all that it leads, or have had their time: a follower may be unable to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.replication.partition import Partition
+
+AWAITED_MS: Final = 2000
+"""How long a follower is awaited after the leadership began."""
+SHORT_WAIT_MS: Final = 5
+PARTITIONS_PER_MS: Final = 10
+"""A fetch of many partitions is parked longer: to look through them again has its price."""
+
+
+class AwaitedFollowers:
+    """What each follower is awaited for, and until when."""
+
+    def __init__(self) -> None:
+        self._until_ms: dict[int, dict[Partition, int]] = {}
+
+    def began_to_lead(self, partition: Partition, now_ms: int) -> list[int]:
+        """The followers of whom nothing is known yet in this leader epoch: they are awaited."""
+        followers = [
+            replica.broker_id
+            for replica in partition.remote_replicas.values()
+            if replica.log_end_offset < 0 and replica.broker_id in partition.isr
+        ]
+        for follower in followers:
+            awaited = self._until_ms.setdefault(follower, {})
+            # A broker that is gone never asks: what is overdue must not pile up.
+            while awaited and next(iter(awaited.values())) <= now_ms:
+                del awaited[next(iter(awaited))]
+            awaited.pop(partition, None)  # the order is that of time
+            awaited[partition] = now_ms + AWAITED_MS
+        return followers
+
+    def wait_ms(self, follower: int, partitions: int, now_ms: int) -> int | None:
+        """How long a fetch of so many partitions may be parked at most; None: as long as it says.
+
+        Looks at everything that is awaited of the follower: call it when a fetch is to be parked.
+        """
+        awaited = self._until_ms.get(follower)
+        if awaited is None:
+            return None
+        self._until_ms[follower] = awaited = {
+            partition: until_ms
+            for partition, until_ms in awaited.items()
+            if until_ms > now_ms and _is_awaited(partition, follower)
+        }
+        if not awaited:
+            del self._until_ms[follower]
+            return None
+        return max(SHORT_WAIT_MS, partitions // PARTITIONS_PER_MS)
+
+
+def _is_awaited(partition: Partition, follower: int) -> bool:
+    replica = partition.remote_replicas.get(follower)
+    return partition.is_leader and replica is not None and replica.log_end_offset < 0
