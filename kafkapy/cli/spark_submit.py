@@ -84,7 +84,8 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     spark_home = submit.find_spark_home(os.environ)
     words = submit.command_line(submission, wiring, spark_home, cache_dir())
     env.stdout.flush()
-    os.execve(words[0], words, submit.environment(os.environ, spark_home))
+    environ = submit.environment(os.environ, submission, spark_home, cache_dir())
+    os.execve(words[0], words, environ)
 
 
 def _check(options: SparkSubmitOptions, script: str | None, has_other_words: bool) -> None:

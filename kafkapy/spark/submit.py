@@ -30,6 +30,7 @@ from kafkapy.spark.session import (
     SQL,
     TO,
 )
+from kafkapy.spark.worker_python import worker_python
 
 FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
 """The options of spark-submit that take no value."""
@@ -147,12 +148,17 @@ def _transform_job() -> str:
     return job.origin
 
 
-def environment(environ: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+def environment(
+    environ: Mapping[str, str], submission: Submission, spark_home: Path, cache_dir: Path
+) -> dict[str, str]:
     """The environment of the command: workers would run whatever `python3` is on their PATH."""
+    python = sys.executable
+    if is_local(submission, spark_home):
+        python = worker_python(python, spark_home, cache_dir)
     defaults = {
         "SPARK_HOME": str(spark_home),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
     }
     return defaults | dict(environ)
 

@@ -135,11 +135,27 @@ def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
         words(str(broken), home)
 
 
-def test_trap_3_workers_run_this_python(home: Path) -> None:
-    env = submit.environment({"PATH": "/bin"}, home)
+@pytest.mark.parametrize("line", ["--master yarn job.py", "--master local job.py"])
+def test_trap_3_workers_run_this_python(home: Path, line: str) -> None:
+    submission = submit.split(line.split())
+
+    def environment(environ: dict[str, str]) -> dict[str, str]:
+        return submit.environment(environ, submission, home, home / "cache")
+
+    env = environment({"PATH": "/bin"})
     assert env["PYSPARK_PYTHON"] == env["PYSPARK_DRIVER_PYTHON"] == sys.executable
     assert env["PATH"] == "/bin"
-    assert submit.environment({"PYSPARK_PYTHON": "other"}, home)["PYSPARK_PYTHON"] == "other"
+    assert environment({"PYSPARK_PYTHON": "other"})["PYSPARK_PYTHON"] == "other"
+
+
+def test_local_workers_import_the_pyspark_that_is_installed(tmp_path: Path) -> None:
+    spark_home = submit.find_spark_home({})
+    local, remote = (
+        submit.environment({}, submit.split(["--master", master, "x"]), spark_home, tmp_path)
+        for master in ("local[2]", "spark://elsewhere:7077")
+    )
+    assert remote["PYSPARK_PYTHON"] == sys.executable  # other machines do not have our launcher
+    assert local["PYSPARK_PYTHON"] == local["PYSPARK_DRIVER_PYTHON"] != sys.executable
 
 
 def test_spark_is_the_users_or_pysparks() -> None:
