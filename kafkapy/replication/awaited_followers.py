@@ -17,7 +17,8 @@ AWAITED_MS: Final = 2000
 """How long a follower is awaited after the leadership began."""
 SHORT_WAIT_MS: Final = 5
 PARTITIONS_PER_MS: Final = 10
-"""A fetch of many partitions is parked longer: to look through them again has its price."""
+"""A fetch is parked longer with many partitions, asked for or awaited: looking through them again
+has its price."""
 
 
 class AwaitedFollowers:
@@ -58,7 +59,7 @@ class AwaitedFollowers:
         if not awaited:
             del self._until_ms[follower]
             return None
-        return max(SHORT_WAIT_MS, partitions // PARTITIONS_PER_MS)
+        return max(SHORT_WAIT_MS, (partitions + len(awaited)) // PARTITIONS_PER_MS)
 
 
 def _is_awaited(partition: Partition, follower: int) -> bool:
