@@ -236,20 +236,23 @@ class Connection(asyncio.BufferedProtocol):
         """Send what is due, and go on with the frames that waited."""
         self._flush()
         waiting = self._waiting
-        try:
-            while waiting and self._may_handle():
-                self._handle(waiting.popleft())
-        except ProtocolViolation as violation:
-            self._violated(violation)
-        self._flush()
+        if waiting:
+            try:
+                while waiting and self._may_handle():
+                    self._handle(waiting.popleft())
+            except ProtocolViolation as violation:
+                self._violated(violation)
+            self._flush()
         self._adjust_reading()
 
     def _adjust_reading(self) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        wanted = not self._waiting and self._may_handle()
+        """Read while no frame waits: not to read meanwhile would cost each parked fetch some system
+        calls, and hide that its client went away."""
+        wanted = not self._waiting
         if wanted != self._reading:
+            transport = self._transport
+            if transport is None or transport.is_closing():
+                return
             self._reading = wanted
             if wanted:
                 transport.resume_reading()

@@ -7,6 +7,7 @@ receives.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -254,7 +255,8 @@ class _FetcherTask:
                 rows += [_leader_row(TopicPartition(name, p.partition_index), p)
                          for p in topic.partitions]  # fmt: skip
         # After a failover each of thousands of partitions may begin a leader epoch.
-        with self._replicas.log_manager.together():
+        several = len(rows) > 1
+        with self._replicas.log_manager.together() if several else contextlib.nullcontext():
             changed = self.fetcher.on_response(
                 fetch,
                 response.error_code,

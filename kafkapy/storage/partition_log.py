@@ -132,6 +132,8 @@ class PartitionLog:
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
         """
+        if offset >= self.local.log_end_offset:  # where followers and tailing consumers are
+            return self.local.end_metadata()
         if offset == self.high_watermark:
             return self.high_watermark_metadata
         with self._disk():
