@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.produce_lane import ProduceLane
-from kafkapy.server.region_sender import RegionSender, has_region
+from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
 
 if TYPE_CHECKING:
@@ -222,6 +222,17 @@ class Connection(asyncio.BufferedProtocol):
                 self._sender = RegionSender(self._transport, WRITE_HIGH_WATER_BYTES)
             # Only what is written tells whether the client reads (`pause_writing`).
             self._flush()
+            if self._sender is not None:
+                self._hold(parts)
+
+    def _hold(self, parts: list[Any]) -> None:
+        """Records that wait for the client, or for an answer before theirs, stay what they are."""
+        try:
+            hold_regions(parts)
+        except OSError as error:
+            logger.warning("Closing connection to %s: its records wait, and %s", self.peer, error)
+            if self._transport is not None:
+                self._transport.abort()
 
     def _flush(self) -> None:
         parts = self._wire.data_to_send()

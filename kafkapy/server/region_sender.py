@@ -29,6 +29,13 @@ def has_region(parts: list[Any]) -> bool:
     return any(type(part) is FileRegion for part in parts)
 
 
+def hold_regions(parts: list[Any]) -> None:
+    """Keep the files of regions that are not sent yet. Raises OSError."""
+    for part in parts:
+        if type(part) is FileRegion and len(part):
+            part.hold()
+
+
 class RegionSender:
     """Writes to one transport in order. `high_water_bytes`: its limit while no region is sent."""
 
@@ -65,6 +72,9 @@ class RegionSender:
         if not unsent:
             return
         transport = self._transport
+        if transport.is_closing():
+            unsent.clear()
+            return
         # Written at once or told of (`pause_writing`): a region may only follow what has left.
         transport.set_write_buffer_limits(0)
         try:

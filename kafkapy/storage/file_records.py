@@ -205,19 +205,30 @@ class FileRecords:
 class FileRegion:
     """Bytes of a segment on their way to a socket: the kernel moves them there (`sendfile`).
 
-    Good for as long as the segment's file: a deleted one stays for `file.delete.delay.ms`. Its
-    length is what is left to send. (`org.apache.kafka.common.record.FileRecords.writeTo`.)
+    Its length is what is left to send. What cannot be sent at once is to be held (`hold`): the
+    segment may be closed, deleted, and another take its name.
+    (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
-    __slots__ = ("_position", "_records", "_size")
+    __slots__ = ("_held", "_position", "_records", "_size")
 
     def __init__(self, records: FileRecords, position: int, size: int) -> None:
         self._records = records
         self._position = position
         self._size = size
+        self._held: File | None = None
 
     def __len__(self) -> int:
         return self._size
+
+    def hold(self) -> None:
+        """Keep the file until all is sent or nobody sends it any more. Raises OSError."""
+        if self._held is None:
+            self._held = self._records.handle().duplicate()
+
+    def __del__(self) -> None:
+        if self._held is not None:
+            self._held.close()
 
     def send(self, target_fd: int) -> None:
         """Give the socket what it takes.
@@ -226,18 +237,21 @@ class FileRegion:
             BlockingIOError: it takes nothing now.
             OSError: the connection is gone, or the file is, or has been cut.
         """
-        sent = self._records.handle().send(target_fd, self._size, self._position)
+        sent = self._file().send(target_fd, self._size, self._position)
         if sent == 0:
             raise self._is_cut()
         self._pass(sent)
 
     def take(self, size: int) -> bytes:
         """Read the next `size` bytes, fewer at the end. Raises OSError."""
-        taken = self._records.read(self._position, min(size, self._size))
+        taken = self._file().pread(min(size, self._size), self._position)
         if len(taken) < min(size, self._size):
             raise self._is_cut()
         self._pass(len(taken))
         return taken
+
+    def _file(self) -> File:
+        return self._records.handle() if self._held is None else self._held
 
     def _pass(self, size: int) -> None:
         self._position += size

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
 from scripts._bench_loads import fetch_request
 from tests.conftest import BrokerFactory
 from tests.support.broker_process import BrokerProcess
@@ -16,15 +19,13 @@ COUNT = 1_200
 BEFORE_RECORDS = 48  # of a Fetch v4 response with one partition, besides its topic's name
 
 
-def filled(broker: BrokerProcess) -> tuple[str, bytes]:
+def filled(broker: BrokerProcess, word: bytes = b"%d ") -> tuple[str, bytes]:
     """A topic, and what its one segment holds."""
-    from confluent_kafka import Producer
-
     topic = "large"
     create_topic(broker.bootstrap_servers, topic, 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "5"})
     for number in range(COUNT):
-        producer.produce(topic, (b"%d " % number) * (VALUE_BYTES // 5))
+        producer.produce(topic, (word % number) * (VALUE_BYTES // 5))
     assert producer.flush(60) == 0
     [segment] = (broker.log_dir / f"{topic}-0").glob("*.log")
     return topic, segment.read_bytes()
@@ -53,6 +54,21 @@ def test_a_slow_client_gets_all_of_several_large_answers(broker: BrokerProcess) 
         for _ in range(4):
             assert records_of(client.read_frame(), topic) == content
         assert records_of(client.read_frame(), topic) == b""
+
+
+def test_a_slow_client_of_a_topic_that_is_deleted_and_made_again(broker: BrokerProcess) -> None:
+    """What it was promised is of the topic that was."""
+    topic, content = filled(broker)
+    with RawConnection(broker.bootstrap_servers) as client:
+        client.send(fetch_request(topic, 0, len(content)))
+        with RawConnection(broker.bootstrap_servers) as other:  # the fetch has been handled
+            other.send(fetch_request(topic, COUNT, 1 << 20, max_wait_ms=0))
+            assert records_of(other.read_frame(), topic) == b""
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        admin.delete_topics([topic])[topic].result(timeout=60)
+        wait_until(lambda: topic not in admin.list_topics(timeout=60).topics, "it is gone")
+        filled(broker, b"%d another ")
+        assert records_of(client.read_frame(), topic) == content
 
 
 def test_a_client_that_goes_away_in_the_middle_costs_nobody_anything(

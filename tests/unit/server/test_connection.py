@@ -125,6 +125,34 @@ def test_records_in_a_file_leave_in_their_turn(client: Client, tmp_path: Path) -
     assert client.transport.closing
 
 
+def test_records_that_wait_for_their_turn_are_those_of_their_file(
+    client: Client, tmp_path: Path
+) -> None:
+    """The topic may be deleted meanwhile, and made again."""
+    content = bytes(range(256)) * 512
+    path = tmp_path / "f.log"
+    records = FileRecords.create(FilePool(OsFileSystem()), str(path))
+    records.append([content], len(content))
+    first = Pending()
+    client.dispatcher.outcomes = {1: first, 2: [b"<2>", FileRegion(records, 0, len(content))]}
+    client.send(frame(1) + frame(2))
+    records.close_handle()
+    path.unlink()
+    path.write_bytes(bytes(len(content)))
+    first.complete([b"<1>"])
+    assert client.transport.sent == b"<1><2>" + content
+
+
+def test_records_that_cannot_be_held_end_the_connection(
+    client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = FileRecords(FilePool(OsFileSystem()), str(tmp_path / "gone.log"), 100_000)
+    client.dispatcher.outcomes = {1: Pending(), 2: [FileRegion(records, 0, 100_000)]}
+    client.send(frame(1) + frame(2))
+    assert client.transport.closing
+    assert "its records wait, and" in caplog.text
+
+
 def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:
     parked = {i: Pending() for i in range(PARKED_REQUESTS_MAX + 10)}
     client.dispatcher.outcomes = dict(parked)

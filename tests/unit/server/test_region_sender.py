@@ -195,12 +195,30 @@ def test_a_client_that_goes_away_ends_the_connection(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+def test_nothing_goes_to_a_transport_that_is_closing(
+    loop: asyncio.AbstractEventLoop, records: FileRecords
+) -> None:
+    """Its descriptor may be another connection's soon."""
+    region = FileRegion(records, 0, 3_000_000)
+
+    def act(owner: Owner, sender: RegionSender) -> None:
+        owner.transport.abort()
+        sender.send([region])
+
+    got, _ = exchange(loop, act)
+    assert got == b""
+    assert len(region) == 3_000_000
+
+
 def test_without_a_socket_of_the_kernel_regions_are_read(records: FileRecords) -> None:
     written = bytearray()
 
     class Transport:
         def get_extra_info(self, name: str) -> None:
             return None
+
+        def is_closing(self) -> bool:
+            return False
 
         def set_write_buffer_limits(self, high: int) -> None: ...
 

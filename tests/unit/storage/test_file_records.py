@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,30 @@ def test_a_long_span_stays_in_its_file(tmp_path: Path) -> None:
         region.send(target.fileno())
     assert len(region) == 0
     assert (tmp_path / "target").read_bytes() == content[13 : 3 + REGION_BYTES_MIN]
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1024
+    records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
+    records.append([content], len(content))
+    region = FileRegion(records, 0, len(content))
+    opened = open_files()
+    region.hold()
+    region.hold()
+    assert open_files() == opened + 1
+    records.close_handle()
+    (tmp_path / "f.log").unlink()
+    (tmp_path / "f.log").write_bytes(bytes(len(content)))
+    assert region.take(100_000) == content[:100_000]
+    with open(tmp_path / "target", "wb") as target:
+        region.send(target.fileno())
+    assert (tmp_path / "target").read_bytes() == content[100_000:]
+    del region
+    assert open_files() == opened - 1
 
 
 def test_a_span_that_was_cut_meanwhile_is_told(tmp_path: Path) -> None:
