@@ -19,16 +19,15 @@ COUNT = 1_200
 BEFORE_RECORDS = 48  # of a Fetch v4 response with one partition, besides its topic's name
 
 
-def filled(broker: BrokerProcess, word: bytes = b"%d ") -> tuple[str, bytes]:
-    """A topic, and what its one segment holds."""
-    topic = "large"
+def filled(broker: BrokerProcess, topic: str, word: bytes = b"%d ") -> bytes:
+    """Make a topic; what its one segment holds."""
     create_topic(broker.bootstrap_servers, topic, 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "5"})
     for number in range(COUNT):
         producer.produce(topic, (word % number) * (VALUE_BYTES // 5))
     assert producer.flush(60) == 0
     [segment] = (broker.log_dir / f"{topic}-0").glob("*.log")
-    return topic, segment.read_bytes()
+    return segment.read_bytes()
 
 
 def records_of(response: bytes | None, topic: str) -> bytes:
@@ -42,7 +41,8 @@ def records_of(response: bytes | None, topic: str) -> bytes:
 def test_a_slow_client_gets_all_of_several_large_answers(broker: BrokerProcess) -> None:
     """The first answers fill the socket and both its buffers, so the rest waits in the files, and
     the requests behind them on the connection, until the client reads."""
-    topic, content = filled(broker)
+    topic = "slowly-read"
+    content = filled(broker, topic)
     assert len(content) > 8 << 20
     with RawConnection(broker.bootstrap_servers) as client:
         for _ in range(4):
@@ -58,7 +58,8 @@ def test_a_slow_client_gets_all_of_several_large_answers(broker: BrokerProcess) 
 
 def test_a_slow_client_of_a_topic_that_is_deleted_and_made_again(broker: BrokerProcess) -> None:
     """What it was promised is of the topic that was."""
-    topic, content = filled(broker)
+    topic = "made-again"
+    content = filled(broker, topic)
     with RawConnection(broker.bootstrap_servers) as client:
         client.send(fetch_request(topic, 0, len(content)))
         with RawConnection(broker.bootstrap_servers) as other:  # the fetch has been handled
@@ -67,7 +68,7 @@ def test_a_slow_client_of_a_topic_that_is_deleted_and_made_again(broker: BrokerP
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         admin.delete_topics([topic])[topic].result(timeout=60)
         wait_until(lambda: topic not in admin.list_topics(timeout=60).topics, "it is gone")
-        filled(broker, b"%d another ")
+        filled(broker, topic, b"%d another ")
         assert records_of(client.read_frame(), topic) == content
 
 
@@ -75,7 +76,8 @@ def test_a_client_that_goes_away_in_the_middle_costs_nobody_anything(
     broker_factory: BrokerFactory,
 ) -> None:
     broker = broker_factory({})
-    topic, content = filled(broker)
+    topic = "left"
+    content = filled(broker, topic)
     for _ in range(3):
         client = RawConnection(broker.bootstrap_servers)
         client.send(fetch_request(topic, 0, len(content)))
