@@ -176,7 +176,12 @@ def test_who_stops_hands_its_leaders_over_first(cluster: ThreeBrokers) -> None:
     leaver = cluster.partitions("handed")[0][0]
     assert cluster.brokers[leaver].stop() == 0
     assert "Controlled shutdown succeeded" in cluster.brokers[leaver].output_text()
-    assert all(leader not in (-1, leaver) for leader, _ in cluster.partitions("handed").values())
+    wait_until(  # every broker hears of it in its own time
+        lambda: all(
+            leader not in (-1, leaver) for leader, _ in cluster.partitions("handed").values()
+        ),
+        "others lead",
+    )
     ledger.produce(100)
     ledger.finish()
     cluster.brokers[leaver].start()
