@@ -63,6 +63,7 @@ class Client:
         return self.world.random.choice(list(self.world.nodes))
 
     async def pause(self, low_ms: int, high_ms: int) -> None:
+        """Think for a while, on the simulated clock."""
         await asyncio.sleep(self.world.random.randrange(low_ms, high_ms) / 1000)
 
     async def leader(self, topic: str, partition: int) -> int:

@@ -63,6 +63,8 @@ def plan_of(random: Random) -> Plan:
     )
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
+    if "delete topic" in chosen:
+        chosen.append("create topic")  # or there is never one to delete
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"

@@ -34,7 +34,7 @@ def test_every_promise_is_kept(outcomes: list[Outcome]) -> None:
 def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
     """Every kind of fault happened, and clients were served through it all."""
     counts: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
-    few = {kind: counts[kind] for kind in FAULT_KINDS if counts[kind] < 3}
+    few = {kind: counts[kind] for kind in FAULT_KINDS if counts[kind] < 5}
     assert not few, f"hardly ever: {few}"
     assert counts["records acknowledged by all in sync"] > 100 * SEEDS
     assert counts["offsets committed"] > 5 * SEEDS
