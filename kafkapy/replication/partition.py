@@ -100,7 +100,7 @@ class Partition(PartitionLeadership):
                 wanted.fetch_offset, max_bytes, upper_bound, min_one_message,
                 isolation == READ_COMMITTED, True,
             )  # fmt: skip
-            result.records = info.records if info.region is None else info.region
+            result.records = info.span
             result.size_bytes = info.size_bytes
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:

@@ -7,7 +7,6 @@ command unless the user says otherwise; executors elsewhere get the package as a
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.util
 import io
 import sys
@@ -20,6 +19,7 @@ from typing import Final
 
 import kafkapy
 from kafkapy.common.errors import ConfigError
+from kafkapy.spark.kept_files import kept_file
 from kafkapy.spark.session import (
     CHECKPOINT,
     FROM,
@@ -30,7 +30,7 @@ from kafkapy.spark.session import (
     SQL,
     TO,
 )
-from kafkapy.spark.worker_python import worker_python
+from kafkapy.spark.worker_python import installed_spark, worker_python
 
 FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
 """The options of spark-submit that take no value."""
@@ -171,10 +171,10 @@ def find_spark_home(environ: Mapping[str, str]) -> Path:
     """
     if "SPARK_HOME" in environ:
         return Path(environ["SPARK_HOME"])
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    installed = installed_spark()
+    if installed is None:
         raise ConfigError("pyspark is not installed: pip install 'kafkapy[spark]'")
-    return Path(spec.origin).parent
+    return installed
 
 
 def is_local(submission: Submission, spark_home: Path) -> bool:
@@ -217,7 +217,8 @@ def defines_transform(script: str) -> bool:
 def package_zip(cache_dir: Path) -> Path:
     """The package as a zip for `--py-files`, made once per state of the sources.
 
-    It must outlive this process, so it is kept in `cache_dir` under a name made of its content.
+    Raises:
+        OSError: it cannot be kept in `cache_dir`.
     """
     root = Path(kafkapy.__file__).parent
     sources = {
@@ -230,11 +231,4 @@ def package_zip(cache_dir: Path) -> Path:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sources.items():
             archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), content, zipfile.ZIP_DEFLATED)
-    digest = hashlib.sha256(data.getvalue()).hexdigest()[:16]
-    target = cache_dir / f"kafkapy-{kafkapy.__version__}-{digest}.zip"
-    if not target.exists():
-        cache_dir.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".part")
-        partial.write_bytes(data.getvalue())
-        partial.replace(target)
-    return target
+    return kept_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())

@@ -7,11 +7,12 @@ the other. With Spark from pip the same pyspark lies beside it as files that are
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import shlex
 from pathlib import Path
 from typing import Final
+
+from kafkapy.spark.kept_files import kept_file
 
 _SCRIPT: Final = """\
 #!/bin/sh
@@ -35,27 +36,21 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
     """The executable that workers run instead of `python`, which it becomes.
 
     `python` itself where Spark is not the one that pip installed for it, or nothing can be written.
-    The launcher outlives this process, so it is kept in `cache_dir` under a name made of its words.
     """
-    if not _is_installed("pyspark", spark_home) or importlib.util.find_spec("py4j") is None:
+    installed = installed_spark()
+    if installed is None or installed.resolve() != spark_home.resolve():
+        return python
+    if importlib.util.find_spec("py4j") is None:
         return python
     lib = shlex.quote(str(spark_home / "python" / "lib"))
     text = _SCRIPT.format(lib=lib, python=shlex.quote(python))
-    launcher = cache_dir / f"python-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if not launcher.exists():
-        partial = launcher.with_suffix(".part")
-        try:
-            cache_dir.mkdir(parents=True, exist_ok=True)
-            partial.write_text(text)
-            partial.chmod(0o755)
-            partial.replace(launcher)
-        except OSError:
-            return python  # slower, and as good
-    return str(launcher)
+    try:
+        return str(kept_file(cache_dir, "python", "", text.encode(), executable=True))
+    except OSError:
+        return python  # slower, and as good
 
 
-def _is_installed(package: str, directory: Path) -> bool:
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        return False
-    return Path(spec.origin).parent.resolve() == directory.resolve()
+def installed_spark() -> Path | None:
+    """The home of the Spark that pip installed for this Python, which pyspark brings."""
+    spec = importlib.util.find_spec("pyspark")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent

@@ -34,19 +34,24 @@ class FetchDataInfo:
     """What a read gives: bytes of whole batches, the last one perhaps cut off by the size limit.
 
     `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
-    records. `aborted_transactions` by first offset; None unless asked for. `region` instead of
-    `records` is what stays in its file until it is sent.
+    records. `aborted_transactions` by first offset; None unless asked for. `span` is the bytes or,
+    of a read `in_place`, where they lie.
     """
 
-    records: bytes
+    span: bytes | FileRegion
     fetch_offset_metadata: LogOffsetMetadata
     aborted_transactions: list[AbortedTransaction] | None = None
     first_entry_incomplete: bool = False
-    region: FileRegion | None = None
 
     @property
     def size_bytes(self) -> int:
-        return len(self.records if self.region is None else self.region)
+        return len(self.span)
+
+    @property
+    def records(self) -> bytes:
+        """The bytes of a read that was not `in_place`."""
+        assert isinstance(self.span, bytes)
+        return self.span
 
 
 class UnifiedLog(PartitionLog):
@@ -220,11 +225,7 @@ class UnifiedLog(PartitionLog):
             except OSError as error:
                 raise self._failure(error) from error
             if found is not None:
-                records = found.records
-                if isinstance(records, FileRegion):
-                    info = FetchDataInfo(b"", found.metadata, region=records)
-                else:
-                    info = FetchDataInfo(records, found.metadata)
+                info = FetchDataInfo(found.records, found.metadata)
                 info.first_entry_incomplete = found.first_entry_incomplete
                 if include_aborted:
                     stop = upper_bound if found.end_offset is None else found.end_offset

@@ -1,0 +1,26 @@
+"""Files that must outlive the command that makes them, because Spark reads them later."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+
+def kept_file(
+    cache_dir: Path, name: str, suffix: str, content: bytes, *, executable: bool = False
+) -> Path:
+    """The file `<name>-<digest of its content><suffix>` in `cache_dir`, made if it is not there.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    target = cache_dir / f"{name}-{digest}{suffix}"
+    if not target.exists():
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f"{target.name}.part")
+        partial.write_bytes(content)
+        if executable:
+            partial.chmod(0o755)
+        partial.replace(target)
+    return target
