@@ -102,6 +102,83 @@ def _fill(index: RowIndex, header: BatchHeader) -> int:
     return at
 
 
+def index_keys(
+    buf: Buffer, header: BatchHeader, position: int = 0
+) -> tuple[Sequence[int], list[bytes | None]]:
+    """The offsets and the keys of the v2 batch at `position`, in half the time of `index_rows`.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE (does not decompress), INVALID_RECORD (a row does not fit).
+    """
+    data = records_payload(buf, header, position)
+    deltas: list[int] = []  # zigzag
+    keys: list[bytes | None] = []
+    try:
+        at = _fill_keys(data, header, deltas, keys)
+    except (IndexError, ValueError) as error:
+        raise malformed(header, len(keys), str(error)) from None
+    if at != len(data):
+        raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
+    base_offset = header.base_offset
+    if deltas:
+        return [base_offset + (n >> 1) for n in deltas], keys
+    if len(keys) > header.last_offset_delta + 1:
+        raise malformed(header, len(keys), "more records than offsets")
+    return range(base_offset, base_offset + len(keys)), keys
+
+
+def _fill_keys(
+    data: bytes, header: BatchHeader, deltas: list[int], keys: list[bytes | None]
+) -> int:
+    """As `_fill`, and `deltas` only if they are not 0, 1, 2 and so on."""
+    size, last_delta, take = len(data), header.last_offset_delta, keys.append
+    at = expected = 0
+    for _ in range(header.record_count):
+        n = data[at]
+        if n <= 0x7F:
+            at += 1
+        elif (high := data[at + 1]) <= 0x7F:
+            n += (high << 7) - 0x80
+            at += 2
+        else:
+            n, at = _varint(data, at)
+        end = at + (n >> 1)
+        if n & 1 or not at < end <= size:
+            raise ValueError(f"length {(n >> 1) ^ -(n & 1)} is out of bounds")
+        at += 2  # the attributes byte is not in use, and a timestamp of one byte is not either
+        if data[at - 1] > 0x7F:
+            _, at = _varint(data, at - 1)
+        n = data[at]
+        if n <= 0x7F:
+            at += 1
+        elif (high := data[at + 1]) <= 0x7F:
+            n += (high << 7) - 0x80
+            at += 2
+        else:
+            n, at = _varint(data, at)
+        if n != expected or deltas:
+            if n & 1 or n >> 1 > last_delta:
+                raise ValueError(f"offset delta {(n >> 1) ^ -(n & 1)} is not one of the batch's")
+            if not deltas:
+                deltas += range(0, expected, 2)
+            deltas.append(n)
+        expected += 2
+        n = data[at]
+        if n <= 0x7F:
+            at += 1
+        else:
+            n, at = _varint(data, at)
+        if n == _NULL:
+            take(None)
+        else:
+            stop = at + (n >> 1)
+            if n & 1 or stop > end:
+                raise ValueError(f"field length {(n >> 1) ^ -(n & 1)} is out of bounds")
+            take(data[at:stop])
+        at = end
+    return at
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """A varint as it is written, zigzag, and where it ends."""
     high = data[at + 1]

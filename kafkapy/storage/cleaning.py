@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.records import batch_records
-from kafkapy.record.row_index import index_rows
+from kafkapy.record.row_index import index_keys
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
 from kafkapy.storage.file_records import FilePool, scan_batches
 from kafkapy.storage.filesystem import FileSystem
@@ -305,10 +305,9 @@ class Cleaning:
                 self.fs.remove(f"{self.plan.directory}/{entry.name}")
 
 
-def _keys(header: BatchHeader, batch: memoryview) -> tuple[list[int], list[bytes | None]]:
+def _keys(header: BatchHeader, batch: memoryview) -> tuple[Sequence[int], list[bytes | None]]:
     """The offsets and keys of a batch of any format."""
     if header.magic == MAGIC:
-        index = index_rows(batch, header)
-        return index.offsets, index.keys
+        return index_keys(batch, header)
     rows = list(batch_records(batch, header))
     return [row.offset for row in rows], [row.key for row in rows]

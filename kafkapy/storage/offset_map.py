@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import md5
 from typing import Final
 
@@ -39,7 +39,7 @@ class OffsetMap:
 
     def put(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> None:
         """Take keys with their offsets, which are higher than those known; None is no key."""
-        self._last.update(zip(map(_folded, keys), offsets, strict=True))
+        self._last.update(zip(_all_folded(keys), offsets, strict=True))
         self._last.pop(None, None)
         self._newest = None
 
@@ -69,6 +69,15 @@ class OffsetMap:
             newest = self._newest = array("q", sorted(self._last.values()))
         at = bisect_left(newest, base_offset)
         return at == len(newest) or newest[at] > last_offset
+
+
+def _all_folded(keys: Sequence[bytes | None]) -> Iterable[bytes | int | None]:
+    try:
+        if max(map(len, keys), default=0) <= _LONG_KEY:  # type: ignore[arg-type]
+            return keys
+    except TypeError:  # None is among them
+        pass
+    return map(_folded, keys)
 
 
 def _folded(key: bytes | None) -> bytes | int | None:

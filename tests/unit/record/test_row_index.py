@@ -13,7 +13,7 @@ from kafkapy.record.batch_header import BatchHeader, Buffer, read_header
 from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.record.records import batch_records
-from kafkapy.record.row_index import index_rows
+from kafkapy.record.row_index import index_keys, index_rows
 from tests.support.batches import any_row, raw_batch
 
 Seen = list[tuple[int, int, bytes | None, bool]]
@@ -34,11 +34,18 @@ def of_index(batch: Buffer, header: BatchHeader, position: int = 0) -> Seen:
     ]
 
 
+def of_keys(batch: Buffer, header: BatchHeader, position: int = 0) -> list[object]:
+    offsets, keys = index_keys(batch, header, position)
+    return list(zip(offsets, keys, strict=True))
+
+
 @given(st.lists(any_row, min_size=1, max_size=8), st.sampled_from(Codec))
 def test_the_index_says_what_the_rows_say(given_rows: list[RecordData], codec: Codec) -> None:
     batch = build_batch(given_rows, base_offset=1000, codec=codec)
     header = read_header(batch)
-    assert of_index(b"before" + batch, header, 6) == of_rows(batch, header)
+    rows = of_rows(batch, header)
+    assert of_index(b"before" + batch, header, 6) == rows
+    assert of_keys(b"before" + batch, header, 6) == [(offset, key) for offset, _, key, _ in rows]
 
 
 @pytest.mark.parametrize("count", [1, 64, 65, 300, 9000])
@@ -47,7 +54,18 @@ def test_numbers_of_every_length(count: int, size: int) -> None:
     rows = [RecordData(b"k" * (i % 70), bytes(size if i < 3 else 1), i * i) for i in range(count)]
     batch = build_batch(rows)
     header = read_header(batch)
-    assert of_index(batch, header) == of_rows(batch, header)
+    rows = of_rows(batch, header)
+    assert of_index(batch, header) == rows
+    assert of_keys(batch, header) == [(offset, key) for offset, _, key, _ in rows]
+
+
+@given(st.sets(st.integers(0, 9000), min_size=1, max_size=20))
+def test_keys_of_a_batch_that_lost_rows(left: set[int]) -> None:
+    deltas = sorted(left)
+    payload = b"".join(one_record(delta) for delta in deltas)
+    batch = raw_batch(payload, len(deltas), last_offset_delta=9000)
+    header = read_header(batch)
+    assert of_keys(batch, header) == [(header.base_offset + delta, b"k") for delta in deltas]
 
 
 def test_slices_are_the_bytes_of_the_rows() -> None:
@@ -73,9 +91,11 @@ def test_damaged_rows_are_taken_as_the_rows_are_or_refused(
     with suppress(ApiError):
         expected = of_rows(batch, header)
         assert of_index(batch, header) == expected
+        assert of_keys(batch, header) == [(offset, key) for offset, _, key, _ in expected]
         return
-    with suppress(ApiError):
-        of_index(batch, header)
+    for read in (of_index, of_keys):
+        with suppress(ApiError):
+            read(batch, header)
 
 
 def one_record(offset_delta: int = 0) -> bytes:
@@ -104,6 +124,15 @@ GOOD = one_record()
 )
 def test_malformed_rows(payload: bytes, count: int, why: str) -> None:
     batch = raw_batch(payload, count, last_offset_delta=0)
-    with pytest.raises(ApiError, match=why) as caught:
-        index_rows(batch, read_header(batch))
-    assert caught.value.code is ErrorCode.INVALID_RECORD
+    for read in (index_rows, index_keys):
+        with pytest.raises(ApiError, match=why) as caught:
+            read(batch, read_header(batch))
+        assert caught.value.code is ErrorCode.INVALID_RECORD
+
+
+def test_more_rows_than_offsets() -> None:
+    batch = raw_batch(GOOD + one_record(1), 2, last_offset_delta=0)
+    for read in (index_rows, index_keys):
+        with pytest.raises(ApiError) as caught:
+            read(batch, read_header(batch))
+        assert caught.value.code is ErrorCode.INVALID_RECORD

@@ -32,6 +32,14 @@ def test_a_key_is_not_mistaken_for_the_sum_of_another() -> None:
     assert table.supersedes([long, long + b"k", long[:48]], [6, 6, 6]) == [True, False, False]
 
 
+def test_rows_without_a_key_are_not_in_it() -> None:
+    table = OffsetMap(10**6)
+    table.put([None, b"a", None, b"k" * 100], [1, 2, 3, 4])
+    table.put([None], [5])
+    assert len(table) == 2
+    assert table.supersedes([b"a", b"k" * 100], [1, 3]) == [True, True]
+
+
 def test_room_is_given_by_the_memory_but_always_for_the_first_batch() -> None:
     table = OffsetMap(10 * ENTRY_BYTES)
     assert table.has_room(11)
