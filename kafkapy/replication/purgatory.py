@@ -60,13 +60,17 @@ class Purgatory:
             operation.completed = True
             operation.on_complete(expired=False)
             return True
+        self.watch(operation, keys)
+        return False
+
+    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+        """Park an operation that is known not to be ready."""
         operation.keys = tuple(keys)
         for position, key in enumerate(operation.keys):
             self._watchers.setdefault(key, {})[operation] = position
         self._sequence += 1
         heapq.heappush(self._deadlines, (operation.deadline_ms, self._sequence, operation))
         self.size += 1
-        return False
 
     def check(self, key: Hashable) -> None:
         """Complete what is ready among the operations watched under `key`."""

@@ -58,6 +58,11 @@ class Fetcher:
         keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
         if params.is_from_follower:
             keys.append(params.replica_id)  # a leader that begins calls its followers
+            if params.min_bytes <= 1:
+                # There is not one byte, or it would have been read. (A consumer's offset may lie
+                # beyond the high watermark, which is told at once.)
+                purgatory.watch(operation, keys)
+                return operation
         if purgatory.try_complete_else_watch(operation, keys):
             return None
         return operation

@@ -6,14 +6,17 @@
 Requests go out in the order of the calls, without waiting for each other; answers come back in that
 order (`protocol.client_connection`). A connection that ends, or does not answer in time, fails what
 is under way with `NodeUnavailable`; the next request connects anew. Nothing is sent twice.
+
+Who asks again and again uses `call`: it is told of the answer by whoever read it, where `request`
+costs a future, a task's step and a turn of the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import KafkapyError, ProtocolViolation
@@ -32,6 +35,10 @@ class NodeUnavailable(KafkapyError):
 
     Whether the broker carried the request out is unknown.
     """
+
+
+OnAnswer = Callable[[Any], None]
+"""Gets the response, or the NodeUnavailable that stands for it."""
 
 
 class NodeClient:
@@ -63,7 +70,17 @@ class NodeClient:
             ApiError: UNSUPPORTED_VERSION, from the encoder.
         """
         limit_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
-        return await self._open_link().send(message, version, limit_s)
+        return await _answer(self._open_link(), message, version, limit_s)
+
+    def call(self, message: Message, version: int, on_answer: OnAnswer) -> None:
+        """Send, and have `on_answer` called once, later: with the response, as `request` gives it,
+        or with NodeUnavailable. It must not raise.
+
+        Raises:
+            NodeUnavailable: this client was closed.
+            ApiError: UNSUPPORTED_VERSION, from the encoder.
+        """
+        self._open_link().send(message, version, self._timeout_s, on_answer)
 
     async def api_versions(self) -> VersionRanges:
         """(lowest, highest) version by API key of the broker; asked once a connection.
@@ -73,7 +90,8 @@ class NodeClient:
         """
         link = self._open_link()
         if link.api_versions is None:
-            answer = await link.send(ApiVersionsRequest(), _API_VERSIONS_VERSION, self._timeout_s)
+            request = ApiVersionsRequest()
+            answer = await _answer(link, request, _API_VERSIONS_VERSION, self._timeout_s)
             link.api_versions = {
                 row.api_key: (row.min_version, row.max_version) for row in answer.api_keys
             }
@@ -101,11 +119,28 @@ class NodeClient:
             self._link = None
 
 
-class _Sent(NamedTuple):
-    """A request whose answer has not come."""
+def _answer(link: _Link, message: Message, version: int, limit_s: float) -> asyncio.Future[Any]:
+    """The future of the response."""
+    answer = asyncio.get_running_loop().create_future()
+    link.send(message, version, limit_s, partial(_settle, answer))
+    return answer
 
-    answer: asyncio.Future[Any]
-    timer: asyncio.TimerHandle
+
+def _settle(answer: asyncio.Future[Any], outcome: Any) -> None:
+    if answer.done():  # nobody waits any more
+        return
+    if isinstance(outcome, NodeUnavailable):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
+
+
+class _Sent(NamedTuple):
+    """A request whose answer has not come; it is due within `limit_s`, at `due_s` of the loop."""
+
+    on_answer: OnAnswer
+    due_s: float
+    limit_s: float
 
 
 class _Link(asyncio.BufferedProtocol):
@@ -122,6 +157,9 @@ class _Link(asyncio.BufferedProtocol):
         self._unsent: list[bytes] = []
         self._transport: Any = None
         self._ended = False
+        # One timer for all that waits: a request that is answered in time does not touch it.
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_s = 0.0
         self._loop = asyncio.get_running_loop()
         self._connecting = self._loop.create_task(self._connect(host, port))
 
@@ -129,17 +167,33 @@ class _Link(asyncio.BufferedProtocol):
     def is_connected(self) -> bool:
         return self._transport is not None and not self._ended
 
-    def send(self, message: Message, version: int, limit_s: float) -> asyncio.Future[Any]:
-        """Send now, or as soon as connected; the future of the response."""
+    def send(self, message: Message, version: int, limit_s: float, on_answer: OnAnswer) -> None:
+        """Send now, or as soon as connected."""
         _, frame = self._wire.send(message, version)
-        answer = self._loop.create_future()
-        timer = self._loop.call_later(limit_s, self.end, f"no answer within {limit_s:g} s")
-        self._sent.append(_Sent(answer, timer))
+        due_s = self._loop.time() + limit_s
+        self._sent.append(_Sent(on_answer, due_s, limit_s))
+        if self._timer is None or due_s < self._timer_due_s:
+            self._arm(due_s)
         if self._transport is None:
             self._unsent.append(frame)
         else:
             self._transport.write(frame)
-        return answer
+
+    def _arm(self, due_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due_s = due_s
+        self._timer = self._loop.call_at(due_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        first = min(self._sent, key=lambda sent: sent.due_s, default=None)
+        if first is None:
+            return
+        if first.due_s <= self._timer_due_s:  # not the clock, which may be a hair before it
+            self.end(f"no answer within {first.limit_s:g} s")
+        else:
+            self._arm(first.due_s)
 
     def end(self, reason: str) -> None:
         """Close, and fail what waits."""
@@ -150,11 +204,12 @@ class _Link(asyncio.BufferedProtocol):
         self._connecting.cancel()
         if self._transport is not None:
             self._transport.abort()
-        for answer, timer in self._sent:
-            timer.cancel()
-            if not answer.done():
-                answer.set_exception(NodeUnavailable(f"{self._address}: {reason}"))
-        self._sent.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._sent = self._sent, deque()
+        for sent in waiting:
+            sent.on_answer(NodeUnavailable(f"{self._address}: {reason}"))
 
     async def _connect(self, host: str, port: int) -> None:
         try:
@@ -185,7 +240,6 @@ class _Link(asyncio.BufferedProtocol):
             self.end(str(violation))
             return
         for response in responses:
-            answer, timer = self._sent.popleft()
-            timer.cancel()
-            with contextlib.suppress(asyncio.InvalidStateError):  # nobody waits any more
-                answer.set_result(response.message)
+            if self._ended:  # by who got the answer before
+                return
+            self._sent.popleft().on_answer(response.message)

@@ -7,9 +7,9 @@ receives.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.cluster_state import Endpoint
@@ -166,6 +166,7 @@ class _FetcherTask:
         self._clock = clock
         self._broker_epoch = broker_epoch
         self._wake = asyncio.Event()
+        self._pause: asyncio.Future[None]
         self._client = NodeClient(
             endpoint.host,
             endpoint.port,
@@ -187,18 +188,42 @@ class _FetcherTask:
         while True:
             if self.fetcher.out_of_range:
                 await self._ask_for_offsets()
-            fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
-            if fetch is None:
+            self._pause = asyncio.get_running_loop().create_future()
+            if self._fetch():
+                await self._pause
+            else:
                 await self._rest()
-                continue
-            try:
-                version = _FETCH_VERSION if fetch.uses_topic_ids else _FETCH_VERSION_WITH_NAMES
-                response = await self._client.request(self._request(fetch, version), version)
-            except NodeUnavailable as error:
-                logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, error)
+
+    def _fetch(self) -> bool:
+        """Send the next fetch; False if there is nothing to fetch now."""
+        fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
+        if fetch is None:
+            return False
+        version = _FETCH_VERSION if fetch.uses_topic_ids else _FETCH_VERSION_WITH_NAMES
+        request = self._request(fetch, version)
+        self._client.call(request, version, partial(self._answered, fetch, version))
+        return True
+
+    def _answered(self, fetch: FollowerFetch, version: int, outcome: Any) -> None:
+        """Take an answer and fetch on; the task is needed only when that does not go on."""
+        pause = self._pause
+        if pause.done():  # stopped meanwhile
+            return
+        try:
+            if isinstance(outcome, NodeUnavailable):
+                logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
                 self.fetcher.on_unreachable(self._clock.monotonic_ms())
-                continue
-            self._take(fetch, response, version)
+            else:
+                self._take(fetch, outcome, version)
+                if pause.done():  # the answer stopped this fetcher: a disk failed, say
+                    return
+                if not self.fetcher.out_of_range and self._fetch():
+                    return
+            pause.set_result(None)
+        except Exception as fault:
+            if pause.done():
+                raise
+            pause.set_exception(fault)  # ends the task, which tells of it
 
     async def _rest(self) -> None:
         """Until there is another partition, or a delayed one is due."""
@@ -254,19 +279,22 @@ class _FetcherTask:
             if name is not None:
                 rows += [_leader_row(TopicPartition(name, p.partition_index), p)
                          for p in topic.partitions]  # fmt: skip
-        # After a failover each of thousands of partitions may begin a leader epoch.
-        several = len(rows) > 1
-        with self._replicas.log_manager.together() if several else contextlib.nullcontext():
-            changed = self.fetcher.on_response(
-                fetch,
-                response.error_code,
-                response.session_id,
-                rows,
-                self._clock.monotonic_ms(),
-                self._clock.time_ms(),
-            )
+        if len(rows) > 1:
+            # After a failover each of thousands of partitions may begin a leader epoch.
+            with self._replicas.log_manager.together():
+                changed = self._apply(fetch, response, rows)
+        else:
+            changed = self._apply(fetch, response, rows)
         for partition in changed:
             self._replicas.checked(partition)
+
+    def _apply(
+        self, fetch: FollowerFetch, response: FetchResponse, rows: list[LeaderRow]
+    ) -> list[Partition]:
+        now_ms, time_ms = self._clock.monotonic_ms(), self._clock.time_ms()
+        return self.fetcher.on_response(
+            fetch, response.error_code, response.session_id, rows, now_ms, time_ms
+        )
 
     async def _ask_for_offsets(self) -> None:
         for partition in self.fetcher.out_of_range:

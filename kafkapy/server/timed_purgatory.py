@@ -21,13 +21,9 @@ class TimedPurgatory(Purgatory):
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms = 0
 
-    def try_complete_else_watch(
-        self, operation: DelayedOperation, keys: Iterable[Hashable]
-    ) -> bool:
-        completed = super().try_complete_else_watch(operation, keys)
-        if not completed:
-            self._arm(operation.deadline_ms)
-        return completed
+    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+        super().watch(operation, keys)
+        self._arm(operation.deadline_ms)
 
     def _arm(self, due_ms: int) -> None:
         """Have the timer at `due_ms` or earlier; a timer that fires too early only arms again."""

@@ -128,6 +128,61 @@ def test_an_answer_that_is_late_ends_the_connection() -> None:
     in_loop(scenario)
 
 
+def test_each_request_has_its_own_limit() -> None:
+    """One timer serves all: a longer limit does not hide a shorter one, nor is cut by it."""
+
+    async def scenario() -> None:
+        later = asyncio.Event()
+
+        async def slowly(request: Any) -> Any:
+            asyncio.get_running_loop().call_later(0.1, later.set)
+            await later.wait()
+            return echo(request, 2)
+
+        async with ScriptedNode(lambda r, v: slowly(r) if r.broker_id == 2 else echo(r, v)) as node:
+            client = client_of(node)
+            assert echoed(await client.request(ask(1), 2, timeout_ms=50)) == 1
+            assert echoed(await client.request(ask(2), 2)) == 2
+            assert node.connections == 1
+            client.close()
+        async with ScriptedNode(lambda r, v: SILENCE) as node:
+            client = client_of(node)
+            patient = asyncio.ensure_future(client.request(ask(1), 2))
+            with pytest.raises(NodeUnavailable, match=r"no answer within 0\.001 s"):
+                await client.request(ask(2), 2, timeout_ms=1)
+            with pytest.raises(NodeUnavailable, match=r"no answer within 0\.001 s"):
+                await patient
+            client.close()
+
+    in_loop(scenario)
+
+
+def test_a_call_is_told_of_its_answer_once_or_why_there_is_none() -> None:
+    answers = iter([DISCONNECT])
+
+    async def scenario() -> None:
+        async with ScriptedNode(
+            lambda r, v: next(answers, None) if r.broker_id == 3 else echo(r, v)
+        ) as node:
+            client = client_of(node)
+            told: asyncio.Queue[Any] = asyncio.Queue()
+
+            def again(response: Any) -> None:
+                told.put_nowait(response)
+                client.call(ask(2), 2, told.put_nowait)  # from within the answer
+
+            client.call(ask(1), 2, again)
+            assert [echoed(await told.get()) for _ in range(2)] == [1, 2]
+            client.call(ask(3), 2, told.put_nowait)
+            assert isinstance(await told.get(), NodeUnavailable)
+            client.close()
+            with pytest.raises(NodeUnavailable):
+                client.call(ask(4), 2, told.put_nowait)
+            assert told.empty()
+
+    in_loop(scenario)
+
+
 @pytest.mark.parametrize("body", [b"\0\0\0\x63junk", b"x", b"\0\0\0\0\xff"])
 def test_what_is_not_an_answer_ends_the_connection(body: bytes) -> None:
     async def scenario() -> None:
