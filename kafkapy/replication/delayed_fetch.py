@@ -14,27 +14,37 @@ from kafkapy.storage.log_offset import LogOffsetMetadata
 READS_FOLLOWERS_VERSION: Final = 11
 
 
-class FetchParams(NamedTuple):
-    """What a fetch request says of all its partitions; times in ms, sizes in bytes."""
+class FetchParams:
+    """What a fetch request says of all its partitions; times in ms, sizes in bytes.
 
-    replica_id: int
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    isolation: int
-    version: int
-    rack: str = ""
-    listener: str = ""
+    `leader_only`: no follower may answer. KIP-392 lets newer consumers and debuggers read one.
+    """
 
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
+    __slots__ = ("is_from_follower", "isolation", "leader_only", "listener", "max_bytes",
+                 "max_wait_ms", "min_bytes", "rack", "replica_id", "version")  # fmt: skip
 
-    @property
-    def leader_only(self) -> bool:
-        """Whether no follower may answer: KIP-392 lets newer consumers and debuggers read one."""
-        return self.replica_id >= 0 or (
-            self.replica_id == CONSUMER and self.version < READS_FOLLOWERS_VERSION
+    def __init__(
+        self,
+        replica_id: int,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        isolation: int,
+        version: int,
+        rack: str = "",
+        listener: str = "",
+    ) -> None:
+        self.replica_id = replica_id
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.isolation = isolation
+        self.version = version
+        self.rack = rack
+        self.listener = listener
+        self.is_from_follower = replica_id >= 0
+        self.leader_only = replica_id >= 0 or (
+            replica_id == CONSUMER and version < READS_FOLLOWERS_VERSION
         )
 
 

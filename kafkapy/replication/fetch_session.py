@@ -158,7 +158,7 @@ class FetchSession:
         self.partitions: dict[PartitionKey, FetchPartition] = {}
 
     def key(self, wanted: FetchPartition) -> PartitionKey:
-        return partition_key(wanted, self.uses_topic_ids)
+        return (wanted.topic_id if self.uses_topic_ids else wanted.topic or "", wanted.partition)
 
     def bump_epoch(self) -> None:
         self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
@@ -168,10 +168,6 @@ class FetchSession:
         key = self.key(wanted)
         if key in self.partitions:
             self.partitions[key] = self.partitions.pop(key)
-
-
-def partition_key(wanted: FetchPartition, uses_topic_ids: bool) -> PartitionKey:
-    return (wanted.topic_id if uses_topic_ids else wanted.topic or "", wanted.partition)
 
 
 class FetchContext:

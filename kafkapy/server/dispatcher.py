@@ -63,7 +63,8 @@ class Dispatcher:
                 )
             # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
             header = header._replace(api_version=0)
-            context.header = header
+            host, listener = connection.client_host, connection.listener
+            context = RequestContext(self._broker, header, host, listener)
             return self.encode(header, served.handle(context, None))
         message, _ = decoder(served.request_class, version)(request.frame, request.body)
         outcome = self._call(served, context, message)

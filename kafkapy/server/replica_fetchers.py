@@ -166,7 +166,7 @@ class _FetcherTask:
         self._clock = clock
         self._broker_epoch = broker_epoch
         self._wake = asyncio.Event()
-        self._pause: asyncio.Future[None]
+        self._pause: asyncio.Future[None]  # done when the fetches do not go on by themselves
         self._client = NodeClient(
             endpoint.host,
             endpoint.port,

@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 class RequestContext:
     """Per request: who asks, over which listener, in which version, and the broker's services."""
 
-    __slots__ = ("broker", "client_host", "header", "listener")
+    __slots__ = ("broker", "client_host", "header", "listener", "version")
 
     def __init__(
         self, broker: Services, header: RequestHeader, client_host: str, listener: str
     ) -> None:
         self.broker = broker
         self.header = header
+        self.version = header.api_version
         self.client_host = client_host
         self.listener = listener
-
-    @property
-    def version(self) -> int:
-        return self.header.api_version
 
 
 class Pending:
