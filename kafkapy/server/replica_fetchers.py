@@ -221,9 +221,9 @@ class _FetcherTask:
                     return
             pause.set_result(None)
         except Exception as fault:
-            if pause.done():
-                raise
-            pause.set_exception(fault)  # ends the task, which tells of it
+            if not pause.done():
+                pause.set_exception(fault)  # ends the task, which tells of it
+            raise  # and the connection
 
     async def _rest(self) -> None:
         """Until there is another partition, or a delayed one is due."""
