@@ -17,9 +17,10 @@ from pathlib import Path
 from kafkapy.cli.commands import COMMANDS
 from kafkapy.server.handlers import SERVED
 from kafkapy.spark.option_table import (
-    CLIENT_OPTIONS,
     SEGMENT_OPTIONS,
+    SINK_CLIENT_OPTIONS,
     SINK_OPTIONS,
+    SOURCE_CLIENT_OPTIONS,
     SOURCE_OPTIONS,
     Option,
 )
@@ -46,12 +47,12 @@ def commands() -> str:
 
 def spark_source() -> str:
     """Every option of a read."""
-    return option_table((*CLIENT_OPTIONS, *SOURCE_OPTIONS))
+    return option_table((*SOURCE_CLIENT_OPTIONS, *SOURCE_OPTIONS))
 
 
 def spark_sink() -> str:
     """Every option of a write."""
-    return option_table(SINK_OPTIONS)
+    return option_table((*SINK_CLIENT_OPTIONS, *SINK_OPTIONS))
 
 
 def spark_segments() -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.client.security import pem_location, security_from
+from kafkapy.common.errors import ConfigError
 
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
@@ -40,6 +41,8 @@ _DROPPED: Final = frozenset(
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
     }
 )
+_LEVELS: Final = {f"compression.{codec}.level": codec for codec in ("gzip", "lz4", "zstd")}
+_LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -58,9 +61,12 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, str]:
     """For `confluent_kafka.Producer`; idempotent where Java's producer would be (KIP-679).
 
     Raises:
-        ConfigError: a security property is wrong.
+        ConfigError: a security property is wrong, or a compression level is none of librdkafka's.
     """
     config = _PRODUCER_DEFAULTS | _translated(properties)
+    for name, codec in _LEVELS.items():
+        if name in properties and codec == properties.get("compression.type"):
+            config["compression.level"] = _level(name, properties[name])
     if "buffer.memory" in properties:
         kbytes = max(1, int(properties["buffer.memory"]) // 1024)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
@@ -85,11 +91,25 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, str]:
     return config
 
 
+def _level(name: str, value: str) -> str:
+    """A codec's level of KIP-390, if librdkafka has it."""
+    try:
+        level = int(value)
+    except ValueError:
+        raise ConfigError(f"Invalid value {value} for configuration {name}: not a number") from None
+    if not -1 <= level <= _LEVEL_MAX:
+        raise ConfigError(
+            f"Invalid value {value} for configuration {name}: librdkafka, which produces here, has"
+            f" -1 (the codec's default) to {_LEVEL_MAX}"
+        )
+    return str(level)
+
+
 def _translated(properties: Mapping[str, str]) -> dict[str, str]:
     config = {
         _RENAMED.get(name, name): value
         for name, value in properties.items()
-        if name not in _DROPPED
+        if name not in _DROPPED and name not in _LEVELS
     }
     security = security_from(properties)
     truststore = pem_location(properties, "truststore")

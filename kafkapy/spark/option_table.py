@@ -89,7 +89,7 @@ SINK_OPTIONS: Final = (
     Option("transactionalIdPrefix", "both", "kafkapy", "how its transactional ids begin"),
 )
 
-CLIENT_OPTIONS: Final = (
+_CONNECTION: Final = (
     Option("kafka.bootstrap.servers", "both", "required", "brokers to connect to first"),
     Option(
         "kafka.security.protocol",
@@ -97,6 +97,11 @@ CLIENT_OPTIONS: Final = (
         "PLAINTEXT",
         "with `kafka.sasl.*` and `kafka.ssl.*` as Java's clients have them; stores are PEM",
     ),
+)
+_OTHERS: Final = Option("kafka.*", "both", "-", "any other client property")
+
+SOURCE_CLIENT_OPTIONS: Final = (
+    *_CONNECTION,
     Option(
         "kafka.isolation.level",
         "both",
@@ -109,9 +114,24 @@ CLIENT_OPTIONS: Final = (
         "4 MiB",
         "what a task asks for at a time; bounds its memory",
     ),
-    Option("kafka.*", "both", "-", "any other client property"),
+    _OTHERS,
 )
-"""The `kafka.*` options worth a line; others pass through."""
+"""The `kafka.*` options of the source that are worth a line; others pass through."""
+
+SINK_CLIENT_OPTIONS: Final = (
+    *_CONNECTION,
+    Option("kafka.acks", "both", "all", "with `all`, and retries, a task's producer is idempotent"),
+    Option("kafka.compression.type", "both", "none", "`gzip`, `snappy`, `lz4` or `zstd`"),
+    Option(
+        "kafka.compression.gzip.level",
+        "both",
+        "-1",
+        "also of `lz4` and `zstd`: -1, the codec's default, to 12",
+    ),
+    Option("kafka.linger.ms", "both", "5", "how long a batch waits for more rows"),
+    _OTHERS,
+)
+"""The same of the sink."""
 
 SEGMENT_OPTIONS: Final = (
     Option("path", "batch", "required", "log directories, comma-separated, or one partition's"),

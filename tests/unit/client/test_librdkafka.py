@@ -1,5 +1,6 @@
 """Java's client properties in librdkafka's words."""
 
+import confluent_kafka
 import pytest
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
@@ -40,6 +41,28 @@ def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
     assert config["queue.buffering.max.kbytes"] == "32768"
     assert config["linger.ms"] == "7"
     assert not {"key.serializer", "max.block.ms", "buffer.memory"} & config.keys()
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"compression.type": "zstd", "compression.zstd.level": "7"}, "7"),
+        ({"compression.type": "gzip", "compression.gzip.level": "-1"}, "-1"),
+        ({"compression.type": "gzip", "compression.zstd.level": "7"}, None),
+        ({"compression.lz4.level": "17"}, None),
+    ],
+)
+def test_the_level_of_the_codec_in_use(properties: dict[str, str], expected: str | None) -> None:
+    config = producer_config(properties)
+    assert config.get("compression.level") == expected
+    assert not [name for name in config if name.endswith(".level") and name.count(".") > 1]
+    confluent_kafka.Producer(config)
+
+
+@pytest.mark.parametrize("value", ["best", "13", "-2"])
+def test_a_level_that_librdkafka_has_not(value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"value {value} .* compression\.lz4\.level: "):
+        producer_config({"compression.type": "lz4", "compression.lz4.level": value})
 
 
 def test_consumers_read_uncommitted_unless_told_otherwise() -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import Producer
 
+from kafkapy.client.librdkafka import producer_config
 from kafkapy.common.errors import ConfigError
-from kafkapy.spark.option_table import CLIENT_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS
+from kafkapy.spark.option_table import (
+    SINK_CLIENT_OPTIONS,
+    SINK_OPTIONS,
+    SOURCE_CLIENT_OPTIONS,
+    SOURCE_OPTIONS,
+    Option,
+)
 from kafkapy.spark.options import parse_options
 from kafkapy.spark.sink_options import parse_sink_options
 
 REQUIRED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+REQUIRED_BY_SINK = {"kafka.bootstrap.servers": "b:9092"}
 
 
 @pytest.mark.parametrize("name", [o.name for o in SOURCE_OPTIONS if o.valid_in == "batch"])
@@ -19,7 +28,7 @@ def test_batch_options_are_refused_by_streams(name: str) -> None:
 
 
 def test_defaults_that_are_written_down_are_the_parsers() -> None:
-    written = {option.name: option.default for option in (*SOURCE_OPTIONS, *CLIENT_OPTIONS)}
+    written = {option.name: option.default for option in (*SOURCE_OPTIONS, *SOURCE_CLIENT_OPTIONS)}
     parsed = parse_options(REQUIRED, streaming=False)
     explicit = parse_options(
         REQUIRED
@@ -41,6 +50,14 @@ def test_defaults_that_are_written_down_are_the_parsers() -> None:
     )
     assert explicit == parsed
     assert written["kafka.max.partition.fetch.bytes"] == f"{parsed.fetch_bytes >> 20} MiB"
+
+
+@pytest.mark.parametrize(
+    "option", [o for o in SINK_CLIENT_OPTIONS if o.default not in ("required", "-")]
+)
+def test_the_producer_takes_what_is_written_of_it(option: Option) -> None:
+    given = REQUIRED_BY_SINK | {"kafka.compression.type": "gzip", option.name: option.default}
+    Producer(producer_config(parse_sink_options(given).client_properties))
 
 
 @pytest.mark.parametrize("name", [option.name for option in SINK_OPTIONS])
