@@ -250,21 +250,31 @@ class CommittedLogs(Checker):
     ) -> None:
         """A leader that was replaced may yet commit what its followers fetched before they heard;
         whoever replaced it has that. A follower's high watermark is some leader's."""
-        # It may have committed as the leader, and heard of the next one or ended, in one step.
-        led = self._leads.get((node.broker_id, key), -1)
-        if partition.is_leader:
-            led = partition.leader_epoch
-        if led >= 0:
+        if self._epoch_led(node, key, partition) >= 0:
             committed.end_of_replaced = max(committed.end_of_replaced, end)
-            if self._was_unclean_after(key, led) and not self._is_lossy(key):
-                reason = f"an unclean election: leader {node.broker_id} of epoch {led}, which has"
-                reason += f" not heard of it, goes on to commit records up to offset {end}"
-                self.cluster.history.allow_loss(*key.topic_partition, reason)
+            self._excuse_replaced(node, key, partition)
         elif end > committed.end_of_replaced and not self._is_lossy(key):
             self.violated(
                 f"{key.topic_partition}: the high watermark of follower {node.broker_id} is {end};"
                 f" committed are only records up to {committed.end}"
             )
+
+    def _epoch_led(self, node: Node, key: PartitionKey, partition: Partition) -> int:
+        """The leader epoch that a broker leads or led a step ago, -1 if it did not: it may have
+        committed as the leader, and heard of the next one or ended, in one step."""
+        if partition.is_leader:
+            return partition.leader_epoch
+        return self._leads.get((node.broker_id, key), -1)
+
+    def _excuse_replaced(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        """A leader may commit what it alone has, if an unclean election has replaced it: beyond
+        what the new one has committed, or beside it."""
+        led = self._epoch_led(node, key, partition)
+        if led >= 0 and self._was_unclean_after(key, led) and not self._is_lossy(key):
+            reason = f"an unclean election: leader {node.broker_id} of epoch {led}, which has not"
+            end = partition.log.high_watermark
+            reason += f" heard of it, goes on to commit records up to offset {end}"
+            self.cluster.history.allow_loss(*key.topic_partition, reason)
 
     def _was_unclean_after(self, key: PartitionKey, epoch: int) -> bool:
         """Whether a replica that was not in sync was elected to replace the leader of `epoch`."""
@@ -287,6 +297,7 @@ class CommittedLogs(Checker):
         batch: _Batch,
         known: _Batch | None,
     ) -> None:
+        self._excuse_replaced(node, key, partition)
         if self._is_lossy(key):
             return
         self.violated(
