@@ -52,7 +52,7 @@ CAPTION = "times better than Apache Kafka 3.9 (rates: more; latencies, times and
 class Bench:
     """What to measure, how much of it, and what was found."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: Namespace, memory: FullPageCache) -> None:
         self.scale: Scale = QUICK if options.quick else FULL
         self.rounds: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
         self.results = Results()
@@ -60,7 +60,7 @@ class Bench:
         self._tasks = [task for task in SHARED if self._is_wanted(task, options)]
         self._scenarios = [one for one in ALONE if self._is_wanted(one, options)]
         self.is_whole = not options.only
-        self._memory = FullPageCache()
+        self._memory = memory
 
     def _is_wanted(self, one: Task | Scenario, options: Namespace) -> bool:
         # The names of the others say how much they measure, which is less in a quick run.
@@ -69,10 +69,6 @@ class Bench:
         return any(options.only in row.name for row in one.rows)
 
     def run(self) -> None:
-        with self._memory:
-            self._run()
-
-    def _run(self) -> None:
         started = time.monotonic()
         for number in range(self.rounds):
             if number and (time.monotonic() - started) / number * (number + 1) > LIMIT_S:
@@ -144,8 +140,9 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 def run(options: Namespace, document: Path) -> int:
     """Measure and print; write the documents unless told not to. The exit status."""
     machine = _report.machine()
-    bench = Bench(options)
-    bench.run()
+    with tempfile.TemporaryFile(prefix="kafkapy-page-cache-") as file:
+        bench = Bench(options, FullPageCache(file))
+        bench.run()
     results = bench.results
     table = _report.table(HEAD, [line.cells() for line in results.lines])
     print(f"\n{table}\n\n{results.summary()}")

@@ -8,10 +8,8 @@ Pages that the kernel takes from its cache have no such price.
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Final
+from typing import IO, Final
 
 _MIB: Final = 2**20
 _LEFT_FREE_BYTES: Final = 384 * _MIB
@@ -21,22 +19,14 @@ _WITHOUT_PROGRESS: Final = 16
 
 
 class FullPageCache:
-    """Fills free memory with the pages of a file that is one hole: no disk has a part in it."""
+    """Fills free memory with the pages of `file`, an empty one that becomes one hole: no disk has
+    a part in it."""
 
-    def __enter__(self) -> FullPageCache:
-        self._file = tempfile.TemporaryFile(prefix="kafkapy-page-cache-")
-        self._file.truncate(_FILE_BYTES)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        file.truncate(_FILE_BYTES)
         self._position = 0
         self._buffer = bytearray(_MIB)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
 
     def fill(self) -> None:
         """Read on until little is free, or reading does not make it less."""

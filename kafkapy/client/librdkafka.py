@@ -41,7 +41,7 @@ _DROPPED: Final = frozenset(
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
     }
 )
-_LEVELS: Final = {f"compression.{codec}.level": codec for codec in ("gzip", "lz4", "zstd")}
+_LEVELS: Final = frozenset(f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd"))
 _LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
@@ -64,9 +64,9 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, str]:
         ConfigError: a security property is wrong, or a compression level is none of librdkafka's.
     """
     config = _PRODUCER_DEFAULTS | _translated(properties)
-    for name, codec in _LEVELS.items():
-        if name in properties and codec == properties.get("compression.type"):
-            config["compression.level"] = _level(name, properties[name])
+    level = f"compression.{properties.get('compression.type')}.level"
+    if level in _LEVELS and level in properties:
+        config["compression.level"] = _level(level, properties[level])
     if "buffer.memory" in properties:
         kbytes = max(1, int(properties["buffer.memory"]) // 1024)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))

@@ -91,10 +91,7 @@ class Partition(PartitionLeadership):
         result.log_start_offset = log.log_start_offset
         if result.diverging_epoch is not None:
             return result
-        if replica_id == CONSUMER:
-            upper_bound = self.upper_bound(replica_id, isolation)
-        else:
-            upper_bound = leader_end_offset
+        upper_bound = self.upper_bound(replica_id, isolation)
         if wanted.fetch_offset == upper_bound >= log.log_start_offset:
             # Nothing new, as in most partitions of a long session.
             result.aborted_transactions = [] if isolation == READ_COMMITTED else None
@@ -130,14 +127,8 @@ class Partition(PartitionLeadership):
         """KIP-595's truncate-on-fetch: where the follower's log parts from this one."""
         if wanted.last_fetched_epoch < 0:
             return None
-        log = self.log
-        if (
-            wanted.last_fetched_epoch == log.epochs.latest
-            and log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset
-        ):
-            return None  # as almost always
-        epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
-        if epoch < 0 or end_offset < 0 or wanted.fetch_offset < log.log_start_offset:
+        epoch, end_offset = self.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+        if epoch < 0 or end_offset < 0 or wanted.fetch_offset < self.log.log_start_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
         if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
             return (epoch, end_offset)

@@ -74,7 +74,7 @@ class NodeClient:
 
     def call(self, message: Message, version: int, on_answer: OnAnswer) -> None:
         """Send, and have `on_answer` called once, later: with the response, as `request` gives it,
-        or with NodeUnavailable. It must not raise.
+        or with NodeUnavailable. What it raises over a response ends the connection.
 
         Raises:
             NodeUnavailable: this client was closed.

@@ -135,13 +135,13 @@ def test_each_request_has_its_own_limit() -> None:
         later = asyncio.Event()
 
         async def slowly(request: Any) -> Any:
-            asyncio.get_running_loop().call_later(0.1, later.set)
+            asyncio.get_running_loop().call_later(0.7, later.set)
             await later.wait()
             return echo(request, 2)
 
         async with ScriptedNode(lambda r, v: slowly(r) if r.broker_id == 2 else echo(r, v)) as node:
             client = client_of(node)
-            assert echoed(await client.request(ask(1), 2, timeout_ms=50)) == 1
+            assert echoed(await client.request(ask(1), 2, timeout_ms=500)) == 1
             assert echoed(await client.request(ask(2), 2)) == 2
             assert node.connections == 1
             client.close()
