@@ -1,13 +1,15 @@
 """One connection to one broker: requests out, responses in, versions agreed.
 
 The channel is blocking and has at most one request in flight. A failed exchange closes it: after a
-lost or late response nothing on the connection can be trusted.
+lost or late response nothing on the connection can be trusted. A request may be sent before its
+answer is wanted; until that is read the channel owes it, and is of no use to anybody else.
 """
 
 from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from kafkapy import __version__
@@ -24,16 +26,28 @@ CLIENT_SOFTWARE_NAME: Final = "kafkapy"
 RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
+Allocate = Callable[[int], memoryview]
+"""Memory for a response of so many bytes, which it overwrites."""
+
+
+def zeroed(size: int) -> memoryview:
+    """Memory as Python has it."""
+    return memoryview(bytearray(size))
+
 
 class Channel:
     """A connection, its peer's name for messages, and the versions the peer speaks."""
 
-    def __init__(self, transport: Transport, peer: str, client_id: str) -> None:
+    def __init__(
+        self, transport: Transport, peer: str, client_id: str, allocate: Allocate = zeroed
+    ) -> None:
         self.peer = peer
         self.closed = False
+        self.owed: Message | None = None  # the request that was sent ahead
         self.api_versions: dict[int, tuple[int, int]] = {}
         self._transport = transport
         self._client_id = client_id
+        self._allocate = allocate
         self._correlation_id = 0
 
     def negotiate(self, timeout_ms: int) -> None:
@@ -81,19 +95,18 @@ class Channel:
         return version
 
     def exchange(self, request: Message, version: int, timeout_ms: int) -> Any:
-        """Send a request and wait for its response.
+        """Send a request, unless it was sent ahead in that version, and wait for its response.
 
         Raises:
             ApiError: NETWORK_EXCEPTION or REQUEST_TIMED_OUT; the channel is closed.
             ProtocolViolation: the answer is not Kafka's; the channel is closed.
         """
-        self._correlation_id += 1
+        assert self.owed is None or self.owed is request, f"{self.peer} owes another answer"
         deadline = time.monotonic() + timeout_ms / 1000
         try:
-            self._transport.settimeout(timeout_ms / 1000)
-            self._transport.sendall(
-                encode_request(request, version, self._correlation_id, self._client_id)
-            )
+            if self.owed is None:
+                self._send(request, version, timeout_ms)
+            self.owed = None
             frame = self._read_frame(deadline)
             # An ApiVersions refusal is written in version 0, whatever was asked.
             if request.API_KEY == ApiKey.API_VERSIONS and _error_code(frame) != 0:
@@ -123,24 +136,41 @@ class Channel:
             )
         return response
 
+    def send_ahead(self, request: Message, version: int, timeout_ms: int) -> None:
+        """Send a request whose response the next exchange reads. If that fails the channel is
+        closed, and the next exchange has to be on another."""
+        assert self.owed is None, f"{self.peer} owes an answer already"
+        try:
+            self._send(request, version, timeout_ms)
+        except OSError:
+            self.close()
+        else:
+            self.owed = request
+
     def close(self) -> None:
         """Close the connection; harmless when it is closed already."""
         self.closed = True
         self._transport.close()
 
+    def _send(self, request: Message, version: int, timeout_ms: int) -> None:
+        self._correlation_id += 1
+        self._transport.settimeout(timeout_ms / 1000)
+        self._transport.sendall(
+            encode_request(request, version, self._correlation_id, self._client_id)
+        )
+
     def _read_frame(self, deadline: float) -> memoryview:
-        (size,) = _SIZE.unpack(self._read(_SIZE.size, deadline))
+        (size,) = _SIZE.unpack(self._read(zeroed(_SIZE.size), deadline))
         if not 4 <= size <= RESPONSE_BYTES_MAX:
             raise ProtocolViolation(
                 f"{self.peer} announced a response of {size} bytes: it is not a Kafka broker, "
                 "or it speaks another security protocol"
             )
-        return self._read(size, deadline)
+        return self._read(self._allocate(size), deadline)
 
-    def _read(self, size: int, deadline: float) -> memoryview:
-        view = memoryview(bytearray(size))
+    def _read(self, view: memoryview, deadline: float) -> memoryview:
         position = 0
-        while position < size:
+        while position < len(view):
             self._transport.settimeout(max(0.001, deadline - time.monotonic()))
             count = self._transport.recv_into(view[position:])
             if count == 0:

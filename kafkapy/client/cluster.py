@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kafkapy.client.channel import Channel
+from kafkapy.client.channel import Allocate, Channel, zeroed
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
 from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
 from kafkapy.client.offsets import OffsetResult, list_offsets
@@ -60,8 +60,10 @@ class Cluster:
         client_id: str = "kafkapy",
         *,
         connector: Connector | None = None,
+        allocate: Allocate = zeroed,
     ) -> None:
-        """
+        """`allocate` gives the memory that responses are read into.
+
         Raises:
             ConfigError: a server or property is malformed.
         """
@@ -73,6 +75,7 @@ class Cluster:
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._security = security_from(properties)
         self._connector = connector or connect
+        self._allocate = allocate
         self._any: Channel | None = None
         self._channels: dict[int, Channel] = {}
         self._brokers: dict[int, Broker] = {}
@@ -112,17 +115,43 @@ class Cluster:
             ApiError: no connection, no answer in time, or no common version. Error codes inside the
                 response are the caller's.
         """
-        channel = self.channel(broker_id)
+        channel = self.channel(broker_id, message)
         version = channel.version_for(message, min_version, max_version)
         return channel.exchange(message, version, timeout_ms or self.request_timeout_ms)
 
-    def channel(self, broker_id: int | None = None) -> Channel:
-        """An open channel to a broker, negotiated."""
+    def request_ahead(
+        self,
+        message: Message,
+        broker_id: int,
+        *,
+        min_version: int | None = None,
+        max_version: int | None = None,
+    ) -> None:
+        """Send what `request` will be asked with the same message and versions; it then only waits.
+
+        No more than a hint: without an open channel nothing is sent, and another's request to the
+        broker in between closes the channel, so that `request` sends the message again.
+        """
+        channel = self._channels.get(broker_id)
+        if channel is not None and not channel.closed and channel.owed is None:
+            version = channel.version_for(message, min_version, max_version)
+            channel.send_ahead(message, version, self.request_timeout_ms)
+
+    def forget_ahead(self, message: Message, broker_id: int) -> None:
+        """Nobody will want the answer to a request that was sent ahead."""
+        channel = self._channels.get(broker_id)
+        if channel is not None and channel.owed is message:
+            channel.close()
+
+    def channel(self, broker_id: int | None = None, message: Message | None = None) -> Channel:
+        """An open channel to a broker, negotiated, that owes no answer but that to `message`."""
         if broker_id is None:
             if self._any is None or self._any.closed:
                 self._any = self._open_any()
             return self._any
         channel = self._channels.get(broker_id)
+        if channel is not None and channel.owed is not None and channel.owed is not message:
+            channel.close()
         if channel is None or channel.closed:
             broker = self.broker(broker_id)
             channel = self._channels[broker_id] = self._open(broker.host, broker.port)
@@ -310,7 +339,7 @@ class Cluster:
     def _open(self, host: str, port: int) -> Channel:
         timeout_ms = min(CONNECT_TIMEOUT_MS, self.api_timeout_ms)
         transport = self._connector(host, port, self._security, timeout_ms / 1000)
-        channel = Channel(transport, f"{host}:{port}", self.client_id)
+        channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
         channel.negotiate(self.request_timeout_ms)
         if self._security.sasl:
             from kafkapy.client.sasl import authenticate

@@ -1,8 +1,9 @@
 """Raw record batches of a range of offsets, straight from the leader.
 
-For readers who decode batches themselves (Spark, get-offsets checks): no group, no session, no
-prefetch. Whole v2 batches come as a view on the response; the caller drops records outside its
-range.
+For readers who decode batches themselves (Spark): no group, no session. Whole v2 batches come as a
+view on the response; the caller drops records outside its range. The next fetch is asked for before
+the caller works on one, so that the broker and the kernel work beside it: at most one response
+waits in the socket, in the kernel's memory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -59,9 +60,10 @@ def fetch_batches(
 ) -> Iterator[FetchedBatches]:
     """Yield every batch with records in [start_offset, end_offset), in order.
 
-    At most `max_bytes` are held at a time (one larger batch excepted). Offsets that compaction or
-    deletion emptied are passed over. `deadline_ms`, on the clock of `time.monotonic`, bounds the
-    whole range; without it each fetch without progress is bounded by the API timeout.
+    At most `max_bytes` are held at a time (one larger batch excepted), and as many are asked for
+    ahead. Offsets that compaction or deletion emptied are passed over. `deadline_ms`, on the clock
+    of `time.monotonic`, bounds the whole range; without it each fetch without progress is bounded
+    by the API timeout.
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
@@ -69,65 +71,99 @@ def fetch_batches(
             and what the leader says when it is not about moving.
     """
     offset = start_offset
+    ahead: _Question | None = None
     patience_ms = cluster.api_timeout_ms
     limit = deadline_ms or _now_ms() + patience_ms
-    while offset < end_offset:
-        if _now_ms() >= limit:
-            raise ApiError(
-                ErrorCode.REQUEST_TIMED_OUT,
-                f"{topic_partition}: offsets {offset} to {end_offset} did not become readable",
+    try:
+        while offset < end_offset:
+            if _now_ms() >= limit:
+                raise ApiError(
+                    ErrorCode.REQUEST_TIMED_OUT,
+                    f"{topic_partition}: offsets {offset} to {end_offset} did not become readable",
+                )
+            question = ahead or _question(
+                cluster, topic_partition, offset, max_bytes, isolation_level, limit
             )
-        partition, throttled = _fetch(
-            cluster, topic_partition, offset, max_bytes, isolation_level, limit
+            ahead = None
+            partition, throttled = _fetch(cluster, topic_partition, offset, question)
+            if partition is None:
+                continue
+            fetched = _whole_batches(partition, offset, isolation_level)
+            if fetched is None:
+                # The log has nothing between here and its readable end: a gap, unless a quota held
+                # it back.
+                readable = _readable_end(partition, isolation_level)
+                offset = offset if throttled else max(offset, min(end_offset, readable))
+                continue
+            offset = fetched.next_offset
+            if offset < end_offset:
+                ahead = _question(
+                    cluster, topic_partition, offset, max_bytes, isolation_level, limit
+                )
+                ahead.ask(cluster)
+            yield fetched
+            limit = deadline_ms or _now_ms() + patience_ms
+    finally:
+        if ahead is not None:  # the caller has had enough
+            cluster.forget_ahead(ahead.request, ahead.leader)
+
+
+class _Question(NamedTuple):
+    """A fetch, whom to ask, and in which versions."""
+
+    leader: int
+    request: FetchRequest
+    max_version: int | None
+
+    def ask(self, cluster: Cluster) -> None:
+        """Send it, to be waited for later."""
+        cluster.request_ahead(
+            self.request, self.leader, min_version=_FIRST_VERSION, max_version=self.max_version
         )
-        if partition is None:
-            continue
-        fetched = _whole_batches(partition, offset, isolation_level)
-        if fetched is None:
-            # The log has nothing between here and its readable end: a gap, unless a quota held it
-            # back.
-            readable = _readable_end(partition, isolation_level)
-            offset = offset if throttled else max(offset, min(end_offset, readable))
-            continue
-        yield fetched
-        offset = fetched.next_offset
-        limit = deadline_ms or _now_ms() + patience_ms
+
+    def answer(self, cluster: Cluster) -> Any:
+        """Wait for the answer, having sent it if need be."""
+        return cluster.request(
+            self.request,
+            broker_id=self.leader,
+            timeout_ms=cluster.request_timeout_ms + self.request.max_wait_ms,
+            min_version=_FIRST_VERSION,
+            max_version=self.max_version,
+        )
 
 
-def _fetch(
+def _question(
     cluster: Cluster,
     topic_partition: TopicPartition,
     offset: int,
     max_bytes: int,
     isolation_level: int,
     limit_ms: int,
-) -> tuple[Any | None, bool]:
-    """The partition's answer (None: the leader moved, ask again), and whether a quota bit."""
+) -> _Question:
     topic, index = topic_partition
     leader = cluster.leader_of(topic_partition)
     topic_id = cluster.metadata([topic]).topics[topic].topic_id
-    wait_ms = max(0, min(MAX_WAIT_MS, limit_ms - _now_ms()))
     wanted = FetchPartition(
         partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, log_start_offset=-1
     )
     request = FetchRequest(
         replica_id=_CONSUMER,
-        max_wait_ms=wait_ms,
+        max_wait_ms=max(0, min(MAX_WAIT_MS, limit_ms - _now_ms())),
         min_bytes=1,
         max_bytes=max_bytes,
         isolation_level=isolation_level,
         session_epoch=-1,
         topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
     )
-    last_version = _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None
+    return _Question(leader, request, _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None)
+
+
+def _fetch(
+    cluster: Cluster, topic_partition: TopicPartition, offset: int, question: _Question
+) -> tuple[Any | None, bool]:
+    """The partition's answer (None: the leader moved, ask again), and whether a quota bit."""
     try:
-        response = cluster.request(
-            request,
-            broker_id=leader,
-            timeout_ms=cluster.request_timeout_ms + wait_ms,
-            min_version=_FIRST_VERSION,
-            max_version=last_version,
-        )
+        response = question.answer(cluster)
         code = ErrorCode(response.error_code)
         if code is ErrorCode.NONE:
             partition = response.responses[0].partitions[0]
@@ -139,7 +175,7 @@ def _fetch(
     if not cluster.moved(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
         raise ApiError(code, f"{topic_partition} at offset {offset}: {code.name}")
     cluster.pause()
-    cluster.forget([topic])
+    cluster.forget([topic_partition.topic])
     return None, False
 
 

@@ -107,3 +107,41 @@ def test_an_answer_to_another_request_is_refused() -> None:
     with pytest.raises(ProtocolViolation, match="answered request 99 instead of 1"):
         channel.exchange(ApiVersionsRequest(), 0, 1000)
     assert transport.closed
+
+
+def test_a_request_sent_ahead_is_sent_once_and_answered_when_it_is_wanted() -> None:
+    cluster = ScriptedCluster({ApiKey.METADATA: metadata()})
+    channel, _ = channel_to(cluster)
+    request = MetadataRequest(topics=[])
+    channel.send_ahead(request, 12, 1000)
+    assert len(cluster.requests) == 1
+    assert channel.owed is request
+    with pytest.raises(AssertionError, match="b:9092 owes another answer"):
+        channel.exchange(MetadataRequest(), 12, 1000)
+    assert channel.exchange(request, 12, 1000).cluster_id == "cluster"
+    assert channel.owed is None
+    assert len(cluster.requests) == 1
+
+
+def test_what_cannot_be_sent_ahead_closes_and_owes_nothing() -> None:
+    channel, transport = channel_to(ScriptedCluster({}))
+
+    def broken(data: bytes) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    transport.sendall = broken  # type: ignore[method-assign]
+    channel.send_ahead(MetadataRequest(topics=[]), 12, 1000)
+    assert (channel.closed, channel.owed) == (True, None)
+
+
+def test_responses_are_read_into_the_memory_that_is_given() -> None:
+    given: list[memoryview] = []
+
+    def allocate(size: int) -> memoryview:
+        given.append(memoryview(bytearray(b"\xff" * size)))
+        return given[-1]
+
+    transport = ScriptedCluster({ApiKey.METADATA: metadata()}).connect("b", 9092, None, 1)
+    channel = Channel(transport, "b:9092", "tester", allocate)
+    assert channel.exchange(MetadataRequest(topics=[]), 12, 1000).cluster_id == "cluster"
+    assert [b"cluster" in bytes(view) for view in given] == [True]

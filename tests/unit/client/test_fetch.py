@@ -155,3 +155,67 @@ def test_topics_go_by_id_where_they_have_one() -> None:
     ]
     assert versions == [12, 17]
     assert named_by.asked(ApiKey.FETCH)[0].topics[0].topic_id == TOPIC_ID
+
+
+def test_the_next_fetch_is_on_its_way_while_one_is_worked_on() -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    size = len(log.batches[0][2])
+    cluster, scripted = cluster_on(log)
+    asked = []
+    for fetched in fetch_batches(cluster, TP, 0, 9, max_bytes=size):
+        asked.append((fetched.next_offset, len(scripted.asked(ApiKey.FETCH))))
+    assert asked == [(3, 2), (6, 3), (9, 3)]  # one ahead, and none behind the end of the range
+
+
+def test_what_was_asked_ahead_is_dropped_with_its_connection() -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    size = len(log.batches[0][2])
+    cluster, scripted = cluster_on(log)
+    reading = fetch_batches(cluster, TP, 0, 9, max_bytes=size)
+    assert next(reading).next_offset == 3
+    reading.close()
+    assert [each.closed for each in scripted.connections] == [False, True]
+    assert bases(list(fetch_batches(cluster, TP, 6, 9))) == [6]
+
+
+def test_two_readers_of_one_broker_do_not_take_each_others_answers() -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    size = len(log.batches[0][2])
+    cluster, _ = cluster_on(log)
+    one = fetch_batches(cluster, TP, 0, 9, max_bytes=size)
+    other = fetch_batches(cluster, TP, 3, 9, max_bytes=size)
+    found = [(next(one).next_offset, next(other).next_offset) for _ in range(2)]
+    assert found == [(3, 6), (6, 9)]
+    assert bases(list(one)) == [6]
+
+
+@pytest.mark.parametrize("failure", [ConnectionResetError(104, "reset"), TimeoutError()])
+def test_an_answer_asked_ahead_that_does_not_come_is_asked_for_again(failure: OSError) -> None:
+    log = Log([(0, 3), (3, 3), (6, 3)], end=9)
+    size = len(log.batches[0][2])
+    cluster, scripted = cluster_on(log)
+    reading = fetch_batches(cluster, TP, 0, 9, max_bytes=size)
+    scripted.script[ApiKey.FETCH] = [log.answer, failure, log.answer]
+    assert bases(list(reading)) == [0, 3, 6]
+    offsets = [r.topics[0].partitions[0].fetch_offset for r in scripted.asked(ApiKey.FETCH)]
+    assert offsets == [0, 3, 3, 6]
+
+
+def test_a_leader_that_moved_after_it_was_asked_ahead_is_found_again() -> None:
+    log = Log([(0, 3), (3, 3)], end=6)
+    size = len(log.batches[0][2])
+    cluster, scripted = cluster_on(log)
+    log.codes = [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert bases(list(fetch_batches(cluster, TP, 0, 6, max_bytes=size))) == [0, 3]
+    assert len(scripted.asked(ApiKey.FETCH)) == 3
+
+
+def test_a_range_deleted_after_it_was_asked_ahead_is_the_callers() -> None:
+    log = Log([(0, 3), (3, 3)], end=6)
+    size = len(log.batches[0][2])
+    cluster, _ = cluster_on(log)
+    log.codes = [ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE]
+    reading = fetch_batches(cluster, TP, 0, 6, max_bytes=size)
+    assert bases([next(reading)]) == [0]
+    with pytest.raises(ApiError, match="t-0 at offset 3: OFFSET_OUT_OF_RANGE"):
+        next(reading)
