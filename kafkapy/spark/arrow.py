@@ -1,6 +1,8 @@
 """Columns as Arrow record batches, in exactly the types that Spark's planner expects.
 
 Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so all is fixed here.
+Arrays are made of buffers: `pa.array` and `pa.scalar` import pandas where it is installed, which
+takes as long as all else that a task loads.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def record_batches(
         if timestamp_us != ANY:
             microseconds = columns.timestamps[begin:end] * 1000
             wanted = (timestamp_us.low <= microseconds) & (microseconds <= timestamp_us.high)
-            piece = piece.filter(pa.array(wanted))
+            piece = piece.filter(_flags(wanted))
         if piece.num_rows:
             yield piece
 
@@ -72,10 +74,12 @@ def record_batches(
 @lru_cache(maxsize=16)
 def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
     """The columns of a partition that are the same in every row, for the largest batch."""
-    topic, partition = topic_partition
+    topic = np.frombuffer(topic_partition.topic.encode(), np.uint8)
+    ends = np.arange(BATCH_ROWS_MAX + 1, dtype=np.int32) * np.int32(len(topic))
+    texts = [None, pa.py_buffer(ends), pa.py_buffer(np.tile(topic, BATCH_ROWS_MAX))]
     return (
-        pa.repeat(pa.scalar(topic, pa.string()), BATCH_ROWS_MAX),
-        pa.repeat(pa.scalar(partition, pa.int32()), BATCH_ROWS_MAX),
+        pa.Array.from_buffers(pa.string(), BATCH_ROWS_MAX, texts),
+        _numbers(pa.int32(), np.full(BATCH_ROWS_MAX, topic_partition.partition, np.int32)),
     )
 
 
@@ -94,6 +98,11 @@ def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:
 
 def _numbers(kind: Any, values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _flags(flags: NDArray[np.bool_]) -> Any:
+    bits = pa.py_buffer(np.packbits(flags, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, bits])
 
 
 def _binary(kind: Any, column: BinaryColumn) -> Any:

@@ -113,3 +113,28 @@ def test_the_drivers_processes_do_not_load_what_only_decoding_needs() -> None:
     code += "print('numba' in sys.modules, 'kafkapy.spark.engine' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_the_first_batch_loads_no_pandas_and_collects_no_garbage(make_topic: MakeTopic) -> None:
+    """Each task of a query's first batch is a new process, so what it loads is waited for."""
+    topic = make_topic()
+    topic.write(3)
+    code = f"""
+import gc, sys
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.engine import read_range
+from kafkapy.spark.offsets import OffsetRange
+from kafkapy.spark.options import parse_options
+from kafkapy.spark.pushdown import Interval
+loading = []
+gc.callbacks.append(lambda *told: loading.append('llvmlite' in sys.modules))
+options = parse_options({topic.options!r}, streaming=False)
+place = OffsetRange(TopicPartition({topic.name!r}, 0), 0, 3)
+batches = list(read_range(options, place, Interval(0, 2**60)))
+print(batches[0].num_rows, 'numba' in sys.modules, 'pandas' in sys.modules, gc.isenabled())
+print(sum(loading))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found, collected = done.stdout.splitlines()
+    assert found == "3 True False True"
+    assert int(collected) < 50  # numba alone: hundreds
