@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.scram import ITERATIONS_MIN, ScramMechanism
 from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -21,24 +20,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     UserName,
 )
 
-ITERATIONS_MIN: Final = 4096
-ITERATIONS_MAX: Final = 16384
 _SALT_BYTES: Final = 24
-
-
-class ScramMechanism(IntEnum):
-    """`ScramMechanism`; the name with dashes is the config."""
-
-    SCRAM_SHA_256 = 1
-    SCRAM_SHA_512 = 2
-
-    @property
-    def config(self) -> str:
-        """`SCRAM-SHA-256`."""
-        return self.name.replace("_", "-")
-
-
-MECHANISMS: Final = {mechanism.config: mechanism for mechanism in ScramMechanism}
 
 
 class NewCredential(NamedTuple):
@@ -49,8 +31,7 @@ class NewCredential(NamedTuple):
 
     def salted(self, mechanism: ScramMechanism, salt: bytes) -> bytes:
         """The salted password of RFC 5802, which is all that leaves this process."""
-        digest = mechanism.config.removeprefix("SCRAM-").replace("-", "")
-        return hashlib.pbkdf2_hmac(digest, self.password.encode(), salt, self.iterations)
+        return mechanism.salted(self.password, salt, self.iterations)
 
 
 def describe_scram(

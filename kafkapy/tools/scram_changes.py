@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafkapy.admin.scram import ITERATIONS_MIN, MECHANISMS, NewCredential, ScramMechanism
+from kafkapy.admin.scram import NewCredential
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.scram import ITERATIONS_MIN, MECHANISMS, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]+),)?password=(.*)")

@@ -6,9 +6,10 @@ import hashlib
 
 import pytest
 
-from kafkapy.admin.scram import NewCredential, ScramMechanism, alter_scram, describe_scram
+from kafkapy.admin.scram import NewCredential, alter_scram, describe_scram
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.scram import ScramMechanism
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_user_scram_credentials as altered
 from kafkapy.protocol.messages import describe_user_scram_credentials as described

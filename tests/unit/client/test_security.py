@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.client.security import Credentials, pem_location, security_from, ssl_context
+from kafkapy.client.security import pem_location, security_from, ssl_context
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.jaas import Credentials
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a b" {};'
 
@@ -70,5 +71,5 @@ def test_host_names_are_checked_unless_told_otherwise() -> None:
 def test_an_unusable_store_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "bad.pem").write_text("nothing")
     for location in (tmp_path / "bad.pem", tmp_path / "missing.pem"):
-        with pytest.raises(ConfigError, match="The TLS stores cannot be used"):
+        with pytest.raises(ConfigError, match=r"ssl\.truststore\.location=.* cannot be used"):
             ssl_context({"ssl.truststore.location": str(location)})

@@ -2,8 +2,9 @@
 
 import pytest
 
-from kafkapy.admin.scram import NewCredential, ScramMechanism
+from kafkapy.admin.scram import NewCredential
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.scram import ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials, split_change
 

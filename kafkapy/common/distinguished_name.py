@@ -1,0 +1,131 @@
+"""Who a certificate is for: its subject as Java writes it, and the rules that make it a user.
+
+`X500Principal.getName()` (RFC 2253: last part first) and `SslPrincipalMapper`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+_SEQUENCE: Final = 0x30
+_VERSION: Final = 0xA0
+_KEYWORDS: Final = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "0.9.2342.19200300.100.1.25": "DC",
+    "0.9.2342.19200300.100.1.1": "UID",
+}
+_ENCODINGS: Final = {
+    0x0C: "utf-8",
+    0x12: "ascii",
+    0x13: "ascii",
+    0x14: "latin-1",
+    0x16: "ascii",
+    0x1C: "utf-32-be",
+    0x1E: "utf-16-be",
+}
+_RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
+
+
+class _Value(NamedTuple):
+    """One value of DER: its tag, its content, and itself with its header."""
+
+    tag: int
+    content: bytes
+    whole: bytes
+
+
+def subject_of(certificate: bytes) -> str:
+    """The subject of a certificate in DER, which TLS has verified: `CN=alice,OU=people,O=acme`."""
+    [outer] = _values(certificate)
+    to_be_signed = next(_values(outer.content))
+    fields = [value for value in _values(to_be_signed.content) if value.tag != _VERSION]
+    # serial number, signature, issuer, validity, subject
+    parts = ["+".join(map(_attribute, _values(rdn.content))) for rdn in _values(fields[4].content)]
+    return ",".join(reversed(parts))
+
+
+def _values(data: bytes) -> Iterator[_Value]:
+    position = 0
+    while position < len(data):
+        tag, size, start = data[position], data[position + 1], position + 2
+        if size & 0x80:
+            count = size & 0x7F
+            size, start = int.from_bytes(data[start : start + count], "big"), start + count
+        yield _Value(tag, data[start : start + size], data[position : start + size])
+        position = start + size
+
+
+def _attribute(pair: _Value) -> str:
+    kind, value = _values(pair.content)
+    oid = _oid(kind.content)
+    keyword, encoding = _KEYWORDS.get(oid), _ENCODINGS.get(value.tag)
+    if keyword is None or encoding is None:
+        return f"{keyword or oid}=#{value.whole.hex()}"
+    return f"{keyword}={_escaped(value.content.decode(encoding, 'replace'))}"
+
+
+def _oid(content: bytes) -> str:
+    numbers, number = [], 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
+
+
+def _escaped(text: str) -> str:
+    escaped = re.sub(r'([,+"\\<>;])', r"\\\1", text)
+    escaped = re.sub(r"^(?=[ #])", r"\\", escaped)
+    return re.sub(r"(?<!\\) $", r"\\ ", escaped)
+
+
+class PrincipalMapper:
+    """`ssl.principal.mapping.rules`: `RULE:pattern/replacement/[LU]` or `DEFAULT`, by commas."""
+
+    def __init__(self, rules: str, key: str = "ssl.principal.mapping.rules") -> None:
+        """Raises ConfigError: `key` has what is no rule."""
+        self._rules: list[tuple[re.Pattern[str], str, str] | None] = []
+        text = rules.strip() or "DEFAULT"
+        while text:
+            match = _RULE.match(text)
+            end = 7 if match is None else match.end()
+            if match is None and not text.startswith("DEFAULT"):
+                raise ConfigError(f"{key}={rules} is not a list of DEFAULT and RULE:a/b/[LU]")
+            self._rules.append(None if match is None else _compiled(match, key))
+            text = text[end:].strip()
+            if text and not text.startswith(","):
+                raise ConfigError(f"{key}={rules}: a comma is expected before {text}")
+            text = text.removeprefix(",").strip()
+
+    def name_of(self, distinguished_name: str) -> str | None:
+        """The user of a certificate's subject; None if no rule applies."""
+        for rule in self._rules:
+            if rule is None:
+                return distinguished_name
+            pattern, replacement, case = rule
+            match = pattern.fullmatch(distinguished_name)
+            if match is not None:
+                name = match.expand(replacement)
+                return {"L": name.lower(), "U": name.upper()}.get(case, name)
+        return None
+
+
+def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], str, str]:
+    # Java's $1 is Python's \g<1>; what else it escapes stands for itself in both.
+    replacement = re.sub(r"\$(\d+)", r"\\g<\1>", match[2].strip())
+    try:
+        return re.compile(match[1].strip()), replacement, match[3]
+    except re.error as error:
+        raise ConfigError(f"{key}: {match[1]} is not a pattern: {error}") from None

@@ -1,0 +1,57 @@
+"""The line of a login module, as `sasl.jaas.config` holds it, to its options.
+
+org.apache.kafka.common.security.plain.PlainLoginModule required username="a" user_bob="b";
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+_OPTION: Final = re.compile(
+    r"(\"(?:\\.|[^\"\\])*\"|[\w.$-]+)\s*=\s*(\"(?:\\.|[^\"\\])*\"|[^\s;]+)", re.DOTALL
+)
+USER_PREFIX: Final = "user_"
+
+
+class Credentials(NamedTuple):
+    """What SASL PLAIN and SCRAM need."""
+
+    username: str
+    password: str
+
+
+def jaas_options(line: str) -> dict[str, str]:
+    """The options of a login module by name."""
+    return {_unquote(name): _unquote(value) for name, value in _OPTION.findall(line)}
+
+
+def jaas_credentials(line: str, key: str = "sasl.jaas.config") -> Credentials:
+    """The user as whom to log in; `key` is where `line` stands.
+
+    Raises:
+        ConfigError: no user is named.
+    """
+    options = jaas_options(line)
+    if "username" not in options or "password" not in options:
+        raise ConfigError(
+            f"{key} must name a user, for example: "
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="alice" password="secret";'
+        )
+    return Credentials(options["username"], options["password"])
+
+
+def jaas_users(line: str) -> dict[str, str]:
+    """Passwords by user: the `user_<name>` options that a server of PLAIN knows."""
+    return {
+        name.removeprefix(USER_PREFIX): password
+        for name, password in jaas_options(line).items()
+        if name.startswith(USER_PREFIX)
+    }
+
+
+def _unquote(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value

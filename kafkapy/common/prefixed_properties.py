@@ -1,0 +1,42 @@
+"""Properties of which some are meant for one listener: `listener.name.<name>.<key>` wins over the
+plain `<key>`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class PrefixedProperties(NamedTuple):
+    """Properties and the prefixes that are looked under first, in order; the bare name is last."""
+
+    properties: Mapping[str, str]
+    prefixes: tuple[str, ...] = ()
+
+    def key(self, name: str) -> str:
+        """The key under which `name` is set, for messages; `name` itself if it is not."""
+        for prefix in self.prefixes:
+            if f"{prefix}{name}" in self.properties:
+                return f"{prefix}{name}"
+        return name
+
+    def get(self, name: str) -> str | None:
+        """The value in force, or None."""
+        return self.properties.get(self.key(name))
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value in force, or `default`."""
+        return self.properties.get(self.key(name), default)
+
+    def items(self, name: str, default: str = "") -> list[str]:
+        """The members of a comma separated list."""
+        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def within(self, *prefixes: str) -> PrefixedProperties:
+        """The same with these prefixes looked under before the others."""
+        return PrefixedProperties(self.properties, (*prefixes, *self.prefixes))
+
+
+def of_listener(properties: Mapping[str, str], listener: str) -> PrefixedProperties:
+    """The properties of a listener, whose name is written in lower case in its prefix."""
+    return PrefixedProperties(properties, (f"listener.name.{listener.lower()}.",))

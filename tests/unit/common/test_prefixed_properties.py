@@ -1,0 +1,23 @@
+"""A listener's own properties win, and messages name the key that was written."""
+
+from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
+
+
+def test_the_listeners_own_value_wins_and_is_named() -> None:
+    given = {"a": "1", "b": "2", "listener.name.secure.a": "3"}
+    found = of_listener(given, "SECURE")
+    assert [found.get(name) for name in "abc"] == ["3", "2", None]
+    assert [found.key(name) for name in "abc"] == ["listener.name.secure.a", "b", "c"]
+    assert (found.text("c"), found.text("c", "4")) == ("", "4")
+
+
+def test_a_nearer_prefix_wins() -> None:
+    given = {"x.a": "1", "x.y.a": "2", "x.b": "3"}
+    found = PrefixedProperties(given, ("x.",)).within("x.y.")
+    assert [found.get(name) for name in "ab"] == ["2", "3"]
+
+
+def test_lists() -> None:
+    found = PrefixedProperties({"l": " a, b,,c "})
+    assert found.items("l") == ["a", "b", "c"]
+    assert found.items("other", "d,e") == ["d", "e"]
