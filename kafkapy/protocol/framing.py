@@ -18,6 +18,7 @@ from kafkapy.common.errors import ProtocolViolation
 SIZE_PREFIX: Final = 4
 OWN_BUFFER_BYTES_MIN: Final = 64 * 1024
 _I32: Final = Layout(">i")
+_TLS_HANDSHAKE: Final = 0x1603  # how a ClientHello begins
 
 
 class FrameReader:
@@ -31,6 +32,10 @@ class FrameReader:
         self._scratch = memoryview(scratch)
         self._own: memoryview | None = None
         self._filled = 0  # bytes of `_own` in use; it is never full
+
+    def allow(self, frame_bytes_max: int) -> None:
+        """Bound size prefixes by this from now on."""
+        self._frame_bytes_max = frame_bytes_max
 
     def get_buffer(self) -> memoryview:
         """Where to put the next received bytes; never empty."""
@@ -52,8 +57,9 @@ class FrameReader:
         while end - start >= SIZE_PREFIX:
             (size,) = _I32.unpack_from(buffer, start)
             if not 0 <= size <= self._frame_bytes_max:
+                guess = ": the peer begins TLS" if size >> 16 == _TLS_HANDSHAKE else ""
                 raise ProtocolViolation(
-                    f"a frame of {size} bytes (allowed: 0 to {self._frame_bytes_max})"
+                    f"a frame of {size} bytes (allowed: 0 to {self._frame_bytes_max}){guess}"
                 )
             missing = start + SIZE_PREFIX + size - end
             if missing > 0:

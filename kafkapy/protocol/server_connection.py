@@ -36,6 +36,10 @@ class ServerConnection:
         self._early: dict[int, list[Buffer] | None] = {}  # responses that wait for that one
         self._due: list[Buffer] = []
 
+    def allow(self, request_bytes_max: int) -> None:
+        """Bound requests by this from now on: less is taken from who has not logged in."""
+        self._reader.allow(request_bytes_max)
+
     @property
     def pending(self) -> int:
         """Requests taken whose responses have not been put in order yet."""

@@ -6,20 +6,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.connection import Connection
+from kafkapy.server.sasl_connection import SaslConnection
+from kafkapy.server.tls_connection import TlsConnection
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.server.connection_table import ConnectionTable
     from kafkapy.server.dispatcher import Dispatcher
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.listener_security import ListenerSecurity
     from kafkapy.server.listeners import Listener
+    from kafkapy.server.tls_acceptor import TlsAcceptor
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -41,21 +46,24 @@ def bind(listener: Listener) -> socket.socket:
 
 
 class Acceptor:
-    """Binds every listener, then makes a `Connection` of each accepted socket."""
+    """Binds every listener, then makes a `Connection` of each accepted socket. `security` has what
+    secures each listener, by name; one that it does not have is PLAINTEXT."""
 
     def __init__(
         self,
         config: KafkaConfig,
         connections: ConnectionTable,
         clock: Clock,
+        security: Mapping[str, ListenerSecurity],
         bind: Callable[[Listener], socket.socket] = bind,
     ) -> None:
         self._bind = bind
         self._config = config
         self._connections = connections
         self._clock = clock
+        self._security = security
         self._sockets: list[tuple[Listener, socket.socket]] = []
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server | TlsAcceptor] = []
         self._scratch = bytearray(SCRATCH_BYTES)
 
     def bind(self) -> None:
@@ -92,17 +100,31 @@ class Acceptor:
         loop = asyncio.get_running_loop()
         backlog = self._config.get_int("socket.listen.backlog.size")
         for listener, bound in self._sockets:
-            server = await loop.create_server(
-                lambda name=listener.name: self._connection(name, dispatcher),  # type: ignore[misc]
-                sock=bound,
-                backlog=backlog,
-            )
-            self._servers.append(server)
+            new_connection = partial(self._connection, listener.name, dispatcher)
+            security = self._security.get(listener.name)
+            if security is None or security.tls is None:
+                self._servers.append(
+                    await loop.create_server(new_connection, sock=bound, backlog=backlog)
+                )
+            else:
+                # Imported only where it is asked for, with `ssl`.
+                from kafkapy.server.tls_acceptor import TlsAcceptor
+
+                server = TlsAcceptor(listener.name, bound, security.tls, new_connection)
+                server.start(backlog)
+                self._servers.append(server)
             logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
 
     def _connection(self, listener: str, dispatcher: Dispatcher) -> Connection:
-        wire = ServerConnection(self._config.get_int("socket.request.max.bytes"), self._scratch)
-        return Connection(listener, dispatcher, self._connections, wire, self._clock.monotonic_ms)
+        request_bytes_max = self._config.get_int("socket.request.max.bytes")
+        wire = ServerConnection(request_bytes_max, self._scratch)
+        parts = (listener, dispatcher, self._connections, wire, self._clock.monotonic_ms)
+        security = self._security.get(listener)
+        if security is None:
+            return Connection(*parts)
+        if security.sasl is not None:
+            return SaslConnection(*parts, security.sasl, request_bytes_max)
+        return TlsConnection(*parts, security.principals)
 
     def stop_accepting(self) -> None:
         """Close the listening sockets; open connections go on."""

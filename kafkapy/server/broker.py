@@ -35,10 +35,13 @@ from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.server.listener_security import listener_security
 from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
+from kafkapy.server.node_security import node_security
 from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.scram_admin import ScramAdmin
 from kafkapy.server.services import Services
 from kafkapy.server.system import Machine
 from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
@@ -58,7 +61,11 @@ class Broker:
     """One broker. Fixed: its config and ports. The parts come into being in `start`."""
 
     def __init__(self, config: KafkaConfig, machine: Machine | None = None) -> None:
-        """`machine` is what it stands on, this one by default."""
+        """`machine` is what it stands on, this one by default.
+
+        Raises:
+            ConfigError: a listener cannot be secured as the configuration says.
+        """
         machine = machine or Machine()
         self.config = config
         self.clock = machine.clock
@@ -69,7 +76,15 @@ class Broker:
         self._configs = DynamicConfig(config)
         self._services = Services(config, self.clock, MetadataCache())
         self._connections = ConnectionTable(config)
-        self._acceptor = Acceptor(config, self._connections, self.clock, machine.bind)
+        self._services.node_security = node_security(config, self.random)
+        security = {
+            listener.name: listener_security(
+                config, listener, self._services.scram_credentials, self.random
+            )
+            for listener in config.listeners
+            if listener.security_protocol != "PLAINTEXT"
+        }
+        self._acceptor = Acceptor(config, self._connections, self.clock, security, machine.bind)
 
     async def start(self) -> None:
         """Become a running broker.
@@ -232,6 +247,7 @@ class Broker:
                 config.get_bool("delete.topic.enable"),
             ),
         )
+        services.scram_admin = ScramAdmin(self._store)
         services.config_admin = ConfigAdmin(
             self._store,
             services.metadata,

@@ -37,6 +37,7 @@ from kafkapy.server.command_wire import (
     update_metadata_request,
 )
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 
 logger = logging.getLogger("kafka.controller.RequestSendThread")
 
@@ -64,6 +65,7 @@ class BrokerChannels:
         submit: Callable[[Event], None],
         *,
         request_timeout_ms: int,
+        security: NodeSecurity = PLAINTEXT,
         retry_backoff_ms: int = RETRY_BACKOFF_MS,
     ) -> None:
         self._broker_id = broker_id
@@ -71,6 +73,7 @@ class BrokerChannels:
         self._local = local
         self._submit = submit
         self._request_timeout_ms = request_timeout_ms
+        self._security = security
         self._retry_backoff_ms = retry_backoff_ms
         self._bodies = _MetadataBodies()
         self._channels: dict[int, _Channel] = {}
@@ -105,6 +108,7 @@ class BrokerChannels:
                 endpoint.port,
                 str(self._broker_id),
                 request_timeout_ms=self._request_timeout_ms,
+                security=self._security,
             ),
             self._listener,
             self._retry_backoff_ms / 1000,

@@ -80,10 +80,16 @@ class ClusterMember:
             self._receiver,
             self.controller.submit,
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+            security=services.node_security,
         )
         self._isr_changes = self._make_isr_changes(clock)
         self._fetchers = ReplicaFetchers(
-            config, services.replicas, clock, lambda: self.broker_epoch, self._endpoint_of
+            config,
+            services.replicas,
+            clock,
+            lambda: self.broker_epoch,
+            self._endpoint_of,
+            services.node_security,
         )
         self._config_changes = ConfigChangeListener(
             store, clock, ConfigApplier(configs, logs, services).apply
@@ -105,6 +111,7 @@ class ClusterMember:
             config.inter_broker_listener,
             str(services.broker_id),
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+            security=services.node_security,
         )
         self._receiver.on_controller_change = to_controller.follow
         return AlterPartitionManager(
@@ -233,7 +240,11 @@ class ClusterMember:
         if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(
-            self._services.broker_id, self._config, self._store, self.controller.submit
+            self._services.broker_id,
+            self._config,
+            self._store,
+            self.controller.submit,
+            self._services.node_security,
         )
         try:
             await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)

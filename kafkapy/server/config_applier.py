@@ -59,6 +59,9 @@ class ConfigApplier:
                 raise
             self._recheck(self._broker.replicas.all_partitions())
             self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
+        elif entity_type == "users":
+            self._broker.scram_credentials.update(name, configs)
+            return  # what it holds is not for the log
         else:
             return
         logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)

@@ -23,7 +23,7 @@ from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
-from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.server.request import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
@@ -57,6 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         "last_active_ms",
         "listener",
         "peer",
+        "principal",
         "produce_lane",
     )
 
@@ -71,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self.listener = listener
         self.peer = "?"
         self.client_host = "?"
+        self.principal = ANONYMOUS
         self.last_active_ms = now_ms()
         self.produce_lane: ProduceLane | None = None
         self._dispatcher = dispatcher

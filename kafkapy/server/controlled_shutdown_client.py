@@ -16,6 +16,7 @@ from kafkapy.controller.events import ControlledShutdown, ControlledShutdownResu
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.server.controller_wire import CONTROLLED_SHUTDOWN_VERSION, controlled_shutdown_result
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 from kafkapy.server.node_to_controller import ask_own_controller
 from kafkapy.zk.store import ZkStore
 
@@ -34,6 +35,7 @@ class ControlledShutdownClient:
         config: KafkaConfig,
         store: ZkStore,
         submit_event: Callable[[Event], None],
+        security: NodeSecurity = PLAINTEXT,
     ) -> None:
         self._broker_id = broker_id
         self._listener = config.inter_broker_listener
@@ -41,6 +43,7 @@ class ControlledShutdownClient:
         self._max_retries = config.get_int("controlled.shutdown.max.retries")
         self._backoff_s = config.get_int("controlled.shutdown.retry.backoff.ms") / 1000
         self._store = store
+        self._security = security
         self._submit_event = submit_event
 
     async def run(self, broker_epoch: int) -> bool:
@@ -101,6 +104,7 @@ class ControlledShutdownClient:
             endpoint.port,
             str(self._broker_id),
             request_timeout_ms=self._timeout_ms,
+            security=self._security,
         )
         request = ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=broker_epoch)
         try:

@@ -54,7 +54,9 @@ class Dispatcher:
             raise ProtocolViolation(f"unknown or unserved api key {header.api_key}")
         started = time.perf_counter()
         version = header.api_version
-        context = RequestContext(self._broker, header, connection.client_host, connection.listener)
+        context = RequestContext(
+            self._broker, header, connection.client_host, connection.listener, connection.principal
+        )
         if not served.min_version <= version <= served.max_version:
             if header.api_key != ApiKey.API_VERSIONS:
                 raise ProtocolViolation(
@@ -63,8 +65,7 @@ class Dispatcher:
                 )
             # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
             header = header._replace(api_version=0)
-            host, listener = connection.client_host, connection.listener
-            context = RequestContext(self._broker, header, host, listener)
+            context.header, context.version = header, 0
             return self.encode(header, served.handle(context, None))
         message, _ = decoder(served.request_class, version)(request.frame, request.body)
         outcome = self._call(served, context, message)

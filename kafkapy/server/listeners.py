@@ -10,7 +10,6 @@ from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ConfigError
 
 _LISTENER: Final = re.compile(r"([^:/]+)://(\[[0-9a-fA-F:.%]*\]|[^:\[\]]*):([0-9]+)")
-SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
 
 
 class Listener(NamedTuple):
@@ -46,11 +45,6 @@ def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tupl
         if protocol is None:
             raise ConfigError(
                 f"{key}={text}: listener.security.protocol.map has no protocol for {name}"
-            )
-        if protocol not in SERVED_PROTOCOLS:
-            raise ConfigError(
-                f"{key}={text}: protocol {protocol} is not served by this version;"
-                f" allowed: {', '.join(SERVED_PROTOCOLS)}"
             )
         if any(other.name == name for other in found):
             raise ConfigError(f"{key}: each listener must have a different name, {name} has two")

@@ -14,6 +14,7 @@ from typing import TypeVar
 from kafkapy.controller.events import Event
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 
 R = TypeVar("R")
 
@@ -36,12 +37,19 @@ class NodeToController:
     """Gives the connection to the controller. Fixed: the listener, client id and time limit."""
 
     def __init__(
-        self, metadata: MetadataCache, listener: str, client_id: str, *, request_timeout_ms: int
+        self,
+        metadata: MetadataCache,
+        listener: str,
+        client_id: str,
+        *,
+        request_timeout_ms: int,
+        security: NodeSecurity = PLAINTEXT,
     ) -> None:
         self._metadata = metadata
         self._listener = listener
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
+        self._security = security
         self._client: NodeClient | None = None
 
     def client(self) -> NodeClient:
@@ -56,7 +64,10 @@ class NodeToController:
         self.follow()
         if self._client is None:
             self._client = NodeClient(
-                *address, self._client_id, request_timeout_ms=self._request_timeout_ms
+                *address,
+                self._client_id,
+                request_timeout_ms=self._request_timeout_ms,
+                security=self._security,
             )
         return self._client
 

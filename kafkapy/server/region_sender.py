@@ -3,7 +3,8 @@
 asyncio has `loop.sendfile` for one whole transfer, and uvloop has none. So the transport writes
 what is bytes, and only while it has nothing left to write are file regions given to its socket.
 When the socket is full, a piece is read for the transport to wait with, so that whoever owns the
-connection hears `pause_writing`, and calls `go_on` from `resume_writing`.
+connection hears `pause_writing`, and calls `go_on` from `resume_writing`. Over TLS there is nothing
+for the kernel to send: pieces are read and written until the transport has enough to wait with.
 
 A fetch costs the broker a third of what the copies did (docs/decisions/0023).
 """
@@ -39,13 +40,14 @@ def hold_regions(parts: list[Any]) -> None:
 class RegionSender:
     """Writes to one transport in order. `high_water_bytes`: its limit while no region is sent."""
 
-    __slots__ = ("_fd", "_high_water_bytes", "_is_closing", "_transport", "_unsent")
+    __slots__ = ("_fd", "_high_water_bytes", "_is_closing", "_is_tls", "_transport", "_unsent")
 
     def __init__(self, transport: Any, high_water_bytes: int) -> None:
         self._transport = transport
-        # None: it is not the kernel's socket to which it writes, as in the simulator.
+        # None: what it writes is not what its socket sends, as over TLS and in the simulator.
         socket = transport.get_extra_info("socket")
-        self._fd: int | None = None if socket is None else socket.fileno()
+        self._is_tls = transport.get_extra_info("sslcontext") is not None
+        self._fd: int | None = None if socket is None or self._is_tls else socket.fileno()
         self._high_water_bytes = high_water_bytes
         self._unsent: deque[Any] = deque()
         self._is_closing = False
@@ -76,9 +78,12 @@ class RegionSender:
             unsent.clear()
             return
         # Written at once or told of (`pause_writing`): a region may only follow what has left.
-        transport.set_write_buffer_limits(0)
+        # Over TLS all goes by the transport, which must not fall below what it is told of.
+        limit_bytes = self._high_water_bytes if self._is_tls else 1
+        if not self._is_tls:
+            transport.set_write_buffer_limits(0)
         try:
-            while unsent and not transport.get_write_buffer_size():
+            while unsent and transport.get_write_buffer_size() < limit_bytes:
                 self._send_next()
         except OSError as error:
             logger.warning("Closing a connection whose records cannot be sent: %s", error)
@@ -86,7 +91,8 @@ class RegionSender:
             transport.abort()
             return
         if not unsent:
-            transport.set_write_buffer_limits(self._high_water_bytes)
+            if not self._is_tls:
+                transport.set_write_buffer_limits(self._high_water_bytes)
             if self._is_closing:
                 transport.close()
 
@@ -107,7 +113,7 @@ class RegionSender:
 
     def _send_some(self, region: FileRegion) -> None:
         if self._fd is None:
-            self._transport.write(region.take(len(region)))
+            self._transport.write(region.take(WAITING_BYTES if self._is_tls else len(region)))
             return
         try:
             region.send(self._fd)

@@ -32,6 +32,7 @@ from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
 from kafkapy.replication.follower_session import FollowerFetch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -63,12 +64,14 @@ class ReplicaFetchers:
         clock: Clock,
         broker_epoch: Callable[[], int],
         endpoint: Callable[[int], Endpoint | None],
+        security: NodeSecurity = PLAINTEXT,
     ) -> None:
         self._config = config
         self._replicas = replicas
         self._clock = clock
         self._broker_epoch = broker_epoch
         self._endpoint = endpoint
+        self._security = security
         self._fetchers: dict[tuple[int, int], _FetcherTask] = {}
         self._home: dict[TopicPartition, tuple[int, int]] = {}
         self._waiting: dict[TopicPartition, Partition] = {}
@@ -92,7 +95,13 @@ class ReplicaFetchers:
             task = None
         if task is None:
             task = _FetcherTask(
-                self._config, self._replicas, self._clock, self._broker_epoch, key, endpoint
+                self._config,
+                self._replicas,
+                self._clock,
+                self._broker_epoch,
+                key,
+                endpoint,
+                self._security,
             )
             self._fetchers[key] = task
         self._home[topic_partition] = key
@@ -149,6 +158,7 @@ class _FetcherTask:
         broker_epoch: Callable[[], int],
         key: tuple[int, int],
         endpoint: Endpoint,
+        security: NodeSecurity,
     ) -> None:
         get = config.get_int
         self.endpoint = endpoint
@@ -172,6 +182,7 @@ class _FetcherTask:
             endpoint.port,
             f"broker-{replicas.broker_id}-fetcher-{key[1]}",
             request_timeout_ms=get("replica.socket.timeout.ms"),
+            security=security,
         )
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._task.add_done_callback(_log_fault)

@@ -15,19 +15,30 @@ if TYPE_CHECKING:
     from kafkapy.server.services import Services
 
 
-class RequestContext:
-    """Per request: who asks, over which listener, in which version, and the broker's services."""
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""Who did not say who they are (`KafkaPrincipal.ANONYMOUS`)."""
 
-    __slots__ = ("broker", "client_host", "header", "listener", "version")
+
+class RequestContext:
+    """Per request: who asks (`User:alice`), over which listener, in which version, and the
+    broker's services."""
+
+    __slots__ = ("broker", "client_host", "header", "listener", "principal", "version")
 
     def __init__(
-        self, broker: Services, header: RequestHeader, client_host: str, listener: str
+        self,
+        broker: Services,
+        header: RequestHeader,
+        client_host: str,
+        listener: str,
+        principal: str = ANONYMOUS,
     ) -> None:
         self.broker = broker
         self.header = header
         self.version = header.api_version
         self.client_host = client_host
         self.listener = listener
+        self.principal = principal
 
 
 class Pending:

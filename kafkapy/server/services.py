@@ -12,6 +12,8 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.metrics import Metrics
+from kafkapy.server.node_security import PLAINTEXT
+from kafkapy.server.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
     from kafkapy.server.auto_creator import AutoCreator
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.producer_ids import ProducerIdManager
     from kafkapy.server.replica_manager import ReplicaManager
+    from kafkapy.server.scram_admin import ScramAdmin
     from kafkapy.server.topic_admin import TopicAdmin
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -46,6 +49,7 @@ class Services:
     fetch_sessions: FetchSessionCache
     topic_admin: TopicAdmin
     config_admin: ConfigAdmin
+    scram_admin: ScramAdmin
     config_changes: ConfigChangeListener
     auto_creator: AutoCreator
     groups: GroupService
@@ -59,6 +63,8 @@ class Services:
         self.clock = clock
         self.metadata = metadata
         self.metrics = Metrics()
+        self.node_security = PLAINTEXT  # of connections to other brokers
+        self.scram_credentials = ScramCredentials()
         self.knows_metadata = False
         self.on_metadata: Callable[[], None] = lambda: None
         self.max_lag: Callable[[], int] = lambda: 0

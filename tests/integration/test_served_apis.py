@@ -22,12 +22,14 @@ from kafkapy.protocol.messages import (
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
+    alter_user_scram_credentials,
     create_partitions,
     create_topics,
     delete_records,
     delete_topics,
     describe_configs,
     describe_log_dirs,
+    describe_user_scram_credentials,
     elect_leaders,
     fetch,
     incremental_alter_configs,
@@ -43,6 +45,8 @@ from kafkapy.protocol.messages import (
     produce,
     request_class,
     response_class,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
 from kafkapy.record.builder import RecordData, build_batch
@@ -878,3 +882,43 @@ def test_allocate_producer_ids(wire: Wire, version: int) -> None:
     assert (first.error_code, first.producer_id_len) == (ErrorCode.NONE, 1000)
     assert second.producer_id_start == first.producer_id_start + 1000
     assert ask(7).error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+@each_version(ApiKey.SASL_HANDSHAKE)
+def test_sasl_handshake_where_nobody_logs_in(wire: Wire, version: int) -> None:
+    response = wire.ask(sasl_handshake.SaslHandshakeRequest(mechanism="PLAIN"), version)
+    assert (response.error_code, response.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+
+
+@each_version(ApiKey.SASL_AUTHENTICATE)
+def test_sasl_authenticate_where_nobody_logs_in(wire: Wire, version: int) -> None:
+    response = wire.ask(sasl_authenticate.SaslAuthenticateRequest(auth_bytes=b""), version)
+    assert response.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert response.error_message == (
+        "SaslAuthenticate request received after successful authentication"
+    )
+
+
+@each_version(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+def test_alter_user_scram_credentials(wire: Wire, version: int) -> None:
+    given = [("alice", 1), ("bob", 3)]
+    upsertions = [
+        alter_user_scram_credentials.ScramCredentialUpsertion(
+            name=name, mechanism=mechanism, iterations=4096, salt=b"s", salted_password=b"p"
+        )
+        for name, mechanism in given
+    ]
+    request = alter_user_scram_credentials.AlterUserScramCredentialsRequest(upsertions=upsertions)
+    rows = {row.user: row.error_code for row in wire.ask(request, version).results}
+    assert rows == {"alice": 0, "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM}
+
+
+@each_version(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS)
+def test_describe_user_scram_credentials(wire: Wire, version: int) -> None:
+    users = [describe_user_scram_credentials.UserName(name=name) for name in ("alice", "bob")]
+    request = describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=users)
+    found, missing = wire.ask(request, version).results
+    assert [(info.mechanism, info.iterations) for info in found.credential_infos] == [(1, 4096)]
+    assert missing.error_code == ErrorCode.RESOURCE_NOT_FOUND
+    everyone = describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=None)
+    assert [row.user for row in wire.ask(everyone, version).results] == ["alice"]

@@ -103,6 +103,9 @@ def test_secrets_are_hidden() -> None:
     hidden = {key.name for key in BROKER_CONFIG_ROWS if key.sensitive}
     assert hidden == {name for name in TABLE if "password" in name or "secret" in name} | {
         "sasl.jaas.config",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.certificates",
         "kafkapy.zookeeper.sasl.jaas.config",
         "kafkapy.zookeeper.auth",
     }

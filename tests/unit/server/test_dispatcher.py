@@ -23,7 +23,7 @@ from kafkapy.server.handlers import SERVED
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 
-CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE")
+CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE", principal="User:alice")
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
@@ -76,6 +76,7 @@ def test_a_handler_gets_the_request_and_who_sent_it(desk: Desk) -> None:
     [(context, request)] = desk.seen
     assert request == HEARTBEAT
     assert (context.version, context.client_host, context.listener) == (2, "10.0.0.7", "INSIDE")
+    assert context.principal == "User:alice"
     assert context.header.client_id == "me"
     assert desk.metrics.requests.by_name["Heartbeat"].count == 1
 

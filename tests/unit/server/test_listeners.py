@@ -44,7 +44,6 @@ def test_a_name_of_ones_own_has_the_protocol_that_the_map_gives_it() -> None:
         (["PLAINTEXT:9092"], "listeners=PLAINTEXT:9092 is not a listener"),
         (["PLAINTEXT://host"], "listeners=PLAINTEXT://host is not a listener"),
         (["OUTSIDE://:1"], "listener.security.protocol.map has no protocol for OUTSIDE"),
-        (["SSL://:1"], "protocol SSL is not served"),
         (["PLAINTEXT://:1", "plaintext://:2"], "must have a different name, PLAINTEXT has two"),
         (["PLAINTEXT://:9", "INSIDE://localhost:9"], "must have a different port, 9 has two"),
         (["PLAINTEXT://[::1]:9", "INSIDE://[::2]:9"], "must have a different port, 9 has two"),

@@ -15,6 +15,8 @@ import uvloop
 from kafkapy.server.region_sender import FIRST_BYTES, RegionSender, has_region
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.certificates import can_make
+from tests.support.tls_contexts import TlsContexts
 from tests.support.waiting import LIMIT_S
 
 HIGH_WATER_BYTES = 1 << 20
@@ -28,11 +30,15 @@ class Owner(asyncio.Protocol):
         self.transport: Any = None
         self.sender: RegionSender | None = None
         self.pauses = 0
+        self.asked = asyncio.Event()
         self.lost = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         self.sender = RegionSender(transport, HIGH_WATER_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        self.asked.set()
 
     def pause_writing(self) -> None:
         self.pauses += 1
@@ -239,3 +245,40 @@ def test_without_a_socket_of_the_kernel_regions_are_read(records: FileRecords) -
 def test_only_regions_are_regions(records: FileRecords) -> None:
     assert has_region([b"", FileRegion(records, 0, 1)])
     assert not has_region([b"", memoryview(b"")])
+
+
+def test_over_tls_regions_go_by_the_transport(
+    loop: asyncio.AbstractEventLoop, records: FileRecords, tmp_path: Path
+) -> None:
+    if not can_make("records over TLS"):
+        return
+    contexts = TlsContexts.make(tmp_path)
+    owners: list[Owner] = []
+
+    def new_owner() -> Owner:
+        owners.append(Owner())
+        return owners[-1]
+
+    async def run() -> bytes:
+        server = await loop.create_server(new_owner, "127.0.0.1", 0, ssl=contexts.broker)
+        port = server.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=contexts.client, server_hostname="localhost"
+        )
+        writer.write(b"?")
+        await asyncio.wait_for(owners[0].asked.wait(), LIMIT_S)
+        sender = owners[0].sender
+        assert sender is not None
+        for _ in range(4):
+            sender.send([b"header", FileRegion(records, 0, len(CONTENT)), b"end"])
+            await asyncio.sleep(0)
+        assert owners[0].pauses  # it does not all wait in memory
+        assert owners[0].transport.get_write_buffer_size() < 2 * HIGH_WATER_BYTES
+        sender.close()
+        got = await asyncio.wait_for(reader.readexactly(4 * (len(CONTENT) + 9)), LIMIT_S)
+        assert await asyncio.wait_for(reader.read(), LIMIT_S) == b""
+        writer.close()
+        server.close()
+        return got
+
+    assert loop.run_until_complete(run()) == 4 * (b"header" + CONTENT + b"end")

@@ -1,0 +1,257 @@
+"""The broker's side of a SASL conversation, sans-I/O: frames in, what to answer out
+(`SaslServerAuthenticator`).
+
+    step = authenticator.receive(frame)       # None: an ApiVersions request, answered as ever
+    if authenticator.login is not None: ...   # the client is who it says it is
+
+After SaslHandshake v0 tokens are bare frames, after v1 SaslAuthenticate requests (KIP-152). A
+session that ends begins another conversation with SaslHandshake (KIP-368). `TRANSITIONS` is the
+whole order; what it does not have ends the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, Final, NamedTuple
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.sasl_server import Refused, RefusedSilently, SaslServer
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.compile import decoder
+from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.protocol.primitives import Buffer
+from kafkapy.protocol.schema import Message
+
+
+class SaslState(Enum):
+    """What is expected next."""
+
+    HANDSHAKE_OR_VERSIONS_REQUEST = auto()
+    HANDSHAKE_REQUEST = auto()
+    AUTHENTICATE = auto()
+    REAUTH_BAD_MECHANISM = auto()
+    COMPLETE = auto()
+    FAILED = auto()
+
+
+class SaslEvent(Enum):
+    """What a frame turned out to be."""
+
+    VERSIONS = auto()
+    UNKNOWN_VERSIONS = auto()
+    """ApiVersions in a version that is not served: the client asks again."""
+    MECHANISM = auto()
+    OTHER_MECHANISM = auto()
+    """Not that of the session which is to go on."""
+    TOKEN = auto()
+    LAST_TOKEN = auto()
+    REFUSAL = auto()
+
+
+_FIRST: Final = SaslState.HANDSHAKE_OR_VERSIONS_REQUEST
+_SECOND: Final = SaslState.HANDSHAKE_REQUEST
+
+TRANSITIONS: Final[dict[tuple[SaslState, SaslEvent], SaslState]] = {
+    (_FIRST, SaslEvent.VERSIONS): _SECOND,
+    (_FIRST, SaslEvent.UNKNOWN_VERSIONS): _FIRST,
+    (_FIRST, SaslEvent.MECHANISM): SaslState.AUTHENTICATE,
+    (_SECOND, SaslEvent.MECHANISM): SaslState.AUTHENTICATE,
+    (_SECOND, SaslEvent.OTHER_MECHANISM): SaslState.REAUTH_BAD_MECHANISM,
+    (SaslState.AUTHENTICATE, SaslEvent.TOKEN): SaslState.AUTHENTICATE,
+    (SaslState.AUTHENTICATE, SaslEvent.LAST_TOKEN): SaslState.COMPLETE,
+    **{
+        (state, SaslEvent.REFUSAL): SaslState.FAILED
+        for state in SaslState
+        if state not in (SaslState.COMPLETE, SaslState.FAILED)
+    },
+}
+
+
+class SaslMechanism(NamedTuple):
+    """A mechanism of a listener: how to begin a login, and how long a session may be (0: ever)."""
+
+    begin: Callable[[], SaslServer]
+    session_max_ms: int = 0
+
+
+class SaslLogin(NamedTuple):
+    """Who logged in, how, and for how long (0: ever, and for who cannot do it again)."""
+
+    username: str
+    mechanism: str
+    session_lifetime_ms: int = 0
+
+
+class SaslStep(NamedTuple):
+    """What to send (nothing, if empty), and why the connection ends after that, if it does."""
+
+    reply: list[Buffer]
+    failure: str | None = None
+
+
+class _Fault(Exception):
+    """A frame that ends the connection."""
+
+    def __init__(self, reason: str, reply: list[Buffer] | None = None) -> None:
+        super().__init__(reason)
+        self.reply = reply or []
+
+
+class SaslAuthenticator:
+    """One conversation. `login` is None until it has succeeded."""
+
+    def __init__(
+        self, mechanisms: Mapping[str, SaslMechanism], session: SaslLogin | None = None
+    ) -> None:
+        """`mechanisms` are those of the listener; `session` is the one to renew, if one is."""
+        self.state = _FIRST if session is None else _SECOND
+        self.login: SaslLogin | None = None
+        self._mechanisms = mechanisms
+        self._session = session
+        self._mechanism = ""
+        self._server: SaslServer | None = None
+        self._has_headers = False  # tokens come as SaslAuthenticate requests
+        self._renews = False  # the client speaks a version that tells when a session ends
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether nothing more is to be received."""
+        return self.state is SaslState.FAILED
+
+    def receive(self, frame: memoryview) -> SaslStep | None:
+        """Take one frame, in order; None if it is an ApiVersions request that is to be answered.
+
+        Raises:
+            ProtocolViolation: it is no request at all.
+        """
+        assert self.state not in (SaslState.COMPLETE, SaslState.FAILED), self.state
+        try:
+            if self.state is SaslState.AUTHENTICATE:
+                return SaslStep(self._request(frame) if self._has_headers else self._raw(frame))
+            if self.state is SaslState.REAUTH_BAD_MECHANISM:
+                raise _Fault(self._bad_mechanism())
+            return self._handshake_or_versions(frame)
+        except _Fault as fault:
+            self._happened(SaslEvent.REFUSAL)
+            return SaslStep(fault.reply, str(fault))
+
+    def _happened(self, event: SaslEvent) -> None:
+        after = TRANSITIONS.get((self.state, event))
+        if after is None:
+            raise _Fault(f"Unexpected {event.name} during SASL state {self.state.name}")
+        self.state = after
+
+    # before the tokens
+
+    def _handshake_or_versions(self, frame: memoryview) -> SaslStep | None:
+        header, body = decode_request_header(frame)
+        if header.api_key == ApiKey.API_VERSIONS:
+            known = 0 <= header.api_version <= ApiVersionsRequest.MAX_VERSION
+            self._happened(SaslEvent.VERSIONS if known else SaslEvent.UNKNOWN_VERSIONS)
+            return None
+        if header.api_key != ApiKey.SASL_HANDSHAKE:
+            raise _Fault(_unexpected(header, "handshake"))
+        request = _decoded(SaslHandshakeRequest, header, frame, body)
+        enabled = list(self._mechanisms)
+        if request.mechanism not in enabled:
+            refusal = SaslHandshakeResponse(
+                error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=enabled
+            )
+            raise _Fault(
+                f"Unsupported SASL mechanism {request.mechanism}", _encoded(refusal, header)
+            )
+        self._mechanism = request.mechanism
+        self._has_headers = header.api_version >= 1
+        if self._session is not None and self._session.mechanism != request.mechanism:
+            self._happened(SaslEvent.OTHER_MECHANISM)
+        else:
+            self._server = self._mechanisms[request.mechanism].begin()
+            self._happened(SaslEvent.MECHANISM)
+        return SaslStep(_encoded(SaslHandshakeResponse(mechanisms=enabled), header))
+
+    def _bad_mechanism(self) -> str:
+        assert self._session is not None
+        return (
+            f"SASL mechanism '{self._mechanism}' requested by client is not supported for"
+            f" re-authentication of mechanism '{self._session.mechanism}'"
+        )
+
+    # the tokens
+
+    def _raw(self, frame: memoryview) -> list[Buffer]:
+        try:
+            answer = self._evaluate(bytes(frame))
+        except (Refused, RefusedSilently) as refusal:
+            raise _Fault(str(refusal)) from None
+        return [len(answer).to_bytes(4, "big") + answer]
+
+    def _request(self, frame: memoryview) -> list[Buffer]:
+        header, body = decode_request_header(frame)
+        if header.api_key != ApiKey.SASL_AUTHENTICATE:
+            raise _Fault(_unexpected(header, "authentication"))
+        request = _decoded(SaslAuthenticateRequest, header, frame, body)
+        self._renews = self._renews or header.api_version >= 1
+        try:
+            answer = self._evaluate(bytes(request.auth_bytes))
+        except Refused as refusal:
+            raise _Fault(str(refusal), _refusal(str(refusal), header)) from None
+        except RefusedSilently as refusal:
+            doing = "authentication" if self._session is None else "re-authentication"
+            told = (
+                f"Authentication failed during {doing} due to invalid credentials with SASL"
+                f" mechanism {self._mechanism}"
+            )
+            raise _Fault(f"{told}: {refusal}", _refusal(told, header)) from None
+        lifetime_ms = 0 if self.login is None else self.login.session_lifetime_ms
+        response = SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)
+        return _encoded(response, header)
+
+    def _evaluate(self, token: bytes) -> bytes:
+        """The mechanism's answer. Raises Refused, RefusedSilently."""
+        assert self._server is not None
+        answer = self._server.evaluate(token)
+        username, session = self._server.username, self._session
+        if username is None:
+            self._happened(SaslEvent.TOKEN)
+            return answer
+        if session is not None and session.username != username:
+            raise Refused(
+                "Cannot change principals during re-authentication from"
+                f" User.{session.username}: User.{username}"
+            )
+        lifetime_ms = self._mechanisms[self._mechanism].session_max_ms if self._renews else 0
+        self.login = SaslLogin(username, self._mechanism, lifetime_ms)
+        self._happened(SaslEvent.LAST_TOKEN)
+        return answer
+
+
+def _unexpected(header: RequestHeader, doing: str) -> str:
+    known = header.api_key in ApiKey.__members__.values()
+    name = ApiKey(header.api_key).name if known else str(header.api_key)
+    return f"Unexpected Kafka request of type {name} during SASL {doing}."
+
+
+def _decoded(cls: type[Message], header: RequestHeader, frame: memoryview, body: int) -> Any:
+    if not cls.MIN_VERSION <= header.api_version <= cls.MAX_VERSION:
+        name = ApiKey(header.api_key).name
+        raise _Fault(f"Version {header.api_version} is not supported for apiKey {name}")
+    message, _ = decoder(cls, header.api_version)(frame, body)
+    return message
+
+
+def _encoded(response: Message, header: RequestHeader) -> list[Buffer]:
+    return encode_response(response, header.api_key, header.api_version, header.correlation_id)
+
+
+def _refusal(message: str, header: RequestHeader) -> list[Buffer]:
+    response = SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message
+    )
+    return _encoded(response, header)

@@ -1,0 +1,149 @@
+"""How a listener is secured: its TLS context, its SASL mechanisms and how its users are named.
+
+All of it is made, and every fault told, before anything starts. `listener.name.<name>.<key>` wins
+over `<key>`, and `listener.name.<name>.<mechanism>.<key>` over both.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.distinguished_name import PrincipalMapper
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.jaas import USER_PREFIX, jaas_users
+from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
+from kafkapy.common.sasl_client import NONCE_BYTES
+from kafkapy.common.sasl_server import PlainServer, SaslServer, ScramServer
+from kafkapy.common.scram import MECHANISMS
+from kafkapy.common.tls_stores import CLIENT_AUTH, server_context
+from kafkapy.protocol.sasl_authenticator import SaslMechanism
+
+if TYPE_CHECKING:
+    import ssl
+
+    from kafkapy.common.ports import Random
+    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.listeners import Listener
+    from kafkapy.server.scram_credentials import ScramCredentials
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+PLAIN: Final = "PLAIN"
+SERVED_MECHANISMS: Final = (PLAIN, *MECHANISMS)
+JAAS: Final = "sasl.jaas.config"
+
+
+class SaslSettings(NamedTuple):
+    """How clients of a listener log in."""
+
+    mechanisms: Mapping[str, SaslMechanism]
+    receive_bytes_max: int
+    failure_delay_s: float
+
+
+class ListenerSecurity(NamedTuple):
+    """`tls` and `sasl` are None where the listener's protocol has none."""
+
+    tls: ssl.SSLContext | None
+    sasl: SaslSettings | None
+    principals: PrincipalMapper
+
+
+def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> PrefixedProperties:
+    """The properties of one mechanism of a listener."""
+    prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
+    return of_listener(config.properties, listener).within(prefix)
+
+
+def listener_security(
+    config: KafkaConfig, listener: Listener, credentials: ScramCredentials, random: Random
+) -> ListenerSecurity:
+    """What secures a listener.
+
+    Raises:
+        ConfigError: names the listener, the property and what is wrong with it.
+    """
+    protocol = listener.security_protocol
+    properties = of_listener(config.properties, listener.name)
+    try:
+        key = properties.key("ssl.principal.mapping.rules")
+        principals = PrincipalMapper(properties.text("ssl.principal.mapping.rules"), key)
+        tls = _tls(properties, protocol) if protocol.endswith("SSL") else None
+        sasl = None
+        if protocol.startswith("SASL_"):
+            sasl = _sasl(config, listener, properties, credentials, random)
+    except ConfigError as error:
+        raise ConfigError(f"listener {listener.name} ({protocol}): {error}") from error
+    return ListenerSecurity(tls, sasl, principals)
+
+
+def _tls(properties: PrefixedProperties, protocol: str) -> ssl.SSLContext:
+    key = properties.key("ssl.client.auth")
+    client_auth = properties.text("ssl.client.auth", "none").lower()
+    if client_auth not in CLIENT_AUTH:
+        raise ConfigError(f"{key}={client_auth}: allowed are {', '.join(CLIENT_AUTH)}")
+    if protocol == "SASL_SSL" and key == "ssl.client.auth":
+        client_auth = "none"  # KIP-684: of SASL_SSL only what is meant for the listener counts
+    return server_context(properties, client_auth)
+
+
+def _sasl(
+    config: KafkaConfig,
+    listener: Listener,
+    properties: PrefixedProperties,
+    credentials: ScramCredentials,
+    random: Random,
+) -> SaslSettings:
+    key = properties.key("sasl.enabled.mechanisms")
+    enabled = [name.upper() for name in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
+    served = [name for name in enabled if name in SERVED_MECHANISMS]
+    told = (
+        f"{key}={','.join(enabled)}: served are {', '.join(SERVED_MECHANISMS)}"
+        if len(served) < len(enabled) or not enabled
+        else ""
+    )
+    if not served:
+        raise ConfigError(told)
+    if told:
+        logger.warning("Listener %s (%s): %s", listener.name, listener.security_protocol, told)
+    mechanisms = {}
+    for name in served:
+        own = mechanism_properties(config, listener.name, name)
+        lifetime_ms = own.text("connections.max.reauth.ms", "0")
+        if not lifetime_ms.lstrip("-").isdecimal():
+            lifetime_key = own.key("connections.max.reauth.ms")
+            raise ConfigError(f"{lifetime_key}={lifetime_ms} is not a number of milliseconds")
+        if name == PLAIN:
+            begin = partial(_begin_plain, _plain_users(own))
+        else:
+            begin = partial(_begin_scram, name, credentials, random)
+        mechanisms[name] = SaslMechanism(begin, max(0, int(lifetime_ms)))
+    return SaslSettings(
+        mechanisms,
+        config.get_int("sasl.server.max.receive.size"),
+        config.get_int("connection.failed.authentication.delay.ms") / 1000,
+    )
+
+
+def _plain_users(properties: PrefixedProperties) -> dict[str, str]:
+    users = jaas_users(properties.text(JAAS))
+    if not users:
+        raise ConfigError(
+            f"{properties.prefixes[0]}{JAAS} must name the users of PLAIN, for example:"
+            " org.apache.kafka.common.security.plain.PlainLoginModule required"
+            f' {USER_PREFIX}alice="secret";'
+        )
+    return users
+
+
+def _begin_plain(users: Mapping[str, str]) -> SaslServer:
+    return PlainServer(users)
+
+
+def _begin_scram(name: str, credentials: ScramCredentials, random: Random) -> SaslServer:
+    nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
+    return ScramServer(MECHANISMS[name], credentials.of(name), nonce)

@@ -1,0 +1,74 @@
+"""How this broker secures its connections to other brokers: those of the inter-broker listener.
+
+It is a client there, with the listener's own stores, and logs in as the `username` of the line that
+names the listener's users, as Kafka does.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.jaas import Credentials, jaas_credentials
+from kafkapy.common.prefixed_properties import of_listener
+from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
+from kafkapy.common.tls_stores import client_context
+from kafkapy.server.listener_security import JAAS, SERVED_MECHANISMS, mechanism_properties
+
+if TYPE_CHECKING:
+    import ssl
+
+    from kafkapy.common.ports import Random
+    from kafkapy.server.kafka_config import KafkaConfig
+
+MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
+
+
+class NodeSecurity(NamedTuple):
+    """`tls` and `begin_login` are None where the listener has none."""
+
+    tls: ssl.SSLContext | None = None
+    mechanism: str = ""
+    begin_login: Callable[[], Conversation] | None = None
+
+
+PLAINTEXT: Final = NodeSecurity()
+
+
+def node_security(config: KafkaConfig, random: Random) -> NodeSecurity:
+    """What the inter-broker listener asks of this broker; nothing without other brokers.
+
+    Raises:
+        ConfigError: names the property and what is wrong with it.
+    """
+    name = config.inter_broker_listener
+    protocol = next(x.security_protocol for x in config.listeners if x.name == name)
+    if config.is_embedded or protocol == "PLAINTEXT":
+        return PLAINTEXT
+    properties = of_listener(config.properties, name)
+    try:
+        tls = client_context(properties) if protocol.endswith("SSL") else None
+        if not protocol.startswith("SASL_"):
+            return NodeSecurity(tls)
+        mechanism = config.get_str(MECHANISM).upper()
+        enabled = [item.upper() for item in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
+        if mechanism not in SERVED_MECHANISMS:
+            served = ", ".join(SERVED_MECHANISMS)
+            raise ConfigError(f"{MECHANISM}={mechanism} is not served; served are {served}")
+        if mechanism not in enabled:
+            key = properties.key("sasl.enabled.mechanisms")
+            raise ConfigError(f"{MECHANISM}={mechanism} must be one of {key}={','.join(enabled)}")
+        own = mechanism_properties(config, name, mechanism)
+        key = own.key(JAAS) if own.get(JAAS) else f"{own.prefixes[0]}{JAAS}"
+        credentials = jaas_credentials(own.text(JAAS), key)
+    except ConfigError as error:
+        raise ConfigError(f"inter-broker listener {name} ({protocol}): {error}") from error
+    return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))
+
+
+def _begin(mechanism: str, credentials: Credentials, random: Random) -> Conversation:
+    nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
+    return conversation(mechanism, credentials, nonce, MECHANISM)

@@ -1,0 +1,98 @@
+"""A connection whose client must log in first: the shell around `protocol.sasl_authenticator`.
+
+Until the login stands, frames go to the authenticator; from then on they take the ordinary way of
+`Connection`, but for a session that ends: it must be renewed by SaslHandshake before the first
+request that comes too late (KIP-368).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.sasl_authenticator import SaslAuthenticator, SaslLogin, SaslStep
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.connection import Connection
+
+if TYPE_CHECKING:
+    from kafkapy.server.connection_table import ConnectionTable
+    from kafkapy.server.dispatcher import Dispatcher
+    from kafkapy.server.listener_security import SaslSettings
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+
+class SaslConnection(Connection):
+    """Fixed: the listener's settings, and the bound of requests from who has logged in."""
+
+    __slots__ = ("_authenticator", "_expires_ms", "_login", "_request_bytes_max", "_settings")
+
+    def __init__(
+        self,
+        listener: str,
+        dispatcher: Dispatcher,
+        table: ConnectionTable,
+        wire: ServerConnection,
+        now_ms: Callable[[], int],
+        settings: SaslSettings,
+        request_bytes_max: int,
+    ) -> None:
+        super().__init__(listener, dispatcher, table, wire, now_ms)
+        wire.allow(settings.receive_bytes_max)
+        self._settings = settings
+        self._request_bytes_max = request_bytes_max
+        self._authenticator: SaslAuthenticator | None = SaslAuthenticator(settings.mechanisms)
+        self._login: SaslLogin | None = None
+        self._expires_ms: int | None = None
+
+    def _handle(self, frame: memoryview) -> None:
+        if self._expires_ms is not None and self._authenticator is None:
+            if int.from_bytes(frame[:2], "big") == ApiKey.SASL_HANDSHAKE:
+                self._authenticator = SaslAuthenticator(self._settings.mechanisms, self._login)
+            elif self._now_ms() > self._expires_ms:
+                logger.info("Disconnecting %s: its session has expired", self.peer)
+                self.close()
+                return
+        authenticator = self._authenticator
+        if authenticator is None:
+            super()._handle(frame)
+        elif self._transport is not None and not self._transport.is_closing():
+            self._authenticate(authenticator, frame)
+
+    def _authenticate(self, authenticator: SaslAuthenticator, frame: memoryview) -> None:
+        if authenticator.has_failed:  # its reply waits for the delay, and the end
+            return
+        step = authenticator.receive(frame)
+        if step is None:
+            super()._handle(frame)
+        elif step.failure is not None:
+            self._refuse(step)
+        else:
+            self._answer(self._wire.take_slot(), step.reply)
+            if authenticator.login is not None:
+                self._accept(authenticator.login)
+
+    def _accept(self, login: SaslLogin) -> None:
+        self._login = login
+        self._authenticator = None
+        self._expires_ms = None
+        if login.session_lifetime_ms:
+            self._expires_ms = self._now_ms() + login.session_lifetime_ms
+        self.principal = f"User:{login.username}"
+        self._wire.allow(self._request_bytes_max)
+
+    def _refuse(self, step: SaslStep) -> None:
+        """Answer and close after the delay that makes guessing slow."""
+        logger.info("Failed authentication with %s (%s)", self.peer, step.failure)
+        slot = self._wire.take_slot()
+        delay_s = self._settings.failure_delay_s
+        asyncio.get_running_loop().call_later(delay_s, self._end, slot, step.reply)
+
+    def _end(self, slot: int, reply: list[Any]) -> None:
+        if self._transport is not None:
+            self._answer(slot, reply)
+            self._flush()
+            self.close()

@@ -1,0 +1,51 @@
+"""The SCRAM credentials that this broker knows: those of `/config/users`, kept by the change
+notifications. Nothing is read from ZooKeeper during a login (`CredentialCache`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.sasl_server import CredentialOf
+from kafkapy.common.scram import MECHANISMS, ScramCredential
+from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
+
+logger = logging.getLogger("kafka.security.CredentialProvider")
+
+
+class ScramCredentials:
+    """Credentials by mechanism and user."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, ScramCredential]] = {name: {} for name in MECHANISMS}
+
+    def update(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Take over the configs of `/config/users/<entity>`, some of which may be quotas.
+
+        Raises:
+            ConfigError: a credential cannot be read; it lets nobody in.
+        """
+        if "/" in entity or entity == DEFAULT_ENTITY:
+            return
+        user = desanitize(entity)
+        broken = []
+        for mechanism, known in self._known.items():
+            known.pop(user, None)
+            if mechanism in configs:
+                try:
+                    known[user] = ScramCredential.parse(configs[mechanism])
+                except ConfigError as error:
+                    broken.append(f"{mechanism}: {error}")
+        if broken:
+            raise ConfigError("; ".join(broken))
+        mechanisms = [name for name, known in self._known.items() if user in known]
+        logger.info("User %s has credentials of: %s", user, ", ".join(mechanisms) or "none")
+
+    def of(self, mechanism: str) -> CredentialOf:
+        """The look-up of one mechanism's users."""
+        return partial(self._find, mechanism)
+
+    def _find(self, mechanism: str, user: str) -> ScramCredential | None:
+        return self._known[mechanism].get(user)

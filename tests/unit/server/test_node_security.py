@@ -1,0 +1,71 @@
+"""How a broker reaches the others: as the inter-broker listener asks, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity, node_security
+from tests.support.ports import SeededRandom
+
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+OWN = "listener.name.x.plain.sasl.jaas.config"
+
+
+def secured(protocol: str, given: dict[str, str]) -> NodeSecurity:
+    config = KafkaConfig(
+        {
+            "zookeeper.connect": "127.0.0.1:1",
+            "listeners": "X://127.0.0.1:1",
+            "listener.security.protocol.map": f"X:{protocol}",
+            "inter.broker.listener.name": "X",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "sasl.enabled.mechanisms": "PLAIN",
+            **given,
+        }
+    )
+    return node_security(config, SeededRandom(1))
+
+
+def test_it_logs_in_as_the_user_of_its_own_line() -> None:
+    found = secured("SASL_PLAINTEXT", {OWN: f'{JAAS} username="b" password="s" user_b="s";'})
+    assert (found.tls, found.mechanism) == (None, "PLAIN")
+    assert found.begin_login is not None
+    assert next(found.begin_login()) == b"\0b\0s"
+
+
+def test_names_of_hosts_are_checked_unless_told_otherwise() -> None:
+    found = secured("SSL", {})
+    assert found.tls is not None
+    assert (found.tls.check_hostname, found.begin_login) == (True, None)
+    found = secured("SSL", {"listener.name.x.ssl.endpoint.identification.algorithm": ""})
+    assert found.tls is not None
+    assert not found.tls.check_hostname
+
+
+def test_a_lone_broker_needs_none() -> None:
+    assert secured("SASL_PLAINTEXT", {"zookeeper.connect": ""}) == PLAINTEXT
+    assert secured("PLAINTEXT", {}) == PLAINTEXT
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, f"{OWN} must name a user"),
+        ({OWN: f'{JAAS} user_b="s";'}, f"{OWN} must name a user"),
+        (
+            {"sasl.mechanism.inter.broker.protocol": "GSSAPI"},
+            "sasl.mechanism.inter.broker.protocol=GSSAPI is not served; served are PLAIN",
+        ),
+        (
+            {"sasl.enabled.mechanisms": "SCRAM-SHA-256"},
+            "sasl.mechanism.inter.broker.protocol=PLAIN must be one of"
+            " sasl.enabled.mechanisms=SCRAM-SHA-256",
+        ),
+    ],
+)
+def test_what_cannot_be_done(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        secured("SASL_PLAINTEXT", given)
+    assert str(refused.value).startswith(f"inter-broker listener X (SASL_PLAINTEXT): {said}")

@@ -1,0 +1,177 @@
+"""A link that logs in first, and again in time; requests wait meanwhile and keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.jaas import Credentials
+from kafkapy.common.sasl_client import conversation
+from kafkapy.protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.node_security import NodeSecurity
+from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
+
+SECURITY = NodeSecurity(
+    None, "PLAIN", lambda: conversation("PLAIN", Credentials("b", "s"), "nonce")
+)
+
+
+def client_of(node: ScriptedNode) -> NodeClient:
+    return NodeClient("127.0.0.1", node.port, "c", request_timeout_ms=LIMIT_MS, security=SECURITY)
+
+
+def ask(number: int) -> ControlledShutdownRequest:
+    return ControlledShutdownRequest(broker_id=number)
+
+
+def echoed(response: ControlledShutdownResponse) -> int:
+    return int(response.remaining_partitions[0].topic_name)
+
+
+def broker(lifetime_ms: int = 0, **refusals: Any) -> Callable[[Any, int], Any]:
+    """Answers everything, but for what `refusals` say."""
+
+    def answer(request: Any, version: int) -> Any:
+        if isinstance(request, SaslHandshakeRequest):
+            return refusals.get("handshake", SaslHandshakeResponse(mechanisms=["PLAIN"]))
+        if isinstance(request, SaslAuthenticateRequest):
+            done = SaslAuthenticateResponse(session_lifetime_ms=lifetime_ms)
+            return refusals.get("authenticate", done)
+        row = RemainingPartition(topic_name=str(request.broker_id))
+        return ControlledShutdownResponse(remaining_partitions=[row])
+
+    return answer
+
+
+def kinds(node: ScriptedNode) -> list[Any]:
+    return [getattr(request, "broker_id", type(request).__name__) for request in node.asked()]
+
+
+LOGIN = ["SaslHandshakeRequest", "SaslAuthenticateRequest"]
+
+
+def test_the_login_comes_first() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(broker()) as node:
+            client = client_of(node)
+            answers = await asyncio.gather(*(client.request(ask(n), 3) for n in range(5)))
+            assert [echoed(answer) for answer in answers] == list(range(5))
+            assert kinds(node) == [*LOGIN, *range(5)]
+            assert node.asked()[1].auth_bytes == b"\0b\0s"
+            assert client.is_connected
+            client.close()
+
+    in_loop(scenario)
+
+
+@pytest.mark.parametrize(
+    ("refusals", "said"),
+    [
+        (
+            {
+                "handshake": SaslHandshakeResponse(
+                    error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=["GSSAPI"]
+                )
+            },
+            "it does not offer SASL mechanism PLAIN; it offers: GSSAPI",
+        ),
+        (
+            {
+                "authenticate": SaslAuthenticateResponse(
+                    error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="not you"
+                )
+            },
+            "not you",
+        ),
+        ({"authenticate": DISCONNECT}, "the connection was closed"),
+        ({"handshake": b"nonsense"}, "correlation id"),
+    ],
+)
+def test_a_login_that_fails_fails_all_that_wait(refusals: dict[str, Any], said: str) -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(broker(**refusals)) as node:
+            client = client_of(node)
+            both = [client.request(ask(n), 3) for n in range(2)]
+            failures = await asyncio.gather(*both, return_exceptions=True)
+            assert all(isinstance(failure, NodeUnavailable) for failure in failures)
+            assert all(said in str(failure) for failure in failures)
+            assert not client.is_connected
+            assert 0 not in kinds(node)
+
+    in_loop(scenario)
+
+
+def test_a_session_is_renewed_before_it_ends() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(broker(lifetime_ms=20)) as node:
+            client = client_of(node)
+            assert echoed(await client.request(ask(0), 3)) == 0
+            await asyncio.sleep(0.02)
+            answers = await asyncio.gather(*(client.request(ask(n), 3) for n in (1, 2)))
+            assert [echoed(answer) for answer in answers] == [1, 2]
+            assert kinds(node) == [*LOGIN, 0, *LOGIN, 1, 2]
+            assert node.connections == 1
+            client.close()
+
+    in_loop(scenario)
+
+
+def test_a_renewal_waits_for_the_answers_that_are_due() -> None:
+    gate: asyncio.Event
+
+    async def scenario() -> None:
+        nonlocal gate
+        gate = asyncio.Event()
+        plain = broker(lifetime_ms=20)
+
+        async def slow(request: Any, version: int) -> Any:
+            if getattr(request, "broker_id", None) == 0:
+                await gate.wait()
+            return plain(request, version)
+
+        async with ScriptedNode(slow) as node:
+            client = client_of(node)
+            first = asyncio.ensure_future(client.request(ask(0), 3))
+            await node.requests.at_least(3)
+            await asyncio.sleep(0.02)
+            second = asyncio.ensure_future(client.request(ask(1), 3))
+            await asyncio.sleep(0)
+            gate.set()
+            assert (echoed(await first), echoed(await second)) == (0, 1)
+            assert kinds(node) == [*LOGIN, 0, *LOGIN, 1]
+            client.close()
+
+    in_loop(scenario)
+
+
+def test_closing_during_the_login() -> None:
+    async def scenario() -> None:
+        never = asyncio.Event()
+
+        async def silent(request: Any, version: int) -> Any:
+            await never.wait()
+
+        async with ScriptedNode(silent) as node:
+            client = client_of(node)
+            waiting = asyncio.ensure_future(client.request(ask(0), 3))
+            await node.requests.at_least(1)
+            client.close()
+            with pytest.raises(NodeUnavailable, match="closed"):
+                await waiting
+            never.set()
+
+    in_loop(scenario)

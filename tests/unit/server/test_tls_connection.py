@@ -1,0 +1,65 @@
+"""The user of a TLS connection is who its certificate names."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.distinguished_name import PrincipalMapper
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.connection_table import ConnectionTable
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.request import ANONYMOUS
+from kafkapy.server.tls_connection import TlsConnection
+from tests.support.certificates import can_make, make_identity
+from tests.support.transports import FakeTransport
+
+
+class TlsTransport(FakeTransport):
+    """A transport whose peer showed this certificate."""
+
+    def __init__(self, certificate: bytes | None) -> None:
+        super().__init__()
+        self.certificate = certificate
+
+    def get_extra_info(self, name: str) -> Any:
+        if name == "ssl_object":
+            return SimpleNamespace(getpeercert=lambda binary_form: self.certificate)
+        return super().get_extra_info(name)
+
+
+def connected(transport: TlsTransport, rules: str = "DEFAULT") -> TlsConnection:
+    dispatcher: Any = None
+    connection = TlsConnection(
+        "SSL",
+        dispatcher,
+        ConnectionTable(KafkaConfig({})),
+        ServerConnection(1000, bytearray(4096)),
+        lambda: 0,
+        PrincipalMapper(rules),
+    )
+    connection.connection_made(transport)
+    return connection
+
+
+def test_who_shows_none_is_anonymous() -> None:
+    assert connected(TlsTransport(None)).principal == ANONYMOUS
+
+
+def test_who_shows_one_has_its_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    if not can_make("users named by certificates"):
+        return
+    caplog.set_level(logging.INFO)
+    certificate = make_identity(tmp_path, "alice").with_suffix(".crt").read_text()
+    der = ssl.PEM_cert_to_DER_cert(certificate)
+    assert connected(TlsTransport(der)).principal == "User:CN=alice"
+    assert connected(TlsTransport(der), "RULE:CN=(.*)/$1/").principal == "User:alice"
+    unnamed = TlsTransport(der)
+    assert connected(unnamed, "RULE:CN=bob/b/").principal == ANONYMOUS
+    assert unnamed.closing
+    assert "no rule of ssl.principal.mapping.rules applies to CN=alice" in caplog.text
