@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     UserName,
 )
 
-_SALT_BYTES: Final = 24
+SALT_BYTES: Final = 24
 
 
 class NewCredential(NamedTuple):
@@ -69,7 +69,7 @@ def alter_scram(
     """
     upsertions = []
     for mechanism, credential in sets.items():
-        salt = os.urandom(_SALT_BYTES)
+        salt = os.urandom(SALT_BYTES)
         upsertions.append(
             ScramCredentialUpsertion(
                 name=user,

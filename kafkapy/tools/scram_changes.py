@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafkapy.admin.scram import NewCredential
+from kafkapy.admin.scram import SALT_BYTES, NewCredential
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.scram import ITERATIONS_MIN, MECHANISMS, ScramMechanism
+from kafkapy.common.scram import ITERATIONS_MIN, MECHANISMS, ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]+),)?password=(.*)")
@@ -32,6 +33,22 @@ def parse_credentials(sets: Mapping[str, str]) -> dict[ScramMechanism, NewCreden
         ConfigError: in the words of `ConfigCommand`; the password is not shown.
     """
     return {MECHANISMS[name]: _credential(name, text) for name, text in sets.items()}
+
+
+def stored(change: ConfigChange) -> ConfigChange:
+    """The change as znodes have it: no password, but what a broker checks one by.
+
+    Raises:
+        ConfigError: as `parse_credentials`.
+    """
+    scram, others = split_change(change)
+    sets = dict(others.sets)
+    for mechanism, new in parse_credentials(scram.sets).items():
+        salt = os.urandom(SALT_BYTES)
+        salted = new.salted(mechanism, salt)
+        credential = ScramCredential.of(mechanism, salt, salted, new.iterations)
+        sets[mechanism.config] = credential.text()
+    return ConfigChange(sets, change.deletes)
 
 
 def _credential(name: str, text: str) -> NewCredential:

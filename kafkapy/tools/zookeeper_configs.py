@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.tools.config_changes import ConfigChange
+from kafkapy.tools.scram_changes import stored
 from kafkapy.tools.zookeeper_session import with_zookeeper
 from kafkapy.zk import znodes
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize, sanitize
@@ -117,6 +118,8 @@ def alter(
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
     kind, node = node_of(entities)
+    if kind == "users":
+        change = stored(change)
 
     async def work(store: ZkStore) -> None:
         if kind == "brokers":

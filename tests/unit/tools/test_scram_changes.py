@@ -4,9 +4,9 @@ import pytest
 
 from kafkapy.admin.scram import NewCredential
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.scram import ScramMechanism
+from kafkapy.common.scram import ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
-from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials, split_change
+from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials, split_change, stored
 
 SHA256, SHA512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
 
@@ -44,3 +44,14 @@ def test_credentials_are_parted_from_quotas() -> None:
     assert (scram.sets, scram.deletes) == ({"SCRAM-SHA-256": "p"}, ["SCRAM-SHA-512"])
     assert (others.sets, others.deletes) == ({"request_percentage": "1"}, ["x"])
     assert mechanisms_of(["SCRAM-SHA-512"]) == [SHA512]
+
+
+def test_znodes_have_no_password() -> None:
+    change = ConfigChange({"SCRAM-SHA-256": "iterations=8192,password=secret", "q": "1"}, ["d"])
+    first, second = stored(change), stored(change)
+    assert (first.sets["q"], first.deletes) == ("1", ["d"])
+    assert first.sets["SCRAM-SHA-256"] != second.sets["SCRAM-SHA-256"]  # by their salts
+    credential = ScramCredential.parse(first.sets["SCRAM-SHA-256"])
+    mechanism = ScramMechanism.SCRAM_SHA_256
+    salted = mechanism.salted("secret", credential.salt, 8192)
+    assert credential == ScramCredential.of(mechanism, credential.salt, salted, 8192)

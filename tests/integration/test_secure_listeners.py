@@ -1,0 +1,391 @@
+"""TLS and SASL listeners, asked by real clients: what they may do, and how others are refused.
+
+What a user would lose: a client whose connection is secured as Kafka's documents say cannot reach
+our broker, or one that should not can.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+import ssl
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from kafkapy.admin.scram import describe_scram
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError
+from kafkapy.common.scram import ScramMechanism
+from kafkapy.protocol.headers import encode_request
+from kafkapy.protocol.messages.metadata import MetadataRequest
+from scripts import _kafka
+from tests.support.broker_process import API_VERSIONS_V0, BrokerProcess, answers_api_versions
+from tests.support.certificates import can_make
+from tests.support.cli import kafkapy
+from tests.support.secure_broker import PASSWORD, USER, WAYS, SecureBroker, Way
+from tests.support.topics import QUIET
+from tests.support.waiting import LIMIT_S, wait_until
+
+with warnings.catch_warnings():  # theirs, not ours
+    warnings.simplefilter("ignore")
+    import kafka
+
+EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=str)
+LARGE = [bytes([i]) * 900_000 for i in range(30)]
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker | None]:
+    if not can_make("TLS and SASL listeners"):
+        yield None
+        return
+    broker = SecureBroker(tmp_path_factory.mktemp("secure"))
+    with broker:
+        broker.make_user()
+        yield broker
+    assert "Traceback" not in broker.output_text()
+    assert "stored_key" not in broker.output_text()
+    assert PASSWORD not in broker.output_text()
+
+
+def produce(config: dict[str, str], topic: str, values: list[bytes]) -> None:
+    failures: list[KafkaError] = []
+    producer = Producer({**config, **QUIET, "queue.buffering.max.messages": 100_000})
+    for value in values:
+        producer.produce(topic, value, on_delivery=lambda e, _: failures.append(e) if e else None)
+    assert producer.flush(LIMIT_S) == 0
+    assert failures == []
+
+
+def consume(config: dict[str, str], topic: str, count: int, **more: Any) -> list[bytes]:
+    consumer = Consumer(
+        {
+            **config,
+            **QUIET,
+            "group.id": f"{topic}-{config['bootstrap.servers']}",
+            "auto.offset.reset": "earliest",
+            **{key.replace("_", "."): value for key, value in more.items()},
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[bytes] = []
+
+    def is_read() -> bool:
+        for message in consumer.consume(count - len(found), 0.5):
+            if not message.error():
+                found.append(message.value())
+        return len(found) >= count
+
+    wait_until(is_read, f"{count} records of {topic}")
+    consumer.close()
+    return found
+
+
+def digests(values: list[bytes]) -> list[str]:
+    """Shorter to compare, and to read when they differ."""
+    return [hashlib.sha256(value).hexdigest() for value in values]
+
+
+@EVERY_WAY
+def test_librdkafka(secure: SecureBroker | None, way: Way) -> None:
+    if secure is None:
+        return
+    values = [b"%d" % i for i in range(200)]
+    produce(secure.librdkafka(way), f"rd-{way}", values)
+    assert consume(secure.librdkafka(way), f"rd-{way}", 200) == values
+
+
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[-1]], ids=str)
+def test_large_fetches_arrive_byte_for_byte(secure: SecureBroker | None, way: Way) -> None:
+    if secure is None:
+        return
+    topic = f"large-{way}"
+    produce(secure.librdkafka(way), topic, LARGE)
+    large = {"fetch_message_max_bytes": 20_000_000, "fetch_max_bytes": 50_000_000}
+    assert digests(consume(secure.librdkafka(way), topic, len(LARGE), **large)) == digests(LARGE)
+    plain = {"bootstrap.servers": secure.bootstrap_servers}
+    assert digests(consume(plain, topic, len(LARGE), **large)) == digests(LARGE)
+
+
+@EVERY_WAY
+def test_kafka_python(secure: SecureBroker | None, way: Way) -> None:
+    if secure is None:
+        return
+    options: dict[str, Any] = {
+        "bootstrap_servers": secure.servers(way),
+        "security_protocol": way.protocol,
+    }
+    if way.protocol.endswith("SSL"):
+        options["ssl_cafile"] = str(secure.certificate(secure.identity))
+    if way.listener == "MUTUAL":
+        options["ssl_certfile"] = str(secure.client_identity)
+    if way.mechanism:
+        options |= {
+            "sasl_mechanism": way.mechanism,
+            "sasl_plain_username": USER,
+            "sasl_plain_password": PASSWORD,
+        }
+    topic = f"py-{way}"
+    producer = kafka.KafkaProducer(**options)
+    for i in range(50):
+        producer.send(topic, b"%d" % i)
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        topic, **options, auto_offset_reset="earliest", consumer_timeout_ms=int(LIMIT_S * 1000)
+    )
+    found = [next(consumer).value for _ in range(50)]
+    consumer.close()
+    assert found == [b"%d" % i for i in range(50)]
+
+
+@EVERY_WAY
+def test_our_own_tools(secure: SecureBroker | None, way: Way, tmp_path: Path) -> None:
+    if secure is None:
+        return
+    config = _kafka.write_properties(tmp_path / "client.properties", secure.java(way))
+    words = ("--bootstrap-server", secure.servers(way), "--command-config", str(config))
+    topic = f"own-{way}"
+    made = kafkapy("topics", *words, "--create", "--topic", topic)
+    assert (made.status, made.stdout) == (0, f"Created topic {topic}.\n"), made.stderr
+    assert topic in kafkapy("topics", *words, "--list").stdout.splitlines()
+
+
+if _kafka.installed():
+
+    @pytest.mark.parametrize("way", [Way("MUTUAL"), Way("BOTH", "SCRAM-SHA-512")], ids=str)
+    def test_apache_kafkas_console(secure: SecureBroker | None, way: Way, tmp_path: Path) -> None:
+        if secure is None:
+            return
+        config = str(_kafka.write_properties(tmp_path / "c.properties", secure.java(way)))
+        words = ("--bootstrap-server", secure.servers(way), "--topic", f"java-{way}")
+        lines = b"".join(b"%d\n" % i for i in range(100))
+        done = _kafka.run_tool(
+            _kafka.CONSOLE_PRODUCER, *words, "--producer.config", config, stdin=lines
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        done = _kafka.run_tool(
+            _kafka.CONSOLE_CONSUMER,
+            *words,
+            *("--consumer.config", config, "--from-beginning", "--max-messages", "100"),
+        )
+        assert done.stdout == lines, done.stderr.decode()
+
+    def test_apache_kafkas_configs_make_users(secure: SecureBroker | None, tmp_path: Path) -> None:
+        if secure is None:
+            return
+        words = ("--bootstrap-server", secure.bootstrap_servers, "--entity-type", "users")
+        user = ("--entity-name", "carol")
+        change = ("--alter", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=pa,ss]")
+        done = _kafka.run_tool("kafka.admin.ConfigCommand", *words, *user, *change)
+        assert done.stdout == b"Completed updating config for user carol.\n", done.stderr.decode()
+        with Cluster(secure.bootstrap_servers) as cluster:
+            assert describe_scram(cluster)["carol"] == {ScramMechanism.SCRAM_SHA_256: 8192}
+
+
+def test_our_configs_make_and_remove_users(secure: SecureBroker | None) -> None:
+    if secure is None:
+        return
+    words = ("--bootstrap-server", secure.bootstrap_servers, "--entity-type", "users")
+    change = (*words, "--alter", "--entity-name", "dave")
+    done = kafkapy("configs", *change, "--add-config", "SCRAM-SHA-256=[iterations=8192,password=x]")
+    assert (done.status, done.stdout) == (0, "Completed updating config for user dave.\n")
+    way = Way("SASL", "SCRAM-SHA-256")
+    login = {**secure.java(way), "sasl.jaas.config": 'x required username="dave" password="x";'}
+    with Cluster(secure.servers(way), login) as cluster:
+        assert cluster.metadata([]).brokers
+    done = kafkapy("configs", *change, "--delete-config", "SCRAM-SHA-256")
+    assert done.status == 0, done.stderr
+    with Cluster(secure.servers(way), login) as cluster, pytest.raises(ApiError):
+        cluster.metadata([])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "client_hears", "log_says"),
+    [
+        ("PLAIN", "Authentication failed: Invalid username or password", "Invalid username"),
+        (
+            "SCRAM-SHA-256",
+            "Authentication failed during authentication due to invalid credentials with SASL"
+            " mechanism SCRAM-SHA-256",
+            "Invalid client credentials",
+        ),
+    ],
+)
+def test_a_wrong_password(
+    secure: SecureBroker | None, mechanism: str, client_hears: str, log_says: str
+) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    way = Way("BOTH", mechanism)
+    properties = secure.java(way, "wrong")
+    with Cluster(secure.servers(way), properties) as cluster, pytest.raises(ApiError) as refused:
+        cluster.metadata([])
+    assert refused.value.message == f"No bootstrap server can be reached. {client_hears}"
+    [line] = secure.refusals()[before:]
+    assert "INFO Failed authentication with 127.0.0.1:" in line
+    assert log_says in line
+
+
+def test_librdkafka_hears_of_a_wrong_password(secure: SecureBroker | None) -> None:
+    if secure is None:
+        return
+    heard: list[KafkaError] = []
+    way = Way("SASL", "SCRAM-SHA-512")
+    producer = Producer({**secure.librdkafka(way, "wrong"), "error_cb": heard.append})
+    wait_until(lambda: bool(producer.poll(0.1) or heard), "an error of librdkafka")
+    assert "SCRAM-SHA-512" in str(heard[0])
+    assert heard[0].code() == KafkaError._AUTHENTICATION
+
+
+def test_a_mechanism_that_is_not_enabled(secure: SecureBroker | None) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    heard: list[KafkaError] = []
+    config = secure.librdkafka(Way("SASL", "PLAIN")) | {
+        "sasl.mechanism": "OAUTHBEARER",
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=alice",
+    }
+    producer = Producer({**config, "error_cb": heard.append})
+    wait_until(lambda: bool(producer.poll(0.1) or heard), "an error of librdkafka")
+    assert "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512" in str(heard[0])
+    assert "Unsupported SASL mechanism OAUTHBEARER" in secure.refusals()[before]
+
+
+@pytest.mark.parametrize("listener", ["TLS", "BOTH"])
+def test_a_plaintext_client_of_a_tls_listener(secure: SecureBroker | None, listener: str) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    assert not answers_api_versions("127.0.0.1", secure.port_of(listener))
+    wait_until(lambda: len(secure.refusals()) > before, "a line in the log")
+    [line] = secure.refusals()[before:]
+    assert "SSL handshake failed: the client does not speak TLS" in line
+
+
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "SASL"])
+def test_a_tls_client_of_a_plaintext_listener(secure: SecureBroker | None, listener: str) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    port = secure.port if listener == "PLAINTEXT" else secure.port_of(listener)
+    plain = socket.create_connection(("127.0.0.1", port), LIMIT_S)
+    with plain, pytest.raises(OSError):
+        ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
+    [line] = secure.refusals()[before:]
+    assert line.split("WARN ")[1].startswith("Closing connection to 127.0.0.1:")
+    assert ": the peer begins TLS" in line
+
+
+def test_who_does_not_log_in_is_not_served(secure: SecureBroker | None) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    address = ("127.0.0.1", secure.port_of("SASL"))
+    with socket.create_connection(address, LIMIT_S) as connection:
+        connection.sendall(encode_request(MetadataRequest(), 9, 1, "c"))
+        assert connection.recv(1) == b""
+    assert (
+        "Unexpected Kafka request of type METADATA during SASL handshake."
+        in (secure.refusals()[before])
+    )
+
+
+def test_a_client_without_its_certificate(secure: SecureBroker | None) -> None:
+    if secure is None:
+        return
+    before = len(secure.refusals())
+    way = Way("MUTUAL")
+    properties = {k: v for k, v in secure.java(way).items() if "keystore" not in k}
+    with Cluster(secure.servers(way), properties) as cluster, pytest.raises(ApiError):
+        cluster.metadata([])
+    assert "PEER_DID_NOT_RETURN_A_CERTIFICATE" in secure.refusals()[before]
+
+
+def test_sessions_that_end_are_renewed_or_end(tmp_path: Path) -> None:
+    """KIP-368: librdkafka renews its session again and again over one connection."""
+    if not can_make("sessions that end"):
+        return
+    limit_ms = 500
+    with SecureBroker(tmp_path, {"connections.max.reauth.ms": str(limit_ms)}) as broker:
+        heard: list[KafkaError] = []
+        config = broker.librdkafka(Way("SASL", "PLAIN"))
+        producer = Producer({**config, **QUIET, "error_cb": heard.append})
+        delivered: list[int] = []
+
+        def told(error: Any, message: Any) -> None:
+            assert error is None, error
+            delivered.append(message.timestamp()[1])
+
+        def have_lived_long() -> bool:
+            producer.produce("sessions", b"x", on_delivery=told)
+            assert producer.flush(LIMIT_S) == 0
+            return delivered[-1] - delivered[0] > 4 * limit_ms
+
+        wait_until(have_lived_long, "several sessions")
+        assert heard == []
+        assert "session has expired" not in broker.output_text()
+        # kafkapy's own tools do not renew: their next request comes too late.
+        with Cluster(broker.servers(Way("BOTH", "PLAIN")), broker.java(Way("BOTH", "PLAIN"))) as c:
+            c.metadata([])
+
+            def has_expired() -> bool:
+                assert c.metadata([]).brokers  # over a new connection, if need be
+                return "session has expired" in broker.output_text()
+
+            wait_until(has_expired, "a session that was not renewed")
+
+
+def test_a_broker_stops_although_clients_are_connected(tmp_path: Path) -> None:
+    if not can_make("stopping with TLS connections"):
+        return
+    with SecureBroker(tmp_path) as broker:
+        silent = socket.create_connection(("127.0.0.1", broker.port_of("TLS")), LIMIT_S)
+        context = ssl.create_default_context(cafile=str(broker.certificate(broker.identity)))
+        plain = socket.create_connection(("127.0.0.1", broker.port_of("TLS")), LIMIT_S)
+        with silent, context.wrap_socket(plain, server_hostname="127.0.0.1") as idle:
+            idle.sendall(API_VERSIONS_V0)
+            assert idle.recv(4)
+            assert broker.stop(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"listeners": "SSL://127.0.0.1:0"},
+            r"listener SSL \(SSL\): a TLS listener needs a certificate",
+        ),
+        (
+            {"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": "/no.pem"},
+            r"ssl\.keystore\.location=/no\.pem cannot be used: No such file",
+        ),
+        (
+            {"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": "/k.jks"},
+            r"ssl\.keystore\.location /k\.jks is of type JKS; only PEM is read\. .*keytool",
+        ),
+        (
+            {"listeners": "SASL_PLAINTEXT://127.0.0.1:0"},
+            r"sasl\.enabled\.mechanisms=GSSAPI: served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        ),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(
+    tmp_path: Path, settings: dict[str, str], said: str
+) -> None:
+    protocol = settings["listeners"].partition(":")[0]
+    broker = BrokerProcess(
+        tmp_path / "logs", {**settings, "security.inter.broker.protocol": protocol}
+    )
+    broker.launch()
+    assert broker.wait(LIMIT_S) != 0
+    [line] = [line for line in broker.output_text().splitlines() if line.strip()]
+    assert re.search(said, line)
