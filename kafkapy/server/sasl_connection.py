@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.sasl_authenticator import SaslAuthenticator, SaslLogin, SaslStep
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from kafkapy.server.listener_security import SaslSettings
 
 logger = logging.getLogger("kafka.network.SocketServer")
+
+
+REASON_CHARS_MAX: Final = 500
 
 
 class SaslConnection(Connection):
@@ -86,7 +89,9 @@ class SaslConnection(Connection):
 
     def _refuse(self, step: SaslStep) -> None:
         """Answer and close after the delay that makes guessing slow."""
-        logger.info("Failed authentication with %s (%s)", self.peer, step.failure)
+        # What the client said may be in it: one line, and not a long one.
+        reason = " ".join((step.failure or "").split())[:REASON_CHARS_MAX]
+        logger.info("Failed authentication with %s (%s)", self.peer, reason)
         slot = self._wire.take_slot()
         delay_s = self._settings.failure_delay_s
         asyncio.get_running_loop().call_later(delay_s, self._end, slot, step.reply)

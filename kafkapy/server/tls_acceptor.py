@@ -66,6 +66,10 @@ class TlsAcceptor:
         try:
             host, port = accepted.getpeername()[:2]
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:  # gone already
+            accepted.close()
+            return
+        try:  # from here on the transport owns the socket
             await loop.connect_accepted_socket(self._new_connection, accepted, ssl=self._context)
         except ssl.SSLError as error:
             reason = error.reason or str(error)
@@ -76,4 +80,3 @@ class TlsAcceptor:
             )
         except OSError as error:  # the client went away, or took too long
             logger.debug("Listener %s: a TLS handshake did not end: %s", self._listener, error)
-            accepted.close()

@@ -28,7 +28,7 @@ from kafkapy.server.sasl_connection import SaslConnection
 from tests.support.scripted_node import in_loop
 from tests.support.transports import FakeTransport
 
-RECEIVE_BYTES_MAX, REQUEST_BYTES_MAX = 100, 1000
+RECEIVE_BYTES_MAX, REQUEST_BYTES_MAX = 150, 1000
 
 
 class FakeDispatcher:
@@ -119,6 +119,20 @@ def test_nothing_is_served_before(caplog: pytest.LogCaptureFixture) -> None:
         "Failed authentication with 10.0.0.1:1234 (Unexpected Kafka request of type LIST_GROUPS"
         " during SASL handshake.)"
     )
+
+
+def test_a_client_cannot_write_lines_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def scenario() -> None:
+        client = Client()
+        client.says(SaslHandshakeRequest(mechanism="X\n[2026] FATAL " + "y" * 80), 1)
+        while not client.transport.closing:
+            await asyncio.sleep(0)
+
+    in_loop(scenario)
+    [line] = [r.getMessage() for r in caplog.records if r.name == "kafka.network.SocketServer"]
+    assert "(Unsupported SASL mechanism X [2026] FATAL yyy" in line
 
 
 def test_a_refusal_comes_after_the_delay_and_then_the_end() -> None:

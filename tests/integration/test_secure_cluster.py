@@ -1,0 +1,179 @@
+"""Two brokers that reach each other by SASL_SSL only: what is acknowledged is on both.
+
+The other broker is ours, or Apache Kafka 3.9 where its jars are there. Sessions between them end
+after a second, so that each renews its own again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kafkapy.client.cluster import Cluster
+from scripts import _kafka
+from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
+from tests.support.certificates import can_make, make_identity
+from tests.support.cli import kafkapy
+from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
+from tests.support.topics import QUIET, create_topic
+from tests.support.waiting import LIMIT_S, wait_until
+from tests.support.zookeeper_server import ZooKeeperServer
+
+SESSION_MS = 1000
+TOPIC, PARTITIONS = "replicated", 4
+USER, PASSWORD = "broker", "between-brokers"
+OTHERS = ["kafkapy", "apache"] if _kafka.installed() else ["kafkapy"]
+
+
+class SecureCluster:
+    """Broker 1 is ours, and the controller as it starts first; broker 2 is who it is to be."""
+
+    def __init__(self, directory: Path, mechanism: str, other: str) -> None:
+        self.mechanism = mechanism
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        identity = make_identity(directory, "brokers")
+        login = f'username="{USER}" password="{PASSWORD}"'
+        jaas = {
+            "PLAIN": f'{PLAIN_LOGIN} {login} user_{USER}="{PASSWORD}";',
+            "SCRAM-SHA-512": f"{SCRAM_LOGIN} {login};",
+        }
+        prefix = f"listener.name.between.{mechanism.lower()}"
+        self._settings = {
+            "zookeeper.connect": self.zookeeper.connect(),
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BETWEEN:SASL_SSL",
+            "inter.broker.listener.name": "BETWEEN",
+            "sasl.enabled.mechanisms": mechanism,
+            "sasl.mechanism.inter.broker.protocol": mechanism,
+            f"{prefix}.sasl.jaas.config": jaas[mechanism],
+            f"{prefix}.connections.max.reauth.ms": str(SESSION_MS),
+            "listener.name.between.ssl.client.auth": "required",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(identity),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(identity.with_suffix(".crt")),
+            "replica.lag.time.max.ms": "5000",
+            "zookeeper.session.timeout.ms": "3000",
+            "controlled.shutdown.retry.backoff.ms": "200",
+        }
+        self.ours: ServerProcess = self._make(directory, 1, "kafkapy")
+        self.other: ServerProcess = self._make(directory, 2, other)
+
+    def _make(self, directory: Path, broker_id: int, kind: str) -> ServerProcess:
+        port, between = free_port(), free_port()
+        settings = {
+            **self._settings,
+            "broker.id": str(broker_id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},BETWEEN://localhost:{between}",
+        }
+        log_dir = directory / f"broker-{broker_id}"
+        made: ServerProcess
+        if kind == "kafkapy":
+            made = BrokerProcess(log_dir, settings)
+        else:
+            made = _kafka.ApacheBroker(log_dir, settings, self.zookeeper)
+        made.port = port
+        made.bootstrap_servers = f"127.0.0.1:{port}"
+        return made
+
+    def start(self) -> None:
+        self.zookeeper.start()
+        self.ours.start()
+        if self.mechanism != "PLAIN":
+            change = ("--add-config", f"{self.mechanism}=[password={PASSWORD}]")
+            words = ("--zookeeper", self.zookeeper.connect(), "--entity-type", "users")
+            done = kafkapy("configs", *words, "--entity-name", USER, "--alter", *change)
+            assert done.status == 0, done.stderr
+        self.other.start()
+        self.know(2)
+
+    def know(self, brokers: int) -> None:
+        """Wait until both know so many."""
+        for broker in (self.ours, self.other):
+            with Cluster(broker.bootstrap_servers) as cluster:
+
+                def are_known(cluster: Cluster = cluster) -> bool:
+                    return len(cluster.metadata([], True).brokers) == brokers
+
+                wait_until(are_known, f"{broker.name} knows {brokers} brokers")
+
+    def wait_for_isr(self, size: int) -> None:
+        """Of every partition, as broker 1 tells."""
+        with Cluster(self.ours.bootstrap_servers) as cluster:
+
+            def are_in_sync() -> bool:
+                topic = cluster.metadata([TOPIC], True).topics[TOPIC]
+                return {len(p.isr) for p in topic.partitions.values()} == {size}
+
+            wait_until(are_in_sync, f"{size} replicas in sync")
+
+    def stop(self) -> None:
+        for process in (self.ours, self.other, self.zookeeper):
+            if process.running:
+                process.kill()
+
+
+@pytest.fixture(params=[(m, o) for o in OTHERS for m in ("PLAIN", "SCRAM-SHA-512")], ids="-".join)
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCluster | None]:
+    if not can_make("SASL_SSL between brokers"):
+        yield None
+        return
+    made = SecureCluster(tmp_path, *request.param)
+    with ExitStack() as undo:
+        undo.callback(made.stop)
+        made.start()
+        yield made
+
+
+def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
+    if cluster is None:
+        return
+    both = f"{cluster.ours.bootstrap_servers},{cluster.other.bootstrap_servers}"
+    create_topic(both, TOPIC, PARTITIONS, replication_factor=2)
+    cluster.wait_for_isr(2)
+    producer = Producer({"bootstrap.servers": both, "acks": "all", **QUIET})
+    written: list[int] = []
+    sent = 0
+
+    def told(error: object, message: object) -> None:
+        assert error is None, error
+        written.append(message.timestamp()[1])  # type: ignore[attr-defined]
+
+    def have_lived_long() -> bool:
+        nonlocal sent
+        producer.produce(TOPIC, b"%d" % sent, on_delivery=told)
+        sent += 1
+        assert producer.flush(LIMIT_S) == 0
+        return written[-1] - written[0] > 3 * SESSION_MS
+
+    wait_until(have_lived_long, "several sessions between the brokers")
+    cluster.wait_for_isr(2)
+    # Broker 2 asks the controller, our broker, before it stops; and comes back.
+    assert cluster.other.stop() in (0, 143)
+    cluster.wait_for_isr(1)
+    cluster.other.start()
+    cluster.wait_for_isr(2)
+    assert "Traceback" not in cluster.ours.output_text()
+    assert "Failed authentication" not in cluster.ours.output_text()
+    assert "session has expired" not in cluster.ours.output_text()
+    cluster.ours.kill()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.other.bootstrap_servers,
+            "group.id": "g",
+            "enable.auto.commit": False,
+            **QUIET,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, index, 0) for index in range(PARTITIONS)])
+    found: set[bytes] = set()
+
+    def is_read() -> bool:
+        found.update(m.value() for m in consumer.consume(1000, 0.5) if not m.error())
+        return len(found) == sent
+
+    wait_until(is_read, f"all {sent} records from the broker that is left")
+    consumer.close()
