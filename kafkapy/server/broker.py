@@ -40,6 +40,7 @@ from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.node_security import node_security
 from kafkapy.server.producer_ids import ProducerIdManager
+from kafkapy.server.quota_admin import QuotaAdmin
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.scram_admin import ScramAdmin
 from kafkapy.server.services import Services
@@ -248,6 +249,7 @@ class Broker:
             ),
         )
         services.scram_admin = ScramAdmin(self._store)
+        services.quota_admin = QuotaAdmin(self._store)
         services.config_admin = ConfigAdmin(
             self._store,
             services.metadata,

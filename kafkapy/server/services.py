@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkapy.server.handlers import Served
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.producer_ids import ProducerIdManager
+    from kafkapy.server.quota_admin import QuotaAdmin
     from kafkapy.server.replica_manager import ReplicaManager
     from kafkapy.server.scram_admin import ScramAdmin
     from kafkapy.server.topic_admin import TopicAdmin
@@ -50,6 +51,7 @@ class Services:
     topic_admin: TopicAdmin
     config_admin: ConfigAdmin
     scram_admin: ScramAdmin
+    quota_admin: QuotaAdmin
     config_changes: ConfigChangeListener
     auto_creator: AutoCreator
     groups: GroupService

@@ -27,6 +27,7 @@ from kafkapy.protocol.messages import (
     create_topics,
     delete_records,
     delete_topics,
+    describe_client_quotas,
     describe_configs,
     describe_log_dirs,
     describe_user_scram_credentials,
@@ -922,3 +923,14 @@ def test_describe_user_scram_credentials(wire: Wire, version: int) -> None:
     assert missing.error_code == ErrorCode.RESOURCE_NOT_FOUND
     everyone = describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=None)
     assert [row.user for row in wire.ask(everyone, version).results] == ["alice"]
+
+
+@each_version(ApiKey.DESCRIBE_CLIENT_QUOTAS)
+def test_describe_client_quotas(wire: Wire, version: int) -> None:
+    def component(kind: str) -> describe_client_quotas.ComponentData:
+        return describe_client_quotas.ComponentData(entity_type=kind, match_type=2)
+
+    for kind, error, entries in (("user", 0, []), ("x", ErrorCode.UNSUPPORTED_VERSION, None)):
+        request = describe_client_quotas.DescribeClientQuotasRequest(components=[component(kind)])
+        response = wire.ask(request, version)
+        assert (response.error_code, response.entries) == (error, entries)
