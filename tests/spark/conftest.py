@@ -13,6 +13,7 @@ from kafkapy.spark import engine
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess
 from tests.support.certificates import can_make
+from tests.support.secure_broker import SecureBroker
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 from tests.support.spark_wiring import Wire
@@ -42,6 +43,21 @@ def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureApacheBro
         return
     with SecureApacheBroker(tmp_path_factory.mktemp("apache") / "logs") as broker:
         yield broker
+
+
+@pytest.fixture(scope="session", params=["kafkapy", "apache"])
+def secured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecureBroker | SecureApacheBroker | None]:
+    """A broker with TLS and SCRAM, ours or Apache Kafka; None if it cannot be had."""
+    if request.param == "apache":
+        yield request.getfixturevalue("apache")
+    elif not can_make("TLS and SASL through Spark"):
+        yield None
+    else:
+        with SecureBroker(tmp_path_factory.mktemp("secure")) as broker:
+            broker.make_user()
+            yield broker
 
 
 @pytest.fixture(autouse=True)

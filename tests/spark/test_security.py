@@ -1,7 +1,7 @@
 """TLS with certificates of both sides and SCRAM, as options of source and sink.
 
-kafkapy's own brokers serve PLAINTEXT only, so this is Apache Kafka's; without its jars or openssl
-nothing is checked, and the end of the run says so.
+Brokers are ours and, where its jars are there, Apache Kafka's; without openssl nothing is checked,
+and the end of the run says so.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from tests.support.secure_broker import SecureBroker
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 
 
 def test_source_and_sink_over_tls_with_scram(
-    spark: SparkSession, apache: SecureApacheBroker | None, tmp_path: Path
+    spark: SparkSession, secured: SecureBroker | SecureApacheBroker | None, tmp_path: Path
 ) -> None:
-    if apache is None:
+    if secured is None:
         return
-    source, target = Topic(apache.bootstrap_servers, 2), Topic(apache.bootstrap_servers, 2)
+    source, target = Topic(secured.bootstrap_servers, 2), Topic(secured.bootstrap_servers, 2)
     expected = source.write(20)
-    secure = apache.spark_options()
+    secure = secured.spark_options()
     stream = spark.readStream.format("kafkapy").options(
         **secure, subscribe=source.name, startingOffsets="earliest"
     )
@@ -35,12 +36,12 @@ def test_source_and_sink_over_tls_with_scram(
 
 
 def test_wrong_credentials_and_unknown_certificates_are_named(
-    spark: SparkSession, apache: SecureApacheBroker | None
+    spark: SparkSession, secured: SecureBroker | SecureApacheBroker | None
 ) -> None:
-    if apache is None:
+    if secured is None:
         return
-    topic = Topic(apache.bootstrap_servers)
-    wrong = apache.spark_options(password="wrong")
+    topic = Topic(secured.bootstrap_servers)
+    wrong = secured.spark_options(password="wrong")
     reader = spark.read.format("kafkapy").option("subscribe", topic.name)
     with pytest.raises(PySparkException, match="invalid credentials"):
         reader.options(**wrong).load().count()
@@ -48,7 +49,7 @@ def test_wrong_credentials_and_unknown_certificates_are_named(
     with pytest.raises(PySparkException, match=r"No rows can be written: .*invalid credentials"):
         rows.options(**wrong, topic=topic.name).save()  # at once: not by the delivery timeout
     own = wrong["kafka.ssl.keystore.location"]
-    stranger = apache.spark_options() | {"kafka.ssl.truststore.location": own}
+    stranger = secured.spark_options() | {"kafka.ssl.truststore.location": own}
     with pytest.raises(PySparkException, match="certificate verify failed"):
         reader.options(**stranger).load().count()
     with pytest.raises(PySparkException, match=r"No rows can be written: .*certificate verify"):

@@ -132,6 +132,17 @@ class SecureBroker(BrokerProcess):
             }
         return properties
 
+    def spark_options(self, password: str = PASSWORD) -> dict[str, str]:
+        """The options of a Spark source or sink, by TLS and SCRAM with a certificate of its own."""
+        way = Way("BOTH", "SCRAM-SHA-256")
+        properties = {
+            "bootstrap.servers": self.servers(way),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.client_identity),
+            **self.java(way, password),
+        }
+        return {f"kafka.{name}": value for name, value in properties.items()}
+
     def refusals(self) -> list[str]:
         """Its log's lines about clients that were turned away."""
         said = ("Failed authentication with", "Closing connection to")
