@@ -31,8 +31,8 @@ class ScramCredentials:
             return
         user = desanitize(entity)
         broken = []
+        had = [name for name, known in self._known.items() if known.pop(user, None) is not None]
         for mechanism, known in self._known.items():
-            known.pop(user, None)
             if mechanism in configs:
                 try:
                     known[user] = ScramCredential.parse(configs[mechanism])
@@ -40,8 +40,9 @@ class ScramCredentials:
                     broken.append(f"{mechanism}: {error}")
         if broken:
             raise ConfigError("; ".join(broken))
-        mechanisms = [name for name, known in self._known.items() if user in known]
-        logger.info("User %s has credentials of: %s", user, ", ".join(mechanisms) or "none")
+        has = [name for name, known in self._known.items() if user in known]
+        if had or has:  # not a user of quotas only
+            logger.info("User %s has credentials of: %s", user, ", ".join(has) or "none")
 
     def of(self, mechanism: str) -> CredentialOf:
         """The look-up of one mechanism's users."""

@@ -116,3 +116,19 @@ def test_a_size_out_of_bounds_is_refused(size: int) -> None:
 
 def test_the_largest_frame_allowed() -> None:
     assert feed(FrameReader(100, bytearray(64)), framed(bytes(100))) == [bytes(100)]
+
+
+def test_the_bound_can_be_raised_between_frames() -> None:
+    reader = FrameReader(10, bytearray(64))
+    assert feed(reader, framed(bytes(10))) == [bytes(10)]
+    reader.allow(20)
+    assert feed(reader, framed(bytes(20))) == [bytes(20)]
+    reader.allow(10)
+    with pytest.raises(ProtocolViolation, match=r"frame of 20 bytes \(allowed: 0 to 10\)$"):
+        feed(reader, framed(bytes(20)))
+
+
+def test_a_peer_that_begins_tls_is_told_from_others() -> None:
+    client_hello = bytes.fromhex("16030102000100")
+    with pytest.raises(ProtocolViolation, match="the peer begins TLS"):
+        feed(FrameReader(1 << 20, bytearray(64)), client_hello)

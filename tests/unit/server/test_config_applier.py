@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.scram import ScramCredential
 from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.server.config_applier import ConfigApplier
 from tests.support.partitions import batch, told
@@ -122,3 +124,11 @@ def test_replication_rates_follow_the_dynamic_configs(parts: Parts) -> None:
     apply(parts, "brokers", "<default>")
     apply(parts, "brokers", "1")
     assert (quotas.leader.limit, quotas.follower.limit) == (None, None)
+
+
+def test_credentials_of_users_let_them_in(parts: Parts, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    text = ScramCredential(b"salt", b"stored", b"server", 4096).text()
+    apply(parts, "users", "alice", **{"SCRAM-SHA-256": text})
+    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
+    assert "stored_key" not in caplog.text
