@@ -86,9 +86,19 @@ def test_configs_of_brokers(kafkapy: Kafkapy) -> None:
 
 
 def test_a_broker_without_quotas_is_said_plainly(kafkapy: Kafkapy) -> None:
-    done = kafkapy("configs", "--describe", "--entity-type", "users")
+    shown = kafkapy("configs", "--describe", "--entity-type", "users")
+    assert (shown.returncode, shown.stdout) == (0, "")
+    change = (
+        "--entity-type",
+        "users",
+        "--entity-name",
+        "u",
+        "--add-config",
+        "request_percentage=5",
+    )
+    done = kafkapy("configs", "--alter", *change)
     assert done.returncode == 1
-    assert done.stderr.endswith("The broker does not support DESCRIBE_CLIENT_QUOTAS\n")
+    assert done.stderr.endswith("The broker does not support ALTER_CLIENT_QUOTAS\n")
 
 
 def test_refusals_have_the_brokers_words(kafkapy: Kafkapy) -> None:
