@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,27 @@ def test_stores_may_stand_inline(identity: Path | None) -> None:
     context = server_context(PrefixedProperties(given), "required")
     assert context.cert_store_stats()["x509"] == 1
     assert client_context(PrefixedProperties(given)).cert_store_stats()["x509"] == 1
+
+
+@pytest.mark.parametrize("inline", [False, True], ids=["file", "inline"])
+def test_a_key_may_have_a_password(identity: Path | None, tmp_path: Path, inline: bool) -> None:
+    if identity is None:
+        return
+    key, certificate = identity.with_suffix(".key"), identity.with_suffix(".crt").read_text()
+    words = ("openssl", "pkcs8", "-topk8", "-in", str(key), "-passout", "pass:sesame")
+    locked = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    store = tmp_path / "locked.pem"
+    store.write_text(locked + certificate)
+    given = {"ssl.keystore.location": str(store)}
+    if inline:
+        given = {"ssl.keystore.certificate.chain": certificate, "ssl.keystore.key": locked}
+    password = {"ssl.key.password": "sesame"}
+    assert server_context(PrefixedProperties(given | password), "none")
+    for wrong in ({}, {"ssl.key.password": "wrong"}):
+        with pytest.raises(ConfigError) as caught:
+            server_context(PrefixedProperties(given | wrong), "none")
+        assert str(caught.value).startswith(next(iter(given)))
+        assert "ssl.key.password does not open it" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["", "-----BEGIN CERTIFICATE-----\nAAAA\n", None])
