@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from scripts import _kafka, _report, _spark_connector
 from tests.conformance.spark_jobs import JOBS, NOT_SERVED, Bench, brief, outcome
-from tests.support.broker_process import BrokerProcess
+from tests.support.secure_broker import SecureBroker
 from tests.support.secure_kafka import SecureApacheBroker
 
 FORMATS = ("kafka", "kafkapy")
@@ -55,16 +55,16 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
         name: job for name, job in JOBS.items() if not words or any(word in name for word in words)
     }
     started = time.monotonic()
-    for kind in (BrokerProcess, SecureApacheBroker):
+    for kind in (SecureBroker, SecureApacheBroker):
         with (
             tempfile.TemporaryDirectory(prefix="kafkapy-parity-") as scratch,
             kind(Path(scratch) / "logs", KEEP) as broker,
         ):
-            secure = broker.spark_options() if isinstance(broker, SecureApacheBroker) else None
             for name, job in wanted.items():
                 took = []
                 for format in FORMATS:
-                    servers, apache = broker.bootstrap_servers, secure is not None
+                    servers, apache = broker.bootstrap_servers, kind is SecureApacheBroker
+                    secure = broker.spark_options()
                     bench = Bench(spark, format, servers, Path(scratch), apache, secure)
                     begun = time.monotonic()
                     results[name, format, kind.__name__] = outcome(job, bench)
@@ -74,7 +74,7 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
     spark.stop()
     if not words:
         keep_what_the_connector_gave(results)
-    brokers = (BrokerProcess.__name__, SecureApacheBroker.__name__)
+    brokers = (SecureBroker.__name__, SecureApacheBroker.__name__)
     rows = [[name, *(verdict(results, name, each) for each in brokers)] for name in wanted]
     same = all(cell in ("same", NOT_SERVED) for row in rows for cell in row[1:])
     text = (
@@ -90,7 +90,7 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
 
 def keep_what_the_connector_gave(results: dict[tuple[str, str, str], Any]) -> None:
     """A line a job, which `tests/spark/test_parity.py` holds ours to without the connector."""
-    lines = [f"{name}: {brief(results[name, 'kafka', BrokerProcess.__name__])}\n" for name in JOBS]
+    lines = [f"{name}: {brief(results[name, 'kafka', SecureBroker.__name__])}\n" for name in JOBS]
     RECORD.write_text("".join(lines))
 
 

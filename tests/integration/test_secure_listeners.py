@@ -45,7 +45,6 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker | 
         return
     broker = SecureBroker(tmp_path_factory.mktemp("secure"))
     with broker:
-        broker.make_user()
         yield broker
     assert "Traceback" not in broker.output_text()
     assert "stored_key" not in broker.output_text()

@@ -56,7 +56,6 @@ def secured(
         yield None
     else:
         with SecureBroker(tmp_path_factory.mktemp("secure")) as broker:
-            broker.make_user()
             yield broker
 
 

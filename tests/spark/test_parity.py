@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conformance.spark_jobs import JOBS, Bench, brief, outcome
-from tests.support.broker_process import BrokerProcess
+from tests.support.secure_broker import SecureBroker
 
 RECORD = Path(__file__).parents[1] / "data" / "spark_jobs.txt"
 GIVEN = dict(line.split(": ", 1) for line in RECORD.read_text().splitlines())
@@ -33,8 +33,9 @@ LEFT_OUT = {
 @pytest.fixture(scope="module")
 def bench(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     scratch = tmp_path_factory.mktemp("parity")
-    with BrokerProcess(scratch / "logs", {"log.retention.ms": "-1"}) as broker:
-        yield Bench(spark, "kafkapy", broker.bootstrap_servers, scratch, has_transactions=False)
+    with SecureBroker(scratch / "broker", {"log.retention.ms": "-1"}) as broker:
+        servers, secure = broker.bootstrap_servers, broker.spark_options()
+        yield Bench(spark, "kafkapy", servers, scratch, has_transactions=False, secure=secure)
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name not in LEFT_OUT])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from kafkapy.admin.scram import NewCredential, alter_scram
 from kafkapy.client.cluster import Cluster
@@ -49,9 +49,10 @@ WAYS: Final = (
 
 
 class SecureBroker(BrokerProcess):
-    """PLAINTEXT at `bootstrap_servers`; each other listener at `servers(way)`."""
+    """PLAINTEXT at `bootstrap_servers`, each other listener at `servers(way)`; it has one user."""
 
     def __init__(self, directory: Path, overrides: Mapping[str, str] | None = None) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         self.identity = make_identity(directory, "broker")
         self.client_identity = make_identity(directory, "client")
         self._ports = {name: free_port() for name in PROTOCOLS}
@@ -75,6 +76,13 @@ class SecureBroker(BrokerProcess):
         self.port = port
         self.bootstrap_servers = f"127.0.0.1:{port}"
 
+    def start(self) -> Self:
+        super().start()
+        with Cluster(self.bootstrap_servers) as cluster:
+            for mechanism in ScramMechanism:
+                alter_scram(cluster, USER, {mechanism: NewCredential(PASSWORD)}, ())
+        return self
+
     @staticmethod
     def certificate(identity: Path) -> Path:
         """What others need to believe an identity."""
@@ -85,12 +93,6 @@ class SecureBroker(BrokerProcess):
 
     def servers(self, way: Way) -> str:
         return f"127.0.0.1:{self.port_of(way.listener)}"
-
-    def make_user(self, user: str = USER, password: str = PASSWORD) -> None:
-        """Have SCRAM credentials of both kinds."""
-        with Cluster(self.bootstrap_servers) as cluster:
-            for mechanism in ScramMechanism:
-                alter_scram(cluster, user, {mechanism: NewCredential(password)}, ())
 
     def librdkafka(self, way: Way, password: str = PASSWORD) -> dict[str, str]:
         """librdkafka's configuration."""
