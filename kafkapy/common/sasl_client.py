@@ -17,7 +17,11 @@ trusted."""
 
 NONCE_BYTES: Final = 18
 KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS)
-_SERVER_FIRST: Final = re.compile(r"r=(?P<r>[^,]+),s=(?P<s>[A-Za-z0-9+/]+=*),i=(?P<i>\d+)(,.*)?")
+_B: Final = "[A-Za-z0-9+/]"
+_BASE64: Final = f"(?:{_B}{{4}})*(?:{_B}{{2}}==|{_B}{{3}}=)?"
+_SERVER_FIRST: Final = re.compile(
+    rf"r=(?P<r>[^,]+),s=(?P<s>{_BASE64}),i=(?P<i>\d+)(,.*)?", re.ASCII
+)
 
 
 def conversation(

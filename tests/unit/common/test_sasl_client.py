@@ -38,6 +38,8 @@ def test_scram_says_what_the_rfc_says() -> None:
     [
         (b"r=other,s=AAAA,i=4096", b"", "nonce"),
         (b"e=unknown-user", b"", "not SCRAM"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAAA,i=4096", b"", "not SCRAM"),
+        (b"\xff", b"", "not SCRAM"),
         (RFC_7677["server_first"], b"v=AAAA", "does not know the password"),
     ],
 )
