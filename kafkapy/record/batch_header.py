@@ -234,6 +234,17 @@ def whole_batch_size(buf: Buffer, position: int, end: int) -> int | None:
 _LENGTH: Final = struct.Struct(">i")
 
 
+def transactional_producer(buf: Buffer) -> tuple[int, int] | None:
+    """(producer id, epoch) of a batch that is part of a transaction; None of any other bytes."""
+    try:
+        header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
+    except struct.error:
+        return None
+    if header.magic != MAGIC or not header.is_transactional:
+        return None
+    return header.producer_id, header.producer_epoch
+
+
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:
     """What a leader stamps: the part of the header before the magic, outside the CRC."""
     return _FIRST_16.pack(base_offset, batch_length, leader_epoch)
