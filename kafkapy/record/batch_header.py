@@ -35,6 +35,8 @@ UNKNOWN_COUNT: Final = -1  # record_count of a v0/v1 message: a wrapper does not
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
+_MAGIC_AT: Final = 16
+_FLAGS_AT: Final = 22  # the low byte of the attributes
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 
@@ -236,12 +238,9 @@ _LENGTH: Final = struct.Struct(">i")
 
 def transactional_producer(buf: Buffer) -> tuple[int, int] | None:
     """(producer id, epoch) of a batch that is part of a transaction; None of any other bytes."""
-    try:
-        header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
-    except struct.error:
+    if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
         return None
-    if header.magic != MAGIC or not header.is_transactional:
-        return None
+    header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
     return header.producer_id, header.producer_epoch
 
 

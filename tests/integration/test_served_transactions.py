@@ -112,23 +112,31 @@ class Session:
         )
         return [row.partition_error_code for row in results[0].results_by_partition]
 
-    def produce(self, partition: int, sequence: int = 0, version: int = 11) -> int:
-        batch = build_batch(
+    def batch(self, partition: int, sequence: int = 0) -> produce.PartitionProduceData:
+        records = build_batch(
             RECORDS,
             producer_id=self.producer.producer_id,
             producer_epoch=self.producer.producer_epoch,
             base_sequence=sequence,
             is_transactional=True,
         )
-        data = produce.PartitionProduceData(index=partition, records=batch)
+        return produce.PartitionProduceData(index=partition, records=records)
+
+    def send(
+        self, name: str | None, *batches: produce.PartitionProduceData, version: int = 11
+    ) -> list[int]:
         request = produce.ProduceRequest(
-            transactional_id=self.name,
+            transactional_id=name,
             acks=-1,
             timeout_ms=10_000,
-            topic_data=[produce.TopicProduceData(name=TOPIC, partition_data=[data])],
+            topic_data=[produce.TopicProduceData(name=TOPIC, partition_data=list(batches))],
         )
-        [row] = self.wire.ask(request, version).responses[0].partition_responses
-        return int(row.error_code)
+        rows = self.wire.ask(request, version).responses[0].partition_responses
+        return [int(row.error_code) for row in rows]
+
+    def produce(self, partition: int, sequence: int = 0, version: int = 11) -> int:
+        [code] = self.send(self.name, self.batch(partition, sequence), version=version)
+        return code
 
     def end(self, commit: bool = True, version: int = 4) -> int:
         request = end_txn.EndTxnRequest(
@@ -201,6 +209,15 @@ def test_a_partition_outside_the_transaction_is_not_written_to(wire: Wire, versi
     refusal = ErrorCode.TRANSACTION_ABORTABLE if version >= 11 else ErrorCode.INVALID_TXN_STATE
     assert session.produce(1, version=version) == refusal
     assert session.produce(0, version=version) == 0
+
+
+def test_a_request_is_of_one_producer_and_says_whose(wire: Wire) -> None:
+    one, other = Session(wire), Session(wire)
+    one.add(0, 1)
+    assert one.send(None, one.batch(0)) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    mixed = one.send(one.name, one.batch(0), other.batch(1))
+    assert mixed == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+    assert one.send(one.name, one.batch(0), one.batch(1)) == [0, 0]
 
 
 @each_version(ApiKey.TXN_OFFSET_COMMIT)

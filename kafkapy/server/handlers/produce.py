@@ -38,9 +38,17 @@ def handle(context: RequestContext, request: ProduceRequest) -> Any:
     """Append every partition's records, then answer as `acks` asks."""
     if request.acks not in (-1, 0, 1):
         return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
-    transactional_id = request.transactional_id
-    if transactional_id is not None and request.acks != 0:
-        unverified = context.broker.verifier.unverified(_writings(request))
+    writings = _writings(request)
+    if writings:
+        transactional_id = request.transactional_id
+        if transactional_id is None:
+            refusal = ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return refuse(request, refusal, context.version)
+        if any(writing.producer != writings[0].producer for writing in writings):
+            # The coordinator vouches for one producer.
+            refusal = ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            return refuse(request, refusal, context.version)
+        unverified = context.broker.verifier.unverified(writings) if request.acks != 0 else []
         if unverified:
             return _verify(context, request, transactional_id, unverified)
     return _append_all(context, request, {})
@@ -77,12 +85,7 @@ def _verify(
     def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
         if pending.done:
             return
-        outcome = _append_all(context, request, errors)
-        if isinstance(outcome, Pending):
-            outcome.when_complete(pending.complete)
-            pending.on_abandon = outcome.abandon
-        else:
-            pending.complete(outcome)
+        pending.follow(_append_all(context, request, errors))
 
     context.broker.verifier.verify(transactional_id, unverified, verified)
     return pending

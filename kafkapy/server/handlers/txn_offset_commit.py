@@ -43,12 +43,7 @@ def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
             code = _of_coordinator(errors[partition])
             pending.complete(refuse(request, ApiError(code), context.version))
             return
-        outcome = _commit(context, request, producer)
-        if isinstance(outcome, Pending):
-            outcome.when_complete(pending.complete)
-            pending.on_abandon = outcome.abandon
-        else:
-            pending.complete(outcome)
+        pending.follow(_commit(context, request, producer))
 
     broker.verifier.verify(request.transactional_id, unverified, verified)
     return pending.response if pending.done else pending
