@@ -43,11 +43,9 @@ def init_producer_id(core: Core, token: Token, request: InitProducerId) -> None:
     """Kafka: `handleInitProducerId`. An open transaction is aborted first: the producer hears
     CONCURRENT_TRANSACTIONS and asks again."""
     name = request.transactional_id
+    limit_ms = core.config.transaction_max_timeout_ms
     error = core.check(name)
-    if (
-        error is ErrorCode.NONE
-        and not 0 < request.timeout_ms <= core.config.transaction_max_timeout_ms
-    ):
+    if name and not 0 < request.timeout_ms <= limit_ms:
         error = ErrorCode.INVALID_TRANSACTION_TIMEOUT
     if error is not ErrorCode.NONE:
         core.outbox.reply(token, InitProducerIdResult(error))

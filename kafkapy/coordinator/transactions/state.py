@@ -119,7 +119,6 @@ class Transaction:
     ) -> Transition | ErrorCode:
         """The producer (again): with the next epoch, or with the present one if it repeats a call
         whose answer it did not get. PRODUCER_FENCED if another has taken over since."""
-        assert not self.is_epoch_exhausted
         epoch, last = self.producer_epoch + 1, NO_PRODUCER_EPOCH
         if expected_epoch is not None:
             if self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):

@@ -22,7 +22,7 @@ from kafkapy.record.batch_header import (
     transactional_producer,
     whole_batch_size,
 )
-from kafkapy.record.builder import build_batch
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
 from tests.support.batches import ROWS, patched, rows
 

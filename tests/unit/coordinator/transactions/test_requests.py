@@ -78,6 +78,12 @@ def test_a_timeout_beyond_the_brokers_is_refused(shell: TransactionShell, timeou
     assert result.error is ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
+def test_a_timeout_is_refused_by_any_broker() -> None:
+    shell = TransactionShell(load=False)
+    result = shell.ask(shell.coordinator.init_producer_id, InitProducerId(ID, 0))
+    assert result.error is ErrorCode.INVALID_TRANSACTION_TIMEOUT
+
+
 def test_an_empty_id_is_refused(shell: TransactionShell) -> None:
     assert shell.init("").error is ErrorCode.INVALID_REQUEST
 
@@ -141,6 +147,15 @@ def test_a_repeated_call_for_another_producer_id_gets_the_same_one() -> None:
     again = shell.init(expected=last)
     assert (first.producer_id, first.producer_epoch) == (4001, 0)
     assert (again.producer_id, again.producer_epoch) == (4001, 0)
+
+
+def test_a_repeated_call_for_the_last_epoch_gets_it_again() -> None:
+    shell = shell_at_epoch(LAST_EPOCH - 2)
+    before = Producer(7, LAST_EPOCH - 2)
+    first, again = shell.init(expected=before), shell.init(expected=before)
+    assert (first.producer_id, first.producer_epoch) == (7, LAST_EPOCH - 1)
+    assert again == first, "Kafka's coordinator fails here"
+    assert shell.init(expected=Producer(7, 3)).error is ErrorCode.PRODUCER_FENCED
 
 
 # partitions
