@@ -1,5 +1,10 @@
 """What producers ask of the coordinator: InitProducerId, AddPartitionsToTxn, EndTxn; and brokers on
-their behalf. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`."""
+their behalf. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
+
+A producer is answered NONE only by the log, a repeated call too, where Kafka answers from memory: a
+coordinator that was replaced and has not heard of it remembers a transaction of before, and would
+let the next one begin in it, or call it committed.
+"""
 
 from __future__ import annotations
 
@@ -147,9 +152,6 @@ def add_partitions(core: Core, token: Token, request: AddPartitions) -> None:
     if not isinstance(found, Transaction) or error is not ErrorCode.NONE:
         core.outbox.reply(token, PartitionsResult(error))
         return
-    if found.state is ONGOING and found.partitions.issuperset(request.partitions):
-        core.outbox.reply(token, PartitionsResult())
-        return
     ticket = core.outbox.park(token)
 
     def stored(_now_ms: int, error: ErrorCode) -> None:
@@ -189,7 +191,7 @@ def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
     """Answered as soon as the decision is in the log: the markers follow."""
     found = _find(core, request.transactional_id, request.producer)
     error = _may_end(found, request) if isinstance(found, Transaction) else found
-    if not isinstance(found, Transaction) or error is not None:
+    if not isinstance(found, Transaction) or error not in (None, ErrorCode.NONE):
         core.outbox.reply(token, EndTransactionResult(error or ErrorCode.NONE))
         return
     ticket = core.outbox.park(token)
@@ -197,7 +199,10 @@ def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
     def answer(error: ErrorCode) -> None:
         core.outbox.answer(ticket, EndTransactionResult(error))
 
-    _end(core, found, request.commit, answer)
+    if error is None:
+        _end(core, found, request.commit, answer)
+    else:
+        core.store(found, found.prepare_repetition(), lambda _now_ms, error: answer(error))
 
 
 def _may_end(transaction: Transaction, request: EndTransaction) -> ErrorCode | None:

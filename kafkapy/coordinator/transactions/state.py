@@ -170,6 +170,15 @@ class Transaction:
         """Not used for long."""
         return self._to(DEAD, self.last_update_ms, partitions=())
 
+    def prepare_repetition(self) -> Transition:
+        """What it is, once more in the log."""
+        assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
+        self.pending = self.state
+        return Transition(
+            self.state, self.producer_id, self.producer_epoch, self.last_producer_epoch,
+            self.timeout_ms, frozenset(self.partitions), self.start_ms, self.last_update_ms,
+        )  # fmt: skip
+
     def begin_fence(self, fence: Transition) -> None:
         """The fencing epoch is the producer's now; what follows is the abort."""
         assert self.pending is PREPARE_EPOCH_FENCE

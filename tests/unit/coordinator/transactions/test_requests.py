@@ -172,12 +172,22 @@ def test_partitions_are_in_the_log_before_the_answer(shell: TransactionShell) ->
     assert list(shell.describe().partitions) == [T0, T1]
 
 
-def test_partitions_that_are_there_cost_no_record(shell: TransactionShell) -> None:
+def test_a_replaced_coordinator_confirms_nothing_from_memory(shell: TransactionShell) -> None:
+    """It has not heard yet that another broker leads: its appends get no acks."""
     producer = shell.begin()
     shell.add(producer, T0, T1)
-    size = len(shell.log)
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert shell.add(producer, T1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
     assert shell.add(producer, T1) is ErrorCode.NONE
-    assert len(shell.log) == size
+    shell.end(producer)
+    shell.mark()
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert shell.end(producer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
+    assert shell.end(producer) is ErrorCode.NONE
+    shell.restart()
+    assert shell.state == "CompleteCommit"
 
 
 def test_only_the_producer_adds(shell: TransactionShell) -> None:
