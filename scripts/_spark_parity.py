@@ -63,9 +63,8 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
             for name, job in wanted.items():
                 took = []
                 for format in FORMATS:
-                    servers, apache = broker.bootstrap_servers, kind is SecureApacheBroker
                     secure = broker.spark_options()
-                    bench = Bench(spark, format, servers, Path(scratch), apache, secure)
+                    bench = Bench(spark, format, broker.bootstrap_servers, Path(scratch), secure)
                     begun = time.monotonic()
                     results[name, format, kind.__name__] = outcome(job, bench)
                     took.append(f"{time.monotonic() - begun:.1f} s")

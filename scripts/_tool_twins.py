@@ -78,15 +78,15 @@ def apache_logs(log_dir: Path, count: int) -> Path:
     """A log directory that an Apache Kafka broker has written and closed."""
     with _kafka.ApacheBroker(log_dir, dump_corpus.BROKER_SETTINGS) as broker:
         servers = broker.bootstrap_servers
-        dump_corpus.write_topics(servers, log_dir, transactions=True, count=count)
+        dump_corpus.write_topics(servers, log_dir, count=count)
     dump_corpus.write_legacy(log_dir)
     return log_dir
 
 
 def our_logs(log_dir: Path) -> Path:
-    """The same of a kafkapy broker, which has no transactions yet."""
+    """The same of a kafkapy broker."""
     with BrokerProcess(log_dir, dump_corpus.BROKER_SETTINGS) as broker:
-        dump_corpus.write_topics(broker.bootstrap_servers, log_dir, transactions=False)
+        dump_corpus.write_topics(broker.bootstrap_servers, log_dir)
     return log_dir
 
 

@@ -1,9 +1,10 @@
-"""What the group coordinator is configured with, under Kafka's names and with Kafka's defaults."""
+"""What the coordinators are configured with, under Kafka's names and with Kafka's defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Self
 
 from kafkapy.common.config_def import ConfigValue
 
@@ -11,8 +12,23 @@ _MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class GroupConfig:
-    """The broker's `group.*`, `offset.*` and `offsets.*` keys; a dot is an underscore here."""
+class CoordinatorConfig:
+    """Keys of a coordinator; a dot is an underscore here."""
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
+        """Pick this class's keys out of parsed broker configs; a missing key has its default."""
+        chosen: dict[str, int] = {}
+        for field in fields(cls):
+            value = values.get(field.name.replace("_", "."))
+            if isinstance(value, int):
+                chosen[field.name] = value
+        return cls(**chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig(CoordinatorConfig):
+    """The broker's `group.*`, `offset.*` and `offsets.*` keys."""
 
     offsets_topic_num_partitions: int = 50
     offsets_retention_minutes: int = 10_080
@@ -30,12 +46,11 @@ class GroupConfig:
         """How long a commit outlives its group's use of it."""
         return self.offsets_retention_minutes * _MINUTE_MS
 
-    @classmethod
-    def from_values(cls, values: Mapping[str, ConfigValue]) -> GroupConfig:
-        """Pick this class's keys out of parsed broker configs; a missing key has its default."""
-        chosen: dict[str, int] = {}
-        for field in fields(cls):
-            value = values.get(field.name.replace("_", "."))
-            if isinstance(value, int):
-                chosen[field.name] = value
-        return cls(**chosen)
+
+@dataclass(frozen=True, slots=True)
+class TransactionConfig(CoordinatorConfig):
+    """The broker's `transaction.*` and `transactional.*` keys."""
+
+    transaction_state_log_num_partitions: int = 50
+    transaction_max_timeout_ms: int = 900_000
+    transactional_id_expiration_ms: int = 604_800_000

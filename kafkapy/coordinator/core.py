@@ -11,7 +11,10 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.group import DEAD, EMPTY, Group
+from kafkapy.coordinator.group_offsets import NO_PRODUCER_ID
+from kafkapy.coordinator.messages import Result
 from kafkapy.coordinator.outbox import Appended, Outbox
 from kafkapy.coordinator.record_codec import (
     OffsetAndMetadata,
@@ -65,7 +68,7 @@ class Core:
     log: logging.Logger
     registry: GroupRegistry
     timers: Timers
-    outbox: Outbox
+    outbox: Outbox[Result]
 
     def store_group(
         self,
@@ -86,13 +89,17 @@ class Core:
         self,
         group: Group,
         commits: Mapping[TopicPartition, OffsetAndMetadata],
+        producer: Producer | None,
         stored: Callable[[ErrorCode], None],
     ) -> None:
-        """Append these commits as one batch; they count once that is done."""
+        """Append these commits as one batch; they count once that is done, or with the marker of
+        the `producer` in whose transaction they are."""
+        producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
+        self.registry.note_transaction(group, producer_id)
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
             if error is ErrorCode.NONE:
-                group.offsets.succeed(commits, base_offset)
+                group.offsets.succeed(commits, base_offset, producer_id)
             else:
                 group.offsets.fail(commits)
             stored(OFFSET_STORE_ERRORS.get(error, error))
@@ -103,7 +110,7 @@ class Core:
             for partition, commit in commits.items()
         ]
         group.offsets.begin(commits)
-        self._append(group, records, appended)
+        self._append(group, records, appended, producer)
 
     def erase_offsets(
         self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
@@ -134,6 +141,12 @@ class Core:
             "Group %s transitioned to Dead in generation %d", group.group_id, group.generation_id
         )
 
-    def _append(self, group: Group, records: list[RecordData], appended: Appended) -> None:
+    def _append(
+        self,
+        group: Group,
+        records: list[RecordData],
+        appended: Appended,
+        producer: Producer | None = None,
+    ) -> None:
         leader_epoch = self.registry.leader_epoch(group)
-        self.outbox.append(group.partition, leader_epoch, records, appended)
+        self.outbox.append(group.partition, leader_epoch, records, appended, producer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import DEAD, EMPTY, STABLE
 from kafkapy.coordinator.messages import (
     CLASSIC_GROUP_TYPE,
@@ -16,7 +17,6 @@ from kafkapy.coordinator.messages import (
     ListedGroup,
     ListGroups,
     ListGroupsResult,
-    Token,
 )
 
 

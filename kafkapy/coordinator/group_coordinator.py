@@ -37,6 +37,7 @@ from kafkapy.coordinator import (
 )
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import GroupState
 from kafkapy.coordinator.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.messages import (
@@ -44,14 +45,13 @@ from kafkapy.coordinator.messages import (
     DeleteGroups,
     DeleteOffsets,
     DescribeGroups,
-    Effects,
     FetchOffsets,
+    GroupEffects,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
     ListGroups,
     SyncGroup,
-    Token,
 )
 from kafkapy.coordinator.outbox import Outbox
 from kafkapy.coordinator.registry import GroupRegistry
@@ -76,52 +76,52 @@ class GroupCoordinator:
 
     # Requests.
 
-    def join_group(self, now_ms: int, token: Token, request: JoinGroup) -> Effects:
+    def join_group(self, now_ms: int, token: Token, request: JoinGroup) -> GroupEffects:
         """The reply waits for the other members."""
         join.join_group(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
-    def sync_group(self, now_ms: int, token: Token, request: SyncGroup) -> Effects:
+    def sync_group(self, now_ms: int, token: Token, request: SyncGroup) -> GroupEffects:
         """The reply waits for the leader's assignment to be in the log."""
         sync.sync_group(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
-    def heartbeat(self, now_ms: int, token: Token, request: Heartbeat) -> Effects:
+    def heartbeat(self, now_ms: int, token: Token, request: Heartbeat) -> GroupEffects:
         """Replied at once."""
         membership.heartbeat(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
-    def leave_group(self, now_ms: int, token: Token, request: LeaveGroup) -> Effects:
+    def leave_group(self, now_ms: int, token: Token, request: LeaveGroup) -> GroupEffects:
         """Replied at once."""
         membership.leave_group(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
-    def commit_offsets(self, now_ms: int, token: Token, request: CommitOffsets) -> Effects:
+    def commit_offsets(self, now_ms: int, token: Token, request: CommitOffsets) -> GroupEffects:
         """The reply waits for the offsets to be in the log."""
         offsets.commit_offsets(self._core, now_ms, token, request)
         return self._core.outbox.take()
 
-    def fetch_offsets(self, _now_ms: int, token: Token, request: FetchOffsets) -> Effects:
+    def fetch_offsets(self, _now_ms: int, token: Token, request: FetchOffsets) -> GroupEffects:
         """Replied at once."""
         offsets.fetch_offsets(self._core, token, request)
         return self._core.outbox.take()
 
-    def delete_offsets(self, _now_ms: int, token: Token, request: DeleteOffsets) -> Effects:
+    def delete_offsets(self, _now_ms: int, token: Token, request: DeleteOffsets) -> GroupEffects:
         """Replied at once."""
         offsets.delete_offsets(self._core, token, request)
         return self._core.outbox.take()
 
-    def describe_groups(self, _now_ms: int, token: Token, request: DescribeGroups) -> Effects:
+    def describe_groups(self, _now_ms: int, token: Token, request: DescribeGroups) -> GroupEffects:
         """Replied at once."""
         group_admin.describe_groups(self._core, token, request)
         return self._core.outbox.take()
 
-    def list_groups(self, _now_ms: int, token: Token, request: ListGroups) -> Effects:
+    def list_groups(self, _now_ms: int, token: Token, request: ListGroups) -> GroupEffects:
         """Replied at once."""
         group_admin.list_groups(self._core, token, request)
         return self._core.outbox.take()
 
-    def delete_groups(self, _now_ms: int, token: Token, request: DeleteGroups) -> Effects:
+    def delete_groups(self, _now_ms: int, token: Token, request: DeleteGroups) -> GroupEffects:
         """Replied at once."""
         group_admin.delete_groups(self._core, token, request)
         return self._core.outbox.take()
@@ -138,7 +138,7 @@ class GroupCoordinator:
         append_id: int,
         error: ErrorCode,
         base_offset: int = UNKNOWN_LOG_OFFSET,
-    ) -> Effects:
+    ) -> GroupEffects:
         """An append got its acks, its batch at `base_offset`, or failed with `error`."""
         self._core.outbox.append_completed(now_ms, append_id, error, base_offset)
         return self._core.outbox.take()
@@ -147,7 +147,7 @@ class GroupCoordinator:
         """When `on_time` has something to do; changes with any call."""
         return self._core.timers.next_deadline_ms()
 
-    def on_time(self, now_ms: int) -> Effects:
+    def on_time(self, now_ms: int) -> GroupEffects:
         """Do all that is due."""
         while (key := self._core.timers.pop_due(now_ms)) is not None:
             self._on_deadline(now_ms, key)
@@ -165,14 +165,14 @@ class GroupCoordinator:
         else:
             rebalance.on_pending_deadline(self._core, now_ms, group, key.member_id)
 
-    def expire_offsets(self, time_ms: int) -> Effects:
+    def expire_offsets(self, time_ms: int) -> GroupEffects:
         """Remove offsets past their retention, and groups that are empty and hold none."""
         expiry.expire_offsets(self._core, time_ms)
         return self._core.outbox.take()
 
     def on_partitions_deleted(
         self, partitions: Collection[TopicPartition], time_ms: int
-    ) -> Effects:
+    ) -> GroupEffects:
         """Remove the offsets of partitions that exist no more."""
         expiry.remove_partitions(self._core, partitions, time_ms)
         return self._core.outbox.take()
@@ -216,17 +216,17 @@ class GroupCoordinator:
         """A marker of the producer is in the partition's log, met in replay or just appended."""
         loading.end_transaction(self._core, partition, producer_id, committed=committed)
 
-    def finish_loading(self, partition: int, now_ms: int) -> Effects:
+    def finish_loading(self, partition: int, now_ms: int) -> GroupEffects:
         """The whole log has been replayed: answer for its groups."""
         loading.finish_loading(self._core, now_ms, partition)
         return self._core.outbox.take()
 
-    def unload(self, partition: int, leader_epoch: int | None = None) -> Effects:
+    def unload(self, partition: int, leader_epoch: int | None = None) -> GroupEffects:
         """Lead a partition no more: who waits hears NOT_COORDINATOR. An old epoch is ignored."""
         loading.unload(self._core, partition, leader_epoch)
         return self._core.outbox.take()
 
-    def shutdown(self) -> Effects:
+    def shutdown(self) -> GroupEffects:
         """Unload everything; from now on every call is answered COORDINATOR_NOT_AVAILABLE."""
         for partition in list(self._core.registry.partitions):
             loading.unload(self._core, partition, None)

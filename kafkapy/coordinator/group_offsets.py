@@ -47,11 +47,21 @@ class GroupOffsets:
         for partition, commit in commits.items():
             self.in_flight.setdefault(partition, []).append(commit)
 
-    def succeed(self, commits: Mapping[TopicPartition, OffsetAndMetadata], log_offset: int) -> None:
-        """These are in the log, in a batch at `log_offset`; what was removed meanwhile stays so."""
+    def succeed(
+        self,
+        commits: Mapping[TopicPartition, OffsetAndMetadata],
+        log_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """These are in the log, in a batch at `log_offset`; what was removed meanwhile stays so.
+        Those of a producer's transaction wait for its marker."""
         for partition, commit in commits.items():
-            if commit in self.in_flight.get(partition, ()):
+            if commit not in self.in_flight.get(partition, ()):
+                continue
+            if producer_id == NO_PRODUCER_ID:
                 self._put(partition, Commit(commit, log_offset))
+            else:
+                self.replay(partition, commit, log_offset, producer_id)
         self.fail(commits)
 
     def fail(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

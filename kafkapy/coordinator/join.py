@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator import rebalance
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import (
     COMPLETING_REBALANCE,
     EMPTY,
@@ -21,7 +22,6 @@ from kafkapy.coordinator.messages import (
     JoinGroup,
     JoinGroupResult,
     SyncGroupResult,
-    Token,
 )
 from kafkapy.coordinator.outbox import Ticket
 from kafkapy.coordinator.record_codec import fits_record

@@ -82,7 +82,7 @@ def replay(
                 partition,
             )
         elif isinstance(key, OffsetKey):
-            _replay_offset(held, partition, key, offset, record.value, producer_id)
+            _replay_offset(core, partition, key, offset, record.value, producer_id)
         else:
             _replay_group(held, partition, key.group_id, record.value)
     except ApiError as error:
@@ -96,7 +96,7 @@ def replay(
 
 
 def _replay_offset(
-    held: OffsetsPartition,
+    core: Core,
     partition: int,
     key: OffsetKey,
     offset: int,
@@ -104,6 +104,7 @@ def _replay_offset(
     producer_id: int,
 ) -> None:
     commit = None if value is None else read_offset_value(value)
+    held = core.registry.partitions[partition]
     group_id = key.group_id
     group = held.groups.get(group_id)
     if group is None:
@@ -111,8 +112,7 @@ def _replay_offset(
             return
         group = held.groups[group_id] = Group(group_id, partition, None)
     group.offsets.replay(key.topic_partition, commit, offset, producer_id)
-    if producer_id != NO_PRODUCER_ID:
-        held.open_transactions.setdefault(producer_id, set()).add(group_id)
+    core.registry.note_transaction(group, producer_id)
 
 
 def _replay_group(

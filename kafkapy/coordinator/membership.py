@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator import rebalance
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import PREPARING_REBALANCE, Group
 from kafkapy.coordinator.messages import (
     UNKNOWN_MEMBER_ID,
@@ -13,7 +14,6 @@ from kafkapy.coordinator.messages import (
     LeaveGroup,
     LeaveGroupResult,
     LeavingMember,
-    Token,
 )
 
 

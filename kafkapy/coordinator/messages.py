@@ -6,13 +6,13 @@ GroupCoordinator. Names: the verb for a request (`JoinGroup`), `...Result` for i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.record.builder import RecordData
+from kafkapy.coordinator.effects import Effects, Producer
 
 UNKNOWN_MEMBER_ID: Final = ""
 NO_GENERATION: Final = -1
@@ -20,8 +20,6 @@ NO_OFFSET: Final = -1
 NO_LEADER_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
 CLASSIC_GROUP_TYPE: Final = "classic"
-
-Token: TypeAlias = Hashable
 
 
 @dataclass(slots=True)
@@ -151,6 +149,7 @@ class CommitOffsets:
     member_id: str = UNKNOWN_MEMBER_ID
     group_instance_id: str | None = None
     retention_time_ms: int = -1
+    producer: Producer | None = None
 
 
 @dataclass(slots=True)
@@ -291,25 +290,4 @@ Result: TypeAlias = (
     | DeleteGroupsResult
 )
 
-
-@dataclass(slots=True)
-class Append:
-    """One batch for a partition of `__consumer_offsets`.
-
-    The shell appends it (origin COORDINATOR) and reports with `append_completed`; with
-    `required_acks` 0 nobody waits for that. `leader_epoch`: at which the partition was loaded.
-    """
-
-    append_id: int
-    partition: int
-    leader_epoch: int
-    records: list[RecordData]
-    required_acks: int = -1
-
-
-@dataclass(slots=True)
-class Effects:
-    """What the shell must do now: send the replies and make the appends, in order."""
-
-    replies: list[tuple[Token, Result]] = field(default_factory=list)
-    appends: list[Append] = field(default_factory=list)
+GroupEffects: TypeAlias = Effects[Result]

@@ -9,6 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator import rebalance
 from kafkapy.coordinator.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import COMPLETING_REBALANCE, EMPTY, Group
 from kafkapy.coordinator.messages import (
     UNKNOWN_MEMBER_ID,
@@ -19,7 +20,6 @@ from kafkapy.coordinator.messages import (
     FetchedOffset,
     FetchOffsets,
     FetchOffsetsResult,
-    Token,
 )
 from kafkapy.coordinator.record_codec import OffsetAndMetadata, fits_record
 
@@ -27,15 +27,17 @@ _TIMESTAMP_MAX_MS: Final = 2**63 - 1
 
 
 def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets) -> None:
-    """Kafka: `GroupCoordinator.handleCommitOffsets`. The rows that are in order are one batch."""
-    error = core.registry.check(request.group_id, empty_id=True)
+    """Kafka: `GroupCoordinator.handleCommitOffsets`, and with a producer, whose transaction decides
+    what becomes of them, `handleTxnCommitOffsets`. The rows that are in order are one batch."""
+    error = core.registry.check(request.group_id, empty_id=request.producer is None)
     group = None
     if error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
-        if group is None and request.generation_id < 0:
+        if group is None and (request.generation_id < 0 or request.producer is not None):
             group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
         error = ErrorCode.ILLEGAL_GENERATION if group is None else _check(group, request)
-    if group is not None and error is ErrorCode.NONE and group.state is not EMPTY:
+    is_member = request.producer is None and group is not None and group.state is not EMPTY
+    if group is not None and error is ErrorCode.NONE and is_member:
         # PreparingRebalance takes commits too: the members' last ones before they rejoin.
         rebalance.reset_session(core, now_ms, group, group.members[request.member_id])
         if group.state is COMPLETING_REBALANCE:
@@ -51,14 +53,17 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
         result.errors.update(dict.fromkeys(commits, error))
         core.outbox.answer(ticket, result)
 
-    core.store_offsets(group, commits, stored)
+    core.store_offsets(group, commits, request.producer, stored)
 
 
 def _check(group: Group, request: CommitOffsets) -> ErrorCode:
     if request.generation_id < 0:
-        if group.state is EMPTY:
+        unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+        if request.producer is not None and unnamed:
+            return ErrorCode.NONE  # a producer that does not say for whom it commits
+        if group.state is EMPTY and request.producer is None:
             return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
-        if request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None:
+        if unnamed:
             return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)
     if error is ErrorCode.NONE and request.generation_id != group.generation_id:

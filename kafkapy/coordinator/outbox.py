@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NewType, TypeAlias
+from typing import Generic, NewType, TypeAlias, TypeVar
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.coordinator.messages import Append, Effects, Result, Token
+from kafkapy.coordinator.effects import Append, Effects, Producer, Token
 from kafkapy.record.builder import RecordData
 
 Ticket = NewType("Ticket", int)
@@ -16,7 +16,10 @@ Appended: TypeAlias = Callable[[int, ErrorCode, int], None]
 """Called with (now_ms, error, base offset of the batch or -1)."""
 
 
-class Outbox:
+R = TypeVar("R")
+
+
+class Outbox(Generic[R]):
     """Gathers the effects of one call; keeps the tokens of requests that wait.
 
     Each token is answered exactly once: at once by `reply`, or by the first `answer` to its ticket.
@@ -25,13 +28,13 @@ class Outbox:
     __slots__ = ("_appended", "_effects", "_last_id", "_ticket_by_token", "_token_by_ticket")
 
     def __init__(self) -> None:
-        self._effects = Effects()
+        self._effects: Effects[R] = Effects()
         self._last_id = 0
         self._token_by_ticket: dict[Ticket, Token] = {}
         self._ticket_by_token: dict[Token, Ticket] = {}
         self._appended: dict[int, Appended] = {}
 
-    def reply(self, token: Token, result: Result) -> None:
+    def reply(self, token: Token, result: R) -> None:
         """Answer a request that does not wait."""
         self._effects.replies.append((token, result))
 
@@ -43,7 +46,7 @@ class Outbox:
         self._ticket_by_token[token] = ticket
         return ticket
 
-    def answer(self, ticket: Ticket, result: Result) -> None:
+    def answer(self, ticket: Ticket, result: R) -> None:
         """Answer a parked request; a forgotten one's answer goes nowhere."""
         if ticket in self._token_by_ticket:
             token = self._token_by_ticket.pop(ticket)
@@ -57,12 +60,19 @@ class Outbox:
             del self._token_by_ticket[ticket]
 
     def append(
-        self, partition: int, leader_epoch: int, records: list[RecordData], appended: Appended
+        self,
+        partition: int,
+        leader_epoch: int,
+        records: list[RecordData],
+        appended: Appended,
+        producer: Producer | None = None,
     ) -> None:
-        """Ask for an append with acks=all and go on in `appended`."""
+        """Ask for an append with acks=all, within a `producer`'s transaction if there is one, and
+        go on in `appended`."""
         append_id = self._next_id()
         self._appended[append_id] = appended
-        self._effects.appends.append(Append(append_id, partition, leader_epoch, records))
+        append = Append(append_id, partition, leader_epoch, records, producer=producer)
+        self._effects.appends.append(append)
 
     def append_unwaited(self, partition: int, leader_epoch: int, records: list[RecordData]) -> None:
         """Ask for an append whose fate does not matter (tombstones)."""
@@ -82,7 +92,7 @@ class Outbox:
         """How many requests are parked."""
         return len(self._token_by_ticket)
 
-    def take(self) -> Effects:
+    def take(self) -> Effects[R]:
         """The effects since the last call."""
         effects, self._effects = self._effects, Effects()
         return effects

@@ -10,6 +10,7 @@ from typing import Final
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import partition_for_key
 from kafkapy.coordinator.group import Group
+from kafkapy.coordinator.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.record_codec import fits_record
 
 _partition_for_key: Final = lru_cache(4_096)(partition_for_key)
@@ -24,7 +25,7 @@ class OffsetsPartition:
     loading: bool = True
     groups: dict[str, Group] = field(default_factory=dict)
     open_transactions: dict[int, set[str]] = field(default_factory=dict)
-    """The groups in which each producer has offsets pending, while loading."""
+    """The groups in which each producer has offsets pending."""
 
 
 class GroupRegistry:
@@ -70,6 +71,12 @@ class GroupRegistry:
     def remove(self, group: Group) -> None:
         """Calls do not find the group any more."""
         del self.partitions[group.partition].groups[group.group_id]
+
+    def note_transaction(self, group: Group, producer_id: int) -> None:
+        """The group has offsets, or will, in the transaction of this producer, if it is one."""
+        if producer_id != NO_PRODUCER_ID:
+            held = self.partitions[group.partition]
+            held.open_transactions.setdefault(producer_id, set()).add(group.group_id)
 
     def leader_epoch(self, group: Group) -> int:
         """The leader epoch at which the group was loaded."""

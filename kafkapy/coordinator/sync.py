@@ -5,8 +5,12 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator import rebalance
 from kafkapy.coordinator.core import Core
+from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.group import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, Group
-from kafkapy.coordinator.messages import SyncGroup, SyncGroupResult, Token
+from kafkapy.coordinator.messages import (
+    SyncGroup,
+    SyncGroupResult,
+)
 
 
 def sync_group(core: Core, now_ms: int, token: Token, request: SyncGroup) -> None:

@@ -35,6 +35,8 @@ UNKNOWN_COUNT: Final = -1  # record_count of a v0/v1 message: a wrapper does not
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
+_MAGIC_AT: Final = 16
+_FLAGS_AT: Final = 22  # the low byte of the attributes
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 
@@ -232,6 +234,14 @@ def whole_batch_size(buf: Buffer, position: int, end: int) -> int | None:
 
 
 _LENGTH: Final = struct.Struct(">i")
+
+
+def transactional_producer(buf: Buffer) -> tuple[int, int] | None:
+    """(producer id, epoch) of a batch that is part of a transaction; None of any other bytes."""
+    if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
+        return None
+    header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
+    return header.producer_id, header.producer_epoch
 
 
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:

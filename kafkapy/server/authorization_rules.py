@@ -48,15 +48,15 @@ NeedOf = Callable[[RequestContext, Any], Need | None]
 Rule = Callable[["Served", RequestContext, Any], Any]
 
 
-def guard(served: Mapping[int, Served]) -> dict[int, Served]:
+def guard(served: Mapping[int, Served], rules: Mapping[int, Rule]) -> dict[int, Served]:
     """The table of APIs with the rule of each in front of its handler."""
     guarded = dict(served)
-    for key, rule in RULES.items():
+    for key, rule in rules.items():
         guarded[key] = guarded[key]._replace(handle=partial(rule, guarded[key]))
     return guarded
 
 
-def _then(outcome: Any, change: Callable[[Any], Any]) -> Any:
+def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
     """The outcome of a handler with `change` made of its response, now or when it comes."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
@@ -64,21 +64,24 @@ def _then(outcome: Any, change: Callable[[Any], Any]) -> Any:
         return change(outcome)
     later = Pending(outcome.blocks)
     later.on_abandon = outcome.abandon
-    outcome.when_complete(lambda response: later.complete(_then(response, change)))
+    outcome.when_complete(lambda response: later.complete(then(response, change)))
     return later.response if later.done else later
 
 
 # rules of whole requests
 
 
-def _whole(
-    operation: Operation, kind: ResourceKind = _CLUSTER, name: str | None = None, then: Any = None
+def whole(
+    operation: Operation,
+    kind: ResourceKind = _CLUSTER,
+    name: str | None = None,
+    after: Rule | None = None,
 ) -> Rule:
     """The request needs one thing; `name` is the field that names it."""
 
     def rule(served: Served, context: RequestContext, request: Any) -> Any:
         require(context, operation, kind, CLUSTER_NAME if name is None else getattr(request, name))
-        return served.handle(context, request) if then is None else then(served, context, request)
+        return served.handle(context, request) if after is None else after(served, context, request)
 
     return rule
 
@@ -98,32 +101,33 @@ def _init_producer_id(served: Served, context: RequestContext, request: Any) -> 
 # rules of rows
 
 
-def _each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
+def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
     """Each of `rows` needs something; the refused ones join `answer` of the response."""
 
     def rule(served: Served, context: RequestContext, request: Any) -> Any:
-        passed, refused = _split(context, request, rows, need_of)
+        passed, refused = split(context, request, rows, need_of)
         if not refused:
             return served.handle(context, request)
         answers = [
-            served.refuse(_with(request, rows, denied), ApiError(code), context.version)
+            served.refuse(with_rows(request, rows, denied), ApiError(code), context.version)
             for code, denied in refused.items()
         ]
         if CLOSE_CONNECTION in answers:  # a produce without acknowledgement
             if passed:
-                served.handle(context, _with(request, rows, passed))
+                served.handle(context, with_rows(request, rows, passed))
             return CLOSE_CONNECTION
         if not passed:
             return _joined(answers[0], answers[1:], answer)
-        outcome = served.handle(context, _with(request, rows, passed))
-        return _then(outcome, lambda response: _joined(response, answers, answer))
+        outcome = served.handle(context, with_rows(request, rows, passed))
+        return then(outcome, lambda response: _joined(response, answers, answer))
 
     return rule
 
 
-def _split(
+def split(
     context: RequestContext, request: Any, rows: str, need_of: NeedOf
 ) -> tuple[list[Any], dict[ErrorCode, list[Any]]]:
+    """The rows that are allowed, and the others by their refusal."""
     passed: list[Any] = []
     refused: dict[ErrorCode, list[Any]] = {}
     for row in getattr(request, rows):
@@ -136,7 +140,8 @@ def _split(
     return passed, refused
 
 
-def _with(request: Any, field: str, rows: list[Any]) -> Any:
+def with_rows(request: Any, field: str, rows: list[Any]) -> Any:
+    """A copy of a request that has other rows."""
     changed = copy.copy(request)
     setattr(changed, field, rows)
     return changed
@@ -148,7 +153,8 @@ def _joined(response: Any, others: list[Any], field: str) -> Any:
     return response
 
 
-def _topic(operation: Operation, name: str = "name") -> NeedOf:
+def topic(operation: Operation, name: str = "name") -> NeedOf:
+    """A row's `name` is a topic's."""
     name_of = attrgetter(name)
     return lambda context, row: Need(operation, _TOPIC, name_of(row))
 
@@ -175,7 +181,7 @@ def _if_not(operation: Operation, rule: Rule) -> Rule:
     return either
 
 
-_PRODUCE_ROWS: Final = _each(_topic(_O.WRITE), "topic_data", "responses")
+_PRODUCE_ROWS: Final = each(topic(_O.WRITE), "topic_data", "responses")
 
 
 def _produce(served: Served, context: RequestContext, request: Any) -> Any:
@@ -189,14 +195,14 @@ def _find_coordinator(served: Served, context: RequestContext, request: Any) -> 
     if context.version < 4:
         require(context, _O.DESCRIBE, kind, request.key)
         return served.handle(context, request)
-    rule = _each(
+    rule = each(
         lambda context, key: Need(_O.DESCRIBE, kind, key), "coordinator_keys", "coordinators"
     )
     return rule(served, context, request)
 
 
 def _describe_groups(served: Served, context: RequestContext, request: Any) -> Any:
-    rule = _each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "groups", "groups")
+    rule = each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "groups", "groups")
 
     def narrow(response: Any) -> Any:
         for group in response.groups:
@@ -205,7 +211,7 @@ def _describe_groups(served: Served, context: RequestContext, request: Any) -> A
                 group.authorized_operations = bits
         return response
 
-    return _then(rule(served, context, request), narrow)
+    return then(rule(served, context, request), narrow)
 
 
 def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
@@ -217,10 +223,10 @@ def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
         ]
         return response
 
-    return _then(served.handle(context, request), visible)
+    return then(served.handle(context, request), visible)
 
 
-_CREATE_ROWS: Final = _if_not(_O.CREATE, _each(_topic(_O.CREATE)))
+_CREATE_ROWS: Final = _if_not(_O.CREATE, each(topic(_O.CREATE)))
 
 
 def _create_topics(served: Served, context: RequestContext, request: Any) -> Any:
@@ -232,7 +238,7 @@ def _create_topics(served: Served, context: RequestContext, request: Any) -> Any
                 row.configs = []
         return response
 
-    return _then(_CREATE_ROWS(served, context, request), without_configs)
+    return then(_CREATE_ROWS(served, context, request), without_configs)
 
 
 def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any:
@@ -243,7 +249,7 @@ def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any
         return None if name is None else Need(_O.DELETE, _TOPIC, name)
 
     rows = "topic_names" if context.version < 6 else "topics"
-    outcome = _each(need, rows, "responses")(served, context, request)
+    outcome = each(need, rows, "responses")(served, context, request)
 
     def with_names(response: Any) -> Any:
         """Who asked by id and may see a topic, though not delete it, hears its name."""
@@ -253,7 +259,7 @@ def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any
                 row.name = name
         return response
 
-    return _then(outcome, with_names)
+    return then(outcome, with_names)
 
 
 # Metadata
@@ -266,18 +272,18 @@ def _may_see(context: RequestContext, name: str) -> bool:
 def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
     narrow = partial(_narrow_operations, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
-        outcome = _then(served.handle(context, request), partial(_visible_topics, context))
-        return _then(outcome, narrow)
+        outcome = then(served.handle(context, request), partial(_visible_topics, context))
+        return then(outcome, narrow)
     names_by_id = context.broker.metadata.image.topic_names_by_id
 
     def need(context: RequestContext, row: Any) -> Need | None:
         name = row.name or names_by_id.get(row.topic_id)
         return None if name is None else Need(_O.DESCRIBE, _TOPIC, name)
 
-    passed, refused = _split(context, request, "topics", need)
+    passed, refused = split(context, request, "topics", need)
     denied = [row for rows in refused.values() for row in rows]
     refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    others = served.refuse(_with(request, "topics", denied), refusal, context.version).topics
+    others = served.refuse(with_rows(request, "topics", denied), refusal, context.version).topics
 
     def with_others(response: Any) -> Any:
         if not passed:  # in version 0 that is "all" to the handler
@@ -287,8 +293,8 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
         response.topics = [*response.topics, *others]
         return response
 
-    outcome = served.handle(context, _with(request, "topics", passed))
-    return _then(_then(outcome, with_others), narrow)
+    outcome = served.handle(context, with_rows(request, "topics", passed))
+    return then(then(outcome, with_others), narrow)
 
 
 def _refuse_unmade(context: RequestContext, response: Any) -> None:
@@ -328,20 +334,20 @@ def _describe_cluster(served: Served, context: RequestContext, request: Any) -> 
     return _narrow_cluster_operations(context, request, served.handle(context, request))
 
 
-_CLUSTER_ACTION: Final = _whole(_O.CLUSTER_ACTION)
-_ALTER: Final = _whole(_O.ALTER)
-_DESCRIBE: Final = _whole(_O.DESCRIBE)
-_READ_GROUP: Final = _whole(_O.READ, _GROUP, "group_id")
+_CLUSTER_ACTION: Final = whole(_O.CLUSTER_ACTION)
+_ALTER: Final = whole(_O.ALTER)
+_DESCRIBE: Final = whole(_O.DESCRIBE)
+_READ_GROUP: Final = whole(_O.READ, _GROUP, "group_id")
 
 RULES: Final[dict[int, Rule]] = {
     ApiKey.PRODUCE: _produce,
-    ApiKey.LIST_OFFSETS: _each(_topic(_O.DESCRIBE)),
+    ApiKey.LIST_OFFSETS: each(topic(_O.DESCRIBE)),
     ApiKey.METADATA: _metadata,
     ApiKey.LEADER_AND_ISR: _CLUSTER_ACTION,
     ApiKey.STOP_REPLICA: _CLUSTER_ACTION,
     ApiKey.UPDATE_METADATA: _CLUSTER_ACTION,
     ApiKey.CONTROLLED_SHUTDOWN: _CLUSTER_ACTION,
-    ApiKey.OFFSET_COMMIT: _whole(_O.READ, _GROUP, "group_id", _each(_topic(_O.READ))),
+    ApiKey.OFFSET_COMMIT: whole(_O.READ, _GROUP, "group_id", each(topic(_O.READ))),
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.JOIN_GROUP: _READ_GROUP,
     ApiKey.HEARTBEAT: _READ_GROUP,
@@ -351,26 +357,26 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.LIST_GROUPS: _if_not(_O.DESCRIBE, _list_groups),
     ApiKey.CREATE_TOPICS: _create_topics,
     ApiKey.DELETE_TOPICS: _delete_topics,
-    ApiKey.DELETE_RECORDS: _each(_topic(_O.DELETE)),
+    ApiKey.DELETE_RECORDS: each(topic(_O.DELETE)),
     ApiKey.INIT_PRODUCER_ID: _init_producer_id,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: _if_not(_O.CLUSTER_ACTION, _each(_topic(_O.DESCRIBE, "topic"))),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _if_not(_O.CLUSTER_ACTION, each(topic(_O.DESCRIBE, "topic"))),
     ApiKey.DESCRIBE_ACLS: _DESCRIBE,
     ApiKey.CREATE_ACLS: _ALTER,
     ApiKey.DELETE_ACLS: _ALTER,
-    ApiKey.DESCRIBE_CONFIGS: _each(_config(_O.DESCRIBE_CONFIGS), "resources", "results"),
-    ApiKey.ALTER_CONFIGS: _each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
+    ApiKey.DESCRIBE_CONFIGS: each(_config(_O.DESCRIBE_CONFIGS), "resources", "results"),
+    ApiKey.ALTER_CONFIGS: each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
     ApiKey.ALTER_REPLICA_LOG_DIRS: _ALTER,
     ApiKey.DESCRIBE_LOG_DIRS: _DESCRIBE,
-    ApiKey.CREATE_PARTITIONS: _each(_topic(_O.ALTER), "topics", "results"),
-    ApiKey.DELETE_GROUPS: _each(
+    ApiKey.CREATE_PARTITIONS: each(topic(_O.ALTER), "topics", "results"),
+    ApiKey.DELETE_GROUPS: each(
         lambda context, group: Need(_O.DELETE, _GROUP, group), "groups_names", "results"
     ),
     ApiKey.ELECT_LEADERS: _ALTER,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: _each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _ALTER,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE,
-    ApiKey.OFFSET_DELETE: _whole(_O.DELETE, _GROUP, "group_id"),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: _whole(_O.DESCRIBE_CONFIGS),
+    ApiKey.OFFSET_DELETE: whole(_O.DELETE, _GROUP, "group_id"),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: whole(_O.DESCRIBE_CONFIGS),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
     ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,

@@ -18,11 +18,13 @@ import uvloop
 
 from kafkapy import __version__
 from kafkapy.common.uuid import Uuid
-from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.fetch_session import FetchSessionCache
+from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
 from kafkapy.server import garbage
 from kafkapy.server.acceptor import Acceptor
@@ -41,6 +43,9 @@ from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.listener_security import listener_security
 from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
+from kafkapy.server.marker_sender import MarkerSender
+from kafkapy.server.marker_writer import MarkerWriter
+from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.node_security import node_security
 from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.quota_admin import QuotaAdmin
@@ -49,6 +54,8 @@ from kafkapy.server.scram_admin import ScramAdmin
 from kafkapy.server.services import Services
 from kafkapy.server.system import Machine
 from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
+from kafkapy.server.transaction_service import TransactionService
+from kafkapy.server.transaction_verifier import TransactionVerifier
 from kafkapy.storage.filesystem import write_atomically
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.store import ZkStore
@@ -129,6 +136,8 @@ class Broker:
         self._acceptor.stop_accepting()
         await self._maintenance.stop()
         self._services.replicas.stop()
+        self._services.transactions.stop()
+        self._services.verifier.close()
         self._services.groups.stop()
         self._connections.close_all()
         await self._services.cancel_tasks()
@@ -152,7 +161,7 @@ class Broker:
             self._configs.log_defaults(),
             self.clock,
             self.random,
-            producer_id_expiration_ms=config.get_int("producer.id.expiration.ms"),
+            producers=config.producers(),
         )
         self._log_manager.open()
         for key in config.unknown_keys:
@@ -228,11 +237,12 @@ class Broker:
             config,
             asyncio.get_running_loop().call_later,
         )
-        replicas.on_leadership = groups.on_leadership
         replicas.on_fatal = self._on_fatal
         self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)
         services.replicas = replicas
         services.groups = groups
+        services.producer_ids = ProducerIdManager(services.broker_id, self._store)
+        self._build_transactions(replicas, groups)
         services.fetcher = Fetcher(replicas, clock, config.get_str("replica.selector.class"))
         services.fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"), self.random
@@ -240,7 +250,6 @@ class Broker:
         services.effective_configs = self._configs
         services.auto_creator = AutoCreator(services)
         self._build_admin()
-        services.producer_ids = ProducerIdManager(services.broker_id, self._store)
         services.served = SERVED
         self._member = ClusterMember(
             config,
@@ -253,6 +262,49 @@ class Broker:
             self.random,
         )
         self._maintenance = Maintenance(config, services, self._fs, self._connections)
+
+    def _build_transactions(self, replicas: ReplicaManager, groups: GroupService) -> None:
+        config, services, clock = self.config, self._services, self.clock
+        timeout_ms = config.get_int("request.timeout.ms")
+        call_later = asyncio.get_running_loop().call_later
+
+        def nodes() -> NodeClients:
+            # Of their own: a verification must not wait for markers that are being replicated.
+            return NodeClients(
+                services.metadata,
+                config.inter_broker_listener,
+                str(services.broker_id),
+                request_timeout_ms=timeout_ms,
+                security=services.node_security,
+            )
+
+        services.markers = MarkerWriter(replicas, groups, clock, timeout_ms)
+        transactions = services.transactions = TransactionService(
+            TransactionCoordinator(TransactionConfig.from_values(config.values), clock),
+            replicas,
+            clock,
+            config,
+            call_later,
+            producer_ids=services.producer_ids,
+            markers=MarkerSender(
+                services.broker_id,
+                services.metadata,
+                services.markers,
+                nodes(),
+                call_later,
+                lambda: services.knows_metadata,
+            ),
+            spawn=services.spawn,
+        )
+        services.verifier = TransactionVerifier(
+            services.broker_id, services.metadata, replicas, transactions, nodes()
+        )
+
+        def on_leadership(partition: Partition, leads: bool) -> None:
+            groups.on_leadership(partition, leads)
+            transactions.on_leadership(partition, leads)
+
+        replicas.on_leadership = on_leadership
 
     def _build_admin(self) -> None:
         config, services = self.config, self._services

@@ -140,6 +140,7 @@ class ClusterMember:
         self.controller.on_fatal = on_fatal
         self._connection.on_session_expired(self._session_expired)
         await self._services.groups.start(self._store)
+        await self._services.transactions.start(self._store)
         session_timeout_ms = self._config.get_int("zookeeper.session.timeout.ms")
         await outlive(self._store.brokers, self._services.broker_id, session_timeout_ms)
         await self._register()

@@ -14,7 +14,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server.authorization_rules import guard
+from kafkapy.server.authorization_rules import RULES, guard
 from kafkapy.server.handlers import SERVED, Served
 from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.request import (
@@ -25,6 +25,7 @@ from kafkapy.server.request import (
     Pending,
     RequestContext,
 )
+from kafkapy.server.transaction_rules import TRANSACTION_RULES
 
 if TYPE_CHECKING:
     from kafkapy.server.connection import Connection
@@ -43,7 +44,7 @@ class Dispatcher:
         # Decided here, so that nothing is asked of a request where everything is allowed. The short
         # way of a produce knows no rules: with an authorizer there is none.
         self._is_guarded = broker.authorizer is not None
-        self._table = guard(SERVED) if self._is_guarded else dict(SERVED)
+        self._table = guard(SERVED, RULES | TRANSACTION_RULES) if self._is_guarded else dict(SERVED)
         self._metrics = broker.metrics.requests
 
     def dispatch(self, connection: Connection, request: Request) -> Any:

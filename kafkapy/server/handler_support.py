@@ -105,6 +105,13 @@ def ask_controller(
     return pending.response if pending.done else pending
 
 
+def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
+    """A transactional API's error; its older versions know no PRODUCER_FENCED (KIP-588)."""
+    if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
 async def metadata_known(context: RequestContext) -> None:
     """Wait, within limits, until this broker has heard what there is in its cluster."""
     broker = context.broker

@@ -16,6 +16,7 @@ from kafkapy.metadata.acl_authorizer import parse_super_users
 from kafkapy.replication.replica_selector import SELECTORS
 from kafkapy.server.broker_config_table import BROKER_CONFIG_ROWS
 from kafkapy.server.listeners import Listener, advertised, parse_listeners
+from kafkapy.storage.producer_log import ProducerConfig
 
 
 def _topic_synonyms() -> list[ConfigKey]:
@@ -126,6 +127,13 @@ class KafkaConfig:
                 f" {', '.join(names)}"
             )
         return name
+
+    def producers(self) -> ProducerConfig:
+        """How logs deal with producers."""
+        return ProducerConfig(
+            self.get_int("producer.id.expiration.ms"),
+            self.get_bool("transaction.partition.verification.enable"),
+        )
 
     def _log_dirs(self) -> tuple[str, ...]:
         given = self.get_list("log.dirs") if self.values["log.dirs"] is not None else []

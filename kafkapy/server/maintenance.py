@@ -84,11 +84,7 @@ class Maintenance:
             get("producer.id.expiration.check.interval.ms"),
             lambda: self._ignore(logs.expire_producers(time_ms())),
         )
-        every(
-            "delete-expired-group-metadata",
-            get("offsets.retention.check.interval.ms"),
-            self._expire_offsets,
-        )
+        self._start_coordinators()
         every(
             "isr-expiration",
             get("replica.lag.time.max.ms") // 2,
@@ -99,6 +95,25 @@ class Maintenance:
             every("idle-connections", max(1, min(idle_ms // 4, _IDLE_CHECK_MAX_MS)), self._idle)
         if self._config.get_bool("log.cleaner.enable"):
             every("kafka-log-cleaner", max(1, get("log.cleaner.backoff.ms")), self._clean)
+
+    def _start_coordinators(self) -> None:
+        get, every = self._config.get_int, self._scheduler.every
+        every(
+            "delete-expired-group-metadata",
+            get("offsets.retention.check.interval.ms"),
+            self._expire_offsets,
+        )
+        transactions = self._services.transactions
+        every(
+            "transaction-abort",
+            get("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+            lambda: transactions.run(transactions.coordinator.abort_timed_out),
+        )
+        every(
+            "transactionalId-expiration",
+            get("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            lambda: transactions.run(transactions.coordinator.expire_ids),
+        )
 
     async def stop(self) -> None:
         await self._scheduler.stop()

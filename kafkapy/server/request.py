@@ -68,6 +68,14 @@ class Pending:
         if callback is not None:
             callback(response)
 
+    def follow(self, outcome: Any) -> None:
+        """Be given a handler's outcome: a response, or what another `Pending` will have."""
+        if isinstance(outcome, Pending):
+            self.on_abandon = outcome.abandon
+            outcome.when_complete(self.complete)
+        else:
+            self.complete(outcome)
+
     def when_complete(self, callback: Callable[[Any], None]) -> None:
         """Run `callback(response)` when there is one: at once if there already is."""
         if self.done:

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from kafkapy.server.group_service import GroupService
     from kafkapy.server.handlers import Served
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.marker_writer import MarkerWriter
     from kafkapy.server.producer_ids import ProducerIdManager
     from kafkapy.server.quota_admin import QuotaAdmin
     from kafkapy.server.replica_manager import ReplicaManager
     from kafkapy.server.scram_admin import ScramAdmin
     from kafkapy.server.topic_admin import TopicAdmin
+    from kafkapy.server.transaction_service import TransactionService
+    from kafkapy.server.transaction_verifier import TransactionVerifier
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -58,6 +61,9 @@ class Services:
     config_changes: ConfigChangeListener
     auto_creator: AutoCreator
     groups: GroupService
+    transactions: TransactionService
+    markers: MarkerWriter
+    verifier: TransactionVerifier
     producer_ids: ProducerIdManager
     commands: CommandReceiver
     controller: ControllerTask

@@ -16,6 +16,7 @@ from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_loader import LoadParameters, LogLoader
+from kafkapy.storage.producer_log import ProducerConfig
 from kafkapy.storage.unified_log import UnifiedLog
 
 logger = logging.getLogger("kafka.log.LogManager")
@@ -54,7 +55,7 @@ def load_log_dir(
     pool: FilePool,
     config_of: Callable[[str], LogConfig],
     random: Random,
-    producer_id_expiration_ms: int,
+    producers: ProducerConfig,
     now_ms: int,
 ) -> list[UnifiedLog]:
     """Load the partitions of `log_dir`, and go on with deletions that were under way.
@@ -99,7 +100,7 @@ def load_log_dir(
             clean,
             points.get(topic_partition, 0),
             starts.get(topic_partition, 0),
-            producer_id_expiration_ms,
+            producers,
         )
         log = LogLoader(
             topic_partition, path, directory, pool, config_of(topic_partition.topic), random,

@@ -26,7 +26,7 @@ from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import LogSegment, SegmentFiles
-from kafkapy.storage.producer_log import ProducerLog
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig, ProducerLog
 from kafkapy.storage.producer_snapshot import SnapshotFiles
 from kafkapy.storage.segment_recovery import is_sound, recover_segment
 from kafkapy.storage.swap_files import finish_swaps
@@ -42,7 +42,7 @@ class LoadParameters:
     had_clean_shutdown: bool = True
     recovery_point: int = 0
     log_start_offset: int = 0
-    producer_id_expiration_ms: int = 86_400_000
+    producers: ProducerConfig = DEFAULT_PRODUCER_CONFIG
 
 
 class LogLoader:
@@ -93,7 +93,7 @@ class LogLoader:
         durable = self._pool.durable
         fs.make_dir(directory)
         finish_swaps(self._pool, directory)
-        producers = ProducerLog(self._open_segments(), parameters.producer_id_expiration_ms)
+        producers = ProducerLog(self._open_segments(), parameters.producers)
         epoch_path = f"{directory}/{log_names.LEADER_EPOCH_CHECKPOINT}"
 
         def write(entries: EpochEntries) -> None:

@@ -32,6 +32,7 @@ from kafkapy.storage.log_configs import LogConfigs
 from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
 from kafkapy.storage.log_dirs import LogDirLocks, claim, read_identity
 from kafkapy.storage.log_loader import LoadParameters, LogLoader
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig
 from kafkapy.storage.unified_log import UnifiedLog
 
 logger = logging.getLogger("kafka.log.LogManager")
@@ -40,8 +41,6 @@ logger = logging.getLogger("kafka.log.LogManager")
 _CLOSED_AT_ONCE: Final = 64
 # Logs looked at for old segments while nobody is served: half a millisecond.
 _RETAINED_AT_ONCE: Final = 50
-
-PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
 
 class LogManager:
@@ -61,7 +60,7 @@ class LogManager:
         *,
         on_log_dir_failure: Callable[[str, LogDirFailure], None] | None = None,
         open_files_max: int | None = None,
-        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        producers: ProducerConfig = DEFAULT_PRODUCER_CONFIG,
     ) -> None:
         self.logs: dict[TopicPartition, UnifiedLog] = {}
         self.offline_log_dirs: list[str] = []
@@ -71,7 +70,7 @@ class LogManager:
         self._pool = FilePool(fs, open_files_max)
         self._configs = LogConfigs(broker_defaults)
         self._clock, self._random = clock, random
-        self._expiration_ms = producer_id_expiration_ms
+        self._producers = producers
         self._locks = LogDirLocks(fs)
         self._dirs = {
             path: LogDir(path, DeletionQueue(fs)) for path in (p.rstrip("/") for p in log_dirs)
@@ -130,7 +129,7 @@ class LogManager:
             for path, log_dir in list(self._dirs.items()):
                 with self._failing(path):
                     found = load_log_dir(log_dir, self._pool, self._configs.of, self._random,
-                                         self._expiration_ms, self._clock.time_ms())  # fmt: skip
+                                         self._producers, self._clock.time_ms())  # fmt: skip
                     check_duplicates(self.logs, found)
                     self.logs.update((log.topic_partition, log) for log in found)
                     log_dir.logs = len(found)
@@ -208,7 +207,7 @@ class LogManager:
         return LogLoader(
             topic_partition, log_dir, directory, self._pool,
             self._configs.of(topic_partition.topic), self._random, self._dirs[log_dir].deletions,
-            LoadParameters(True, flushed_to, 0, self._expiration_ms), self._clock.time_ms(),
+            LoadParameters(True, flushed_to, 0, self._producers), self._clock.time_ms(),
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
@@ -311,7 +310,8 @@ class LogManager:
     def expire_producers(self, now_ms: int) -> int:
         """Forget producers idle longer than `producer.id.expiration.ms`; how many."""
         return sum(
-            log.producers.state.expire(now_ms, self._expiration_ms) for log in self.logs.values()
+            log.producers.state.expire(now_ms, self._producers.id_expiration_ms)
+            for log in self.logs.values()
         )
 
     def flush_due_logs(self, now_ms: int) -> list[FlushTask]:

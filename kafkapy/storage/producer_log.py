@@ -8,10 +8,10 @@ the batches before the last are read back from the end of the log (`docs/decisio
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record.batch_header import MAGIC, BatchHeader
+from kafkapy.record.batch_header import MAGIC, TRANSACTIONAL_BIT, BatchHeader
 from kafkapy.record.control import EndTransactionMarker
 from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_append import marker_of
@@ -25,6 +25,7 @@ from kafkapy.storage.producer_state import (
     is_expired,
 )
 from kafkapy.storage.transaction_index import AbortedTransaction
+from kafkapy.storage.transaction_verification import TransactionVerification
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
@@ -33,15 +34,26 @@ RECALL_MS: Final = 10 * 60_000
 """How long after a write a producer may still send it again (delivery.timeout.ms is 2 minutes)."""
 
 
+class ProducerConfig(NamedTuple):
+    """How long an idle producer is remembered; whether transactions are verified (KIP-890)."""
+
+    id_expiration_ms: int = 86_400_000
+    verifies_transactions: bool = False
+
+
+DEFAULT_PRODUCER_CONFIG: Final = ProducerConfig()
+
+
 class ProducerLog:
     """`state` and its files; `unflushed`: the snapshots that the next flush forces to disk."""
 
-    __slots__ = ("expiration_ms", "snapshots", "state", "unflushed")
+    __slots__ = ("config", "snapshots", "state", "unflushed", "verification")
 
-    def __init__(self, snapshots: SnapshotFiles, expiration_ms: int) -> None:
+    def __init__(self, snapshots: SnapshotFiles, config: ProducerConfig) -> None:
         self.state = ProducerState()
+        self.verification = TransactionVerification(self.state, config.verifies_transactions)
         self.snapshots = snapshots
-        self.expiration_ms = expiration_ms
+        self.config = config
         self.unflushed: list[str] = []
 
     def check(
@@ -57,6 +69,8 @@ class ProducerLog:
             duplicate = state.find_duplicate(header)
             if duplicate is not None:
                 return duplicate
+        if marker is None and header.attributes & TRANSACTIONAL_BIT:
+            self.verification.check(header.producer_id, header.producer_epoch)
         state.validate(header, marker)
         if is_client:
             state.validate_sequence(header)
@@ -70,6 +84,8 @@ class ProducerLog:
         segment: LogSegment | None,
     ) -> None:
         """Take an appended batch into account; an ABORT goes into the index of `segment`."""
+        if header.attributes & TRANSACTIONAL_BIT:
+            self.verification.forget(header.producer_id)
         completed = self.state.append(header, base_offset, marker)
         if completed is None:
             return
@@ -108,7 +124,9 @@ class ProducerLog:
         """Start from the newest readable snapshot in [start, end]; its offset, or `start`."""
         found = self.snapshots.load_latest(start, end)
         entries = [] if found is None else found[1]
-        self.state.load([e for e in entries if not is_expired(e, now_ms, self.expiration_ms)])
+        self.state.load(
+            [e for e in entries if not is_expired(e, now_ms, self.config.id_expiration_ms)]
+        )
         return start if found is None else found[0]
 
     def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:

@@ -200,12 +200,11 @@ def write_legacy(log_dir: Path) -> None:
         (directory / offset_file_name(0, LOG_SUFFIX)).write_bytes(log)
 
 
-def write_topics(servers: str, log_dir: Path, *, transactions: bool, count: int = 2_000) -> None:
+def write_topics(servers: str, log_dir: Path, count: int = 2_000) -> None:
     """All of the above on a running broker whose log directory is `log_dir`; `count` is about how
     many records a topic gets."""
     write_codecs(servers, count)
     write_append_time(servers)
     write_compacted(servers, log_dir, max(count, 700))
     write_groups(servers)
-    if transactions:
-        write_transactions(servers, max(count // 100, 3), settle_by_reading(servers))
+    write_transactions(servers, max(count // 100, 3), settle_by_reading(servers))

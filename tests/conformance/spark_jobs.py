@@ -42,7 +42,6 @@ class Bench:
     format: str
     servers: str
     scratch: Path
-    has_transactions: bool
     secure: Mapping[str, str] | None = None
     topics: list[Topic] = field(default_factory=list)
 
@@ -329,8 +328,6 @@ JOBS |= {f"codec_{name}": codec(name) for name in ("none", "gzip", "snappy", "lz
 @job
 def transactions(bench: Bench) -> Any:
     topic = bench.topic(1, 3)
-    if not bench.has_transactions:
-        return NOT_SERVED
     producer = Producer(
         {"bootstrap.servers": bench.servers, "transactional.id": topic.name, **QUIET}
     )

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from scripts import _kafka
@@ -224,3 +224,23 @@ def create(broker: BrokerProcess, topic: str, replicas: int) -> None:
     """Make a topic of one partition."""
     client = AdminClient(librdkafka(broker, "admin"))
     client.create_topics([NewTopic(topic, 1, replicas)])[topic].result(timeout=LIMIT_S)
+
+
+def test_a_transaction_needs_its_id_and_its_topics(guarded: BrokerProcess, tmp_path: Path) -> None:
+    def transaction(user: str, topic: str) -> int:
+        """0, or the error code that ended it."""
+        producer = Producer({**librdkafka(guarded, user), "transactional.id": "carols-tx"})
+        try:
+            producer.init_transactions(LIMIT_S)
+            producer.begin_transaction()
+            producer.produce(topic, b"v")
+            producer.commit_transaction(LIMIT_S)
+        except KafkaException as error:
+            return int(error.args[0].code())
+        return 0
+
+    assert transaction("alice", "open") == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    may = "--allow-principal User:alice --operation Write --transactional-id carols-tx"
+    assert acls(guarded, tmp_path, f"--add {may}").status == 0
+    assert transaction("alice", "open") == 0
+    assert transaction("alice", "hidden") != 0

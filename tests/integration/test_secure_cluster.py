@@ -18,6 +18,7 @@ from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity
 from tests.support.cli import kafkapy
+from tests.support.exactly_once import read
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S, wait_until
@@ -128,6 +129,19 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCl
         yield made
 
 
+def commit_a_transaction(servers: str) -> None:
+    """Partitions are led by both brokers: one asks the other, and tells it of the end."""
+    topic = "transactional"
+    create_topic(servers, topic, PARTITIONS, replication_factor=2)
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": topic, **QUIET})
+    producer.init_transactions(LIMIT_S)
+    producer.begin_transaction()
+    for index in range(PARTITIONS):
+        producer.produce(topic, b"%d" % index, partition=index)
+    producer.commit_transaction(LIMIT_S)
+    wait_until(lambda: len(read(servers, topic)) == PARTITIONS, "every partition has its marker")
+
+
 def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
     if cluster is None:
         return
@@ -151,6 +165,7 @@ def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
 
     wait_until(have_lived_long, "several sessions between the brokers")
     cluster.wait_for_isr(2)
+    commit_a_transaction(both)
     # Broker 2 asks the controller, our broker, before it stops; and comes back.
     assert cluster.other.stop() in (0, 143)
     cluster.wait_for_isr(1)

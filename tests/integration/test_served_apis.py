@@ -6,7 +6,6 @@ with the same meaning. The bytes themselves are held against kio in tests/confor
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,97 +45,35 @@ from kafkapy.protocol.messages import (
     offset_delete,
     offset_fetch,
     offset_for_leader_epoch,
-    produce,
     request_class,
     response_class,
     sasl_authenticate,
     sasl_handshake,
     sync_group,
 )
-from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.handlers import SERVED
 from tests.support.broker_process import BrokerProcess
-from tests.support.legacy_messages import message
+from tests.support.wire import RECORDS, Wire
 
 TOPIC = "served"
-# Asked in test_inter_broker.py.
-INTER_BROKER = {
+# Asked in test_inter_broker.py and test_served_transactions.py.
+ELSEWHERE = {
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,
     ApiKey.UPDATE_METADATA,
     ApiKey.CONTROLLED_SHUTDOWN,
     ApiKey.ALTER_PARTITION,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.LIST_TRANSACTIONS,
 }
-RECORDS = [RecordData(b"k%d" % i, b"v%d" % i, 1000 + i, []) for i in range(3)]
-
-
-def old_records(version: int) -> bytes:
-    """The records as producers before 0.11 send them: magic 0, from v2 on magic 1."""
-    magic = 1 if version >= 2 else 0
-    return b"".join(
-        message(magic, i, key=r.key, value=r.value, timestamp=r.timestamp)
-        for i, r in enumerate(RECORDS)
-    )
-
-
-class Wire:
-    """A plain connection that speaks one version at a time."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        host, port = broker.bootstrap_servers.split(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=20)
-        self._stream = self._socket.makefile("rb")
-        self._correlation_id = 0
-        self.topic_ids: dict[str, Uuid] = {}
-
-    def ask(self, request: Any, version: int) -> Any:
-        self._correlation_id += 1
-        self._socket.sendall(encode_request(request, version, self._correlation_id, "wire"))
-        size = int.from_bytes(self._stream.read(4), "big")
-        answer = response_class(request.API_KEY)
-        got, response = decode_response(answer, version, memoryview(self._stream.read(size)))
-        assert got == self._correlation_id
-        return response
-
-    def create(self, name: str, partitions: int = 1, **configs: str) -> None:
-        request = create_topics.CreateTopicsRequest(
-            topics=[
-                create_topics.CreatableTopic(
-                    name=name,
-                    num_partitions=partitions,
-                    replication_factor=1,
-                    configs=[
-                        create_topics.CreatableTopicConfig(name=k.replace("_", "."), value=v)
-                        for k, v in configs.items()
-                    ],
-                )
-            ],
-            timeout_ms=10_000,
-        )
-        [row] = self.ask(request, 7).topics
-        assert row.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS), row
-        if not row.error_code:
-            self.topic_ids[name] = row.topic_id
-
-    def produce(self, topic: str, version: int = 9, acks: int = -1, partition: int = 0) -> Any:
-        records = old_records(version) if version < 3 else build_batch(RECORDS)
-        request = produce.ProduceRequest(
-            acks=acks,
-            timeout_ms=10_000,
-            topic_data=[
-                produce.TopicProduceData(
-                    name=topic,
-                    partition_data=[produce.PartitionProduceData(index=partition, records=records)],
-                )
-            ],
-        )
-        [row] = self.ask(request, version).responses[0].partition_responses
-        return row
-
-    def close(self) -> None:
-        self._stream.close()
-        self._socket.close()
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +95,7 @@ def each_version(key: ApiKey) -> Callable[[Any], Any]:
 
 def test_every_served_api_is_asked_here() -> None:
     asked = {key for key in ApiKey if f"ApiKey.{key.name})" in Path(__file__).read_text()}
-    assert asked >= {ApiKey(key) for key in SERVED} - INTER_BROKER
+    assert asked >= {ApiKey(key) for key in SERVED} - ELSEWHERE
 
 
 @each_version(ApiKey.API_VERSIONS)
@@ -650,6 +587,11 @@ def test_find_coordinator(wire: Wire, version: int) -> None:
     response = wire.ask(request, version)
     rows = response.coordinators if version >= 4 else [response]
     assert [(row.error_code, row.node_id) for row in rows] == [(0, 0)] * len(rows)
+    request.key_type = 1
+    if version >= 1:
+        response = wire.ask(request, version)
+        rows = response.coordinators if version >= 4 else [response]
+        assert [(row.error_code, row.node_id) for row in rows] == [(0, 0)] * len(rows)
 
 
 class Member:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from typing import TYPE_CHECKING
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from tests.simulation.world import World
 from tests.support.judge import History, Outcome, Send
 
+if TYPE_CHECKING:
+    from tests.simulation.transactional_clients import Fate
+
+
+LEDGER = "ledger"
+"""The topic that transactions write to."""
+
 
 class SimHistory:
-    """Histories by topic, commits by group; `lossy` are partitions that may have lost records."""
+    """Histories by topic, commits by group; `lossy` are partitions that may have lost records.
+
+    `transactions` are the fates of numbered ones; `ledger` the numbers that readers of committed
+    records found at the end, by partition, and `ledger_offset` the group's.
+    """
 
     def __init__(self, world: World) -> None:
         self.topics: dict[str, History] = {}
         self.commits: dict[str, list[int]] = {}
         self.lossy: dict[tuple[str, int], str] = {}
+        self.transactions: dict[int, Fate] = {}
+        self.ledger: dict[int, list[int]] = {}
+        self.ledger_offset: int | None = None
         self._objections: list[tuple[str, int, str]] = []
         self._world = world
 
@@ -58,6 +74,13 @@ class SimHistory:
     def _object(self, topic: str, partition: int, what: str) -> None:
         self._world.trace.note("client", f"{topic}-{partition}: {what}")
         self._objections.append((topic, partition, what))
+
+    @property
+    def lost_of_transactions(self) -> bool:
+        """Whether what transactions are made of was lost by the rules. A coordinator that has lost
+        one does not end it, and readers wait (`kafkapy transactions abort` is for that)."""
+        topics = (LEDGER, TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC)
+        return any(topic in topics for topic, _ in self.lossy)
 
     def unexplained(self) -> list[str]:
         """What clients met that no allowed loss explains. Asked at the end: clients may meet a

@@ -15,6 +15,12 @@ from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller import election
 from kafkapy.controller.context import ReplicaAssignment
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.group_offsets import GroupOffsets
+from kafkapy.coordinator.transactions import markers, requests
+from kafkapy.coordinator.transactions.core import Core
+from kafkapy.coordinator.transactions.messages import InitProducerId
+from kafkapy.coordinator.transactions.state import Transaction, TransactionState
 from kafkapy.replication.delayed_produce import DelayedProduce
 from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import Partition
@@ -116,6 +122,33 @@ def reassignment_reorders_its_target() -> AbstractContextManager[Any]:
     return mock.patch.object(ReplicaAssignment, "reassign_to", broken)
 
 
+def an_open_transaction_is_left_to_the_next_instance() -> AbstractContextManager[Any]:
+    """Who takes a transactional id over gets it at once: the open transaction is not aborted."""
+
+    def broken(core: Core, token: Token, transaction: Transaction) -> None:
+        transaction.state = TransactionState.EMPTY
+        transaction.partitions.clear()
+        request = InitProducerId(transaction.transactional_id, transaction.timeout_ms)
+        requests._next_producer(core, token, transaction, request)
+
+    return mock.patch.object(requests, "_fence", broken)
+
+
+def nobody_ends_what_another_has_decided() -> AbstractContextManager[Any]:
+    """A new coordinator leaves the transactions that the one before had decided as they are."""
+    return mock.patch.object(markers, "resume")
+
+
+def offsets_of_transactions_count_at_once() -> AbstractContextManager[Any]:
+    """Offsets that a producer commits do not wait for its marker."""
+    succeed = GroupOffsets.succeed
+
+    def broken(self: GroupOffsets, commits: Any, log_offset: int, _producer_id: int = -1) -> None:
+        succeed(self, commits, log_offset)
+
+    return mock.patch.object(GroupOffsets, "succeed", broken)
+
+
 MUTANTS: Final[dict[str, Mutant]] = {
     mutant.__name__: mutant
     for mutant in (
@@ -128,5 +161,8 @@ MUTANTS: Final[dict[str, Mutant]] = {
         high_watermark_of_the_fastest,
         high_watermark_begins_anew,
         reassignment_reorders_its_target,
+        an_open_transaction_is_left_to_the_next_instance,
+        nobody_ends_what_another_has_decided,
+        offsets_of_transactions_count_at_once,
     )
 }

@@ -10,7 +10,8 @@ from tests.simulation.events import SECOND_US
 
 @dataclass(slots=True)
 class Plan:
-    """`fragile` is the one broker whose power may be cut; weights say which faults are likely."""
+    """`fragile` is the one broker whose power may be cut; weights say which faults are likely.
+    `transactions`: there is a transactional producer too."""
 
     brokers: int = 3
     partitions: int = 2
@@ -20,6 +21,7 @@ class Plan:
     fault_every_us: int = SECOND_US
     fragile: int = 1
     reset_one_in: int = 0
+    transactions: bool = False
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
@@ -46,6 +48,10 @@ FAULT_WEIGHTS = {
     "create topic": 2,
     "delete topic": 2,
 }
+
+
+FIRST_TRANSACTIONAL_SEED = 100_000
+"""From here on: what earlier seeds do stays what it was when they found something."""
 
 
 def plan_of(random: Random) -> Plan:

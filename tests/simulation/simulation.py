@@ -26,7 +26,14 @@ from tests.simulation.cluster import TOPIC, Cluster
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
 from tests.simulation.group_clients import Committer, GroupClient, Member
-from tests.simulation.plan import Plan, plan_of
+from tests.simulation.history import LEDGER
+from tests.simulation.plan import FIRST_TRANSACTIONAL_SEED, Plan, plan_of
+from tests.simulation.transactional_clients import (
+    CONFIG,
+    PARTITIONS,
+    Bookkeeper,
+    CommittedReader,
+)
 from tests.simulation.world import World
 from tests.support.judge import Mode
 
@@ -70,7 +77,12 @@ class Simulation:
         checkers: Sequence[Callable[[Cluster], Checker]] = CHECKERS,
     ) -> None:
         self.world = World(seed, echo)
-        self.plan = plan_of(self.world.random) if plan is None else plan
+        if plan is None:
+            plan = plan_of(self.world.random)
+            plan.transactions = seed >= FIRST_TRANSACTIONAL_SEED
+        self.plan = plan
+        if plan.transactions:
+            plan.config.update(CONFIG)
         self.world.network.reset_one_in = self.plan.reset_one_in
         self.cluster = Cluster(self.world, self.plan)
         self.cluster.watch(checkers)
@@ -79,6 +91,7 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
+        self.bookkeeper: Bookkeeper | None = None
 
     def run(self) -> None:
         """Raises Violation."""
@@ -128,6 +141,8 @@ class Simulation:
             self.readers.append(reader)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
+        if self.plan.transactions:
+            self.bookkeeper = Bookkeeper(world, history)
 
     def _work(self) -> None:
         self.faults.start()
@@ -138,6 +153,8 @@ class Simulation:
     def _settle(self) -> None:
         """Clients finish what they had begun; the cluster heals."""
         workers: list[Client] = [*self.producers, *self.group_clients]
+        if self.bookkeeper is not None:
+            workers.append(self.bookkeeper)
         for worker in workers:
             worker.is_stopping = True
         has_settled = self._until(
@@ -150,8 +167,8 @@ class Simulation:
         )
         if not has_settled:
             self.cluster.never_settled = self.cluster.unsettled()
-        for worker in self.producers:
-            if not worker.is_done:
+        for worker in workers:
+            if not worker.is_done and not isinstance(worker, GroupClient):
                 self._stuck(worker, "which produces")
 
     def _stuck(self, client: Client, what: str) -> NoReturn:
@@ -179,6 +196,31 @@ class Simulation:
         for reader in (*self.readers, *drains):
             if not reader.is_done:
                 self._stuck(reader, f"which reads at {reader.position} of {reader.end}")
+        if self.bookkeeper is not None and not history.lost_of_transactions:
+            self._drain_ledger(self.bookkeeper)
+
+    def _drain_ledger(self, bookkeeper: Bookkeeper) -> None:
+        """Read what was committed, up to the end: no transaction may be open any more."""
+        world, history = self.world, self.cluster.history
+        readers = [
+            CommittedReader(world, history, partition, self._log_end(partition, LEDGER))
+            for partition in range(PARTITIONS)
+        ]
+
+        async def ask_offset() -> None:
+            history.ledger_offset = await bookkeeper.committed_offset()
+
+        bookkeeper.spawn(ask_offset())
+        self._until(
+            lambda: all(r.is_done for r in readers) and history.ledger_offset is not None,
+            _SETTLE_LIMIT_US,
+        )
+        for reader in readers:
+            if not reader.is_done:
+                at = f"{LEDGER}-{reader.partition} at {reader.position} of {reader.end}"
+                self._stuck(reader, f"which reads committed records of {at}")
+        if history.ledger_offset is None:
+            self._stuck(bookkeeper, "which asks for a stable offset")
 
     async def _ask_offsets(self, client: GroupClient) -> None:
         found = self.cluster.offsets_found
@@ -189,12 +231,12 @@ class Simulation:
                 client.lose_coordinator()
                 await client.pause(50, 100)
 
-    def _log_end(self, partition: int) -> int:
+    def _log_end(self, partition: int, topic: str = TOPIC) -> int:
         ends = [
             hosted.log.high_watermark
             for node in self.world.nodes.values()
             for hosted in node.partitions()
-            if hosted.topic_partition == (TOPIC, partition)
+            if hosted.topic_partition == (topic, partition)
         ]
         return max(ends, default=0)
 

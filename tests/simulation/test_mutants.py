@@ -20,6 +20,9 @@ CAUGHT_BY = {
     "high_watermark_of_the_fastest": {"CommittedLogs", "ClientView"},
     "high_watermark_begins_anew": {"HighWatermarks", "CommittedLogs", "ClientView"},
     "reassignment_reorders_its_target": {"Reassignments"},
+    "an_open_transaction_is_left_to_the_next_instance": {"Transactions", "Convergence"},
+    "nobody_ends_what_another_has_decided": {"Transactions", "Convergence"},
+    "offsets_of_transactions_count_at_once": {"Transactions"},
 }
 
 
@@ -51,7 +54,19 @@ def slow_controllers() -> Plan:
     )
 
 
-PLANS = {"stale_controllers_obeyed": slow_controllers}
+def transactions() -> Plan:
+    """A transactional producer whose coordinators hardly ever rest."""
+    chosen = plan()
+    chosen.transactions = True
+    return chosen
+
+
+PLANS = {
+    "stale_controllers_obeyed": slow_controllers,
+    "an_open_transaction_is_left_to_the_next_instance": transactions,
+    "nobody_ends_what_another_has_decided": transactions,
+    "offsets_of_transactions_count_at_once": transactions,
+}
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -67,4 +82,5 @@ def test_a_mutant_is_caught(name: str) -> None:
 
 
 def test_without_a_mutant_the_same_seeds_are_good() -> None:
-    assert [simulate(seed, plan()).violation for seed in range(5)] == [""] * 5
+    for make in (plan, transactions):
+        assert [simulate(seed, make()).violation for seed in range(5)] == [""] * 5

@@ -8,16 +8,19 @@ from multiprocessing import get_context
 
 import pytest
 
+from tests.simulation.plan import FIRST_TRANSACTIONAL_SEED
 from tests.simulation.simulation import Outcome, simulate
 
-SEEDS = 200
+SEEDS = 240
 BLOCKS = 8
+TRANSACTIONAL_BLOCKS = 2
 PROCESSES = 2
 
 
 def block(number: int) -> list[Outcome]:
     size = SEEDS // BLOCKS
-    return [simulate(seed) for seed in range(number * size, (number + 1) * size)]
+    first = FIRST_TRANSACTIONAL_SEED if number < TRANSACTIONAL_BLOCKS else 0
+    return [simulate(first + seed) for seed in range(number * size, (number + 1) * size)]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,7 @@ def test_the_seeds_are_no_idle_ones(outcomes: list[Outcome]) -> None:
     assert not few, f"hardly ever: {few}"
     assert counts["records acknowledged by all in sync"] > 100 * SEEDS
     assert counts["offsets committed"] > 5 * SEEDS
+    assert counts["transactions committed"] > TRANSACTIONAL_BLOCKS * SEEDS // BLOCKS
 
 
 def test_losses_are_rare_and_have_a_reason(outcomes: list[Outcome]) -> None:

@@ -1,6 +1,7 @@
-"""exactly_once: transactional ids, and what Apache Kafka's readers see of repeated tasks.
+"""exactly_once: transactional ids, and what readers see of repeated tasks, on our brokers and on
+Apache Kafka's.
 
-Without Apache Kafka's jars only the names are checked, and the end of the run says so.
+Without Apache Kafka's jars ours alone are checked, and the end of the run says so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kafkapy.spark.offsets import OffsetRange
 from kafkapy.spark.options import parse_options
 from kafkapy.spark.sink_options import SinkOptions, parse_sink_options
 from kafkapy.spark.writer import DeliveryError, write_transaction
+from tests.support.broker_process import BrokerProcess
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
@@ -133,6 +135,13 @@ def check_a_batch_that_runs_again(spark: SparkSession, servers: str, checkpoint:
     run()
     expected = [f"value {i}" for i in range(10)]
     wait_until(lambda: sorted(seen(target)) == expected, "every row of both runs, once")
+
+
+def test_our_brokers_have_every_row_once(
+    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
+) -> None:
+    check_repeated_tasks(broker.bootstrap_servers)
+    check_a_batch_that_runs_again(spark, broker.bootstrap_servers, tmp_path / "checkpoint")
 
 
 def test_apache_kafka_has_every_row_once(

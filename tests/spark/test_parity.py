@@ -35,7 +35,7 @@ def bench(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     scratch = tmp_path_factory.mktemp("parity")
     with SecureBroker(scratch / "broker", {"log.retention.ms": "-1"}) as broker:
         servers, secure = broker.bootstrap_servers, broker.spark_options()
-        yield Bench(spark, "kafkapy", servers, scratch, has_transactions=False, secure=secure)
+        yield Bench(spark, "kafkapy", servers, scratch, secure=secure)
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name not in LEFT_OUT])

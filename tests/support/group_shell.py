@@ -9,12 +9,11 @@ from typing import Any
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Append, Effects
 from kafkapy.coordinator.group import Group
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.messages import (
-    Append,
     CommitOffsets,
-    Effects,
     Heartbeat,
     JoinGroup,
     LeaveGroup,

@@ -23,8 +23,8 @@ from typing import Any
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Append
 from kafkapy.coordinator.messages import (
-    Append,
     CommitOffsets,
     CommitOffsetsResult,
     DeleteGroups,

@@ -13,11 +13,12 @@ from kafkapy.common.cluster_state import (
     UpdateMetadataCommand,
     UpdateMetadataPartition,
 )
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.events import Event
-from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
@@ -26,9 +27,14 @@ from kafkapy.server.dynamic_config import DynamicConfig
 from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.marker_sender import MarkerSender
+from kafkapy.server.marker_writer import MarkerWriter
 from kafkapy.server.metrics import RequestMetrics
+from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import Services
+from kafkapy.server.transaction_service import TransactionService
+from kafkapy.server.transaction_verifier import TransactionVerifier
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem
 from kafkapy.storage.log_manager import LogManager
 from tests.support import admins
@@ -92,6 +98,17 @@ class FakeController:
         self.unclean_allowed.append(allowed)
 
 
+class FakeProducerIds:
+    """Ids from 4000 on."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    async def next_id(self) -> int:
+        self.given += 1
+        return 3999 + self.given
+
+
 class Parts:
     """Broker 1's parts in `directory` (or several), with `properties`."""
 
@@ -115,13 +132,14 @@ class Parts:
             self.configs.log_defaults(),
             self.clock,
             random,
-            producer_id_expiration_ms=self.config.get_int("producer.id.expiration.ms"),
+            producers=self.config.producers(),
         )
         self.logs.open()
         self.logs.load({})
         self.replicas = ReplicaManager(
             1, self.logs, self.metadata, self.clock, LAG_MAX_MS, self.timers.call_later
         )
+        self.services = Services(self.config, self.clock, self.metadata)
         self.groups = GroupService(
             GroupCoordinator(GroupConfig.from_values(self.config.values), random, self.clock),
             self.replicas,
@@ -129,9 +147,9 @@ class Parts:
             self.config,
             self.timers.call_later,
         )
-        self.replicas.on_leadership = self.groups.on_leadership
+        self._transact()
+        services = self.services
         self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
-        services = self.services = Services(self.config, self.clock, self.metadata)
         services.broker_id = 1
         services.cluster_id = "cluster"
         services.replicas = self.replicas
@@ -141,6 +159,34 @@ class Parts:
         services.effective_configs = self.configs
         self.controller = FakeController()
         services.controller = self.controller  # type: ignore[assignment]
+
+    def _transact(self) -> None:
+        """The parts of transactions; nobody answers for other brokers."""
+        config, clock, services = self.config, self.clock, self.services
+        services.producer_ids = FakeProducerIds()  # type: ignore[assignment]
+        nodes = NodeClients(self.metadata, "PLAINTEXT", "1", request_timeout_ms=1000)
+        services.markers = MarkerWriter(self.replicas, self.groups, clock, 1000)
+        self.transactions = services.transactions = TransactionService(
+            TransactionCoordinator(TransactionConfig.from_values(config.values), clock),
+            self.replicas,
+            clock,
+            config,
+            self.timers.call_later,
+            producer_ids=services.producer_ids,
+            markers=MarkerSender(
+                1, self.metadata, services.markers, nodes, self.timers.call_later, lambda: True
+            ),
+            spawn=run,
+        )
+        services.verifier = TransactionVerifier(
+            1, self.metadata, self.replicas, self.transactions, nodes
+        )
+
+        def on_leadership(partition: Partition, leads: bool) -> None:
+            self.groups.on_leadership(partition, leads)
+            self.transactions.on_leadership(partition, leads)
+
+        self.replicas.on_leadership = on_leadership
 
     def tell(
         self, *rows: LeaderAndIsrPartition, controller_epoch: int = 1, **overrides: str
@@ -160,6 +206,11 @@ class Parts:
         """Lead the one partition of `__consumer_offsets`."""
         self.groups.coordinator.set_num_partitions(1)
         return self.lead(GROUP_METADATA_TOPIC, **state)
+
+    def lead_transactions(self, **state: Any) -> Partition:
+        """Lead the one partition of `__transaction_state`."""
+        self.transactions.coordinator.set_num_partitions(1)
+        return self.lead(TRANSACTION_STATE_TOPIC, **state)
 
     def coordinate_elsewhere(self) -> None:
         """The leadership of that partition moves to broker 2."""

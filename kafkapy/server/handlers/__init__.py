@@ -14,6 +14,8 @@ from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import request_class, response_class
 from kafkapy.server.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     allocate_producer_ids,
     alter_configs,
     alter_partition,
@@ -35,8 +37,11 @@ from kafkapy.server.handlers import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
+    describe_transactions,
     describe_user_scram_credentials,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -48,6 +53,7 @@ from kafkapy.server.handlers import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -58,7 +64,9 @@ from kafkapy.server.handlers import (
     sasl_handshake,
     stop_replica,
     sync_group,
+    txn_offset_commit,
     update_metadata,
+    write_txn_markers,
 )
 from kafkapy.server.request import CLOSE_CONNECTION
 
@@ -87,6 +95,11 @@ _ROWS: Final = (
     (ApiKey.DELETE_RECORDS, delete_records, 0, 2),
     (ApiKey.INIT_PRODUCER_ID, init_producer_id, 0, 5),
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch, 0, 4),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, add_partitions_to_txn, 0, 5),
+    (ApiKey.ADD_OFFSETS_TO_TXN, add_offsets_to_txn, 0, 4),
+    (ApiKey.END_TXN, end_txn, 0, 4),
+    (ApiKey.WRITE_TXN_MARKERS, write_txn_markers, 0, 1),
+    (ApiKey.TXN_OFFSET_COMMIT, txn_offset_commit, 0, 4),
     (ApiKey.DESCRIBE_ACLS, describe_acls, 0, 3),
     (ApiKey.CREATE_ACLS, create_acls, 0, 3),
     (ApiKey.DELETE_ACLS, delete_acls, 0, 3),
@@ -107,6 +120,9 @@ _ROWS: Final = (
     (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, alter_user_scram_credentials, 0, 0),
     (ApiKey.ALTER_PARTITION, alter_partition, 0, 3),
     (ApiKey.DESCRIBE_CLUSTER, describe_cluster, 0, 1),
+    (ApiKey.DESCRIBE_PRODUCERS, describe_producers, 0, 0),
+    (ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions, 0, 0),
+    (ApiKey.LIST_TRANSACTIONS, list_transactions, 0, 1),
     (ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids, 0, 0),
 )
 

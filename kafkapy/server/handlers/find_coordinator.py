@@ -1,8 +1,8 @@
 """FindCoordinator (key 10), versions 0-6.
 
-Behaviour: the leader of the group's `__consumer_offsets` partition; a missing topic is created and
-COORDINATOR_NOT_AVAILABLE answered until it has leaders.
-Not done: transaction coordinators (key type 1) answer COORDINATOR_NOT_AVAILABLE.
+Behaviour: the leader of the group's `__consumer_offsets` partition, or of the transactional id's
+`__transaction_state` partition; a missing topic is created and COORDINATOR_NOT_AVAILABLE answered
+until it has leaders.
 Version notes: v4 takes many keys and answers each by itself (KIP-699).
 """
 
@@ -11,7 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, partition_for_key
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    partition_for_key,
+)
 from kafkapy.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -20,20 +24,21 @@ from kafkapy.protocol.messages.find_coordinator import (
 from kafkapy.server.handler_support import metadata_known, run_async
 from kafkapy.server.request import RequestContext
 
-_GROUP, _TRANSACTION = 0, 1
+_TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
+"""By key type."""
 _WAIT_MS = 1000
 
 
 def handle(context: RequestContext, request: FindCoordinatorRequest) -> Any:
     """Find the coordinator of each key."""
     broker = context.broker
-    is_there = request.key_type != _GROUP or GROUP_METADATA_TOPIC in broker.metadata.image.topics
-    if broker.knows_metadata and is_there:
+    topic = _TOPICS.get(request.key_type)
+    if topic is None or (broker.knows_metadata and topic in broker.metadata.image.topics):
         return _response(context, request)
 
     async def create() -> FindCoordinatorResponse:
         await metadata_known(context)
-        await context.broker.auto_creator.create([GROUP_METADATA_TOPIC], _WAIT_MS)
+        await context.broker.auto_creator.create([topic], _WAIT_MS)
         return _response(context, request)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))
@@ -55,11 +60,10 @@ def _response(context: RequestContext, request: FindCoordinatorRequest) -> FindC
 
 
 def _find(context: RequestContext, key_type: int, key: str) -> Coordinator:
-    if key_type not in (_GROUP, _TRANSACTION):
+    if key_type not in _TOPICS:
         return _missing(key, ErrorCode.INVALID_REQUEST)
-    image = context.broker.metadata.image
-    topic = image.topics.get(GROUP_METADATA_TOPIC)
-    if topic is None or key_type == _TRANSACTION:
+    topic = context.broker.metadata.image.topics.get(_TOPICS[key_type])
+    if topic is None:
         return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     partition = topic.partitions.get(partition_for_key(key, len(topic.partitions)))
     leader = partition.leader if partition is not None else -1

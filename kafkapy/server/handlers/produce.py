@@ -2,7 +2,9 @@
 
 Behaviour: each partition's batch goes to its log under the rules of `record.validation`; acks=1
 answers at once, acks=all when the high watermark has passed the batch, acks=0 never (an error
-closes the connection, trap 14). Not done: transactional verification (KIP-890), quotas.
+closes the connection, trap 14). A batch that begins a transaction in
+its partition waits until the transaction's coordinator has vouched for it (KIP-890). Not done:
+quotas.
 Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10 the current leader
 (KIP-951).
 """
@@ -12,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import INTERNAL_TOPICS
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
+from kafkapy.coordinator.effects import Producer
 from kafkapy.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -22,16 +25,75 @@ from kafkapy.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from kafkapy.record.batch_header import transactional_producer
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+from kafkapy.server.transaction_verifier import Writing
 
 _ADMIN_CLIENT_ID = "__admin_client"
+_FIRST_VERSION_WITH_ABORTABLE = 11
 
 
 def handle(context: RequestContext, request: ProduceRequest) -> Any:
     """Append every partition's records, then answer as `acks` asks."""
     if request.acks not in (-1, 0, 1):
         return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
+    writings = _writings(request)
+    if writings:
+        transactional_id = request.transactional_id
+        if transactional_id is None:
+            refusal = ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return refuse(request, refusal, context.version)
+        if any(writing.producer != writings[0].producer for writing in writings):
+            # The coordinator vouches for one producer.
+            refusal = ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            return refuse(request, refusal, context.version)
+        unverified = context.broker.verifier.unverified(writings) if request.acks != 0 else []
+        if unverified:
+            return _verify(context, request, transactional_id, unverified)
+    return _append_all(context, request, {})
+
+
+def _writings(request: ProduceRequest) -> list[Writing]:
+    """The transactional batches among what is to be written."""
+    found = []
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records: Any = data.records
+            producer = transactional_producer(records or b"")
+            if producer is not None:
+                partition = TopicPartition(topic.name, data.index)
+                found.append(Writing(partition, Producer(*producer)))
+    return found
+
+
+def _verify(
+    context: RequestContext,
+    request: ProduceRequest,
+    transactional_id: str,
+    unverified: list[Writing],
+) -> Pending:
+    """Have the coordinator vouch for partitions first. Later requests of the connection wait, for
+    their batches follow these; and the records are kept, for the next read overwrites them."""
+    pending = Pending(blocks=True)
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records: Any = data.records
+            if records is not None:
+                data.records = bytes(records)
+
+    def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
+        if pending.done:
+            return
+        pending.follow(_append_all(context, request, errors))
+
+    context.broker.verifier.verify(transactional_id, unverified, verified)
+    return pending
+
+
+def _append_all(
+    context: RequestContext, request: ProduceRequest, refused: dict[TopicPartition, ErrorCode]
+) -> Any:
     acks = request.acks
     waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
     responses = []
@@ -42,6 +104,8 @@ def handle(context: RequestContext, request: ProduceRequest) -> Any:
             row = PartitionProduceResponse(index=data.index)
             rows.append(row)
             try:
+                if refused:
+                    _check_verified(context, TopicPartition(topic.name, data.index), refused)
                 wait = _append(context, topic.name, data, acks, row)
             except ApiError as error:
                 failed = True
@@ -58,6 +122,26 @@ def handle(context: RequestContext, request: ProduceRequest) -> Any:
     if not waits:
         return response
     return _wait(context, request.timeout_ms, response, waits)
+
+
+def _check_verified(
+    context: RequestContext, partition: TopicPartition, refused: dict[TopicPartition, ErrorCode]
+) -> None:
+    """
+    Raises:
+        ApiError: the coordinator did not vouch for the partition; as the producer's version has it.
+    """
+    error = refused.get(partition)
+    if error is None:
+        return
+    if error is ErrorCode.NOT_ENOUGH_REPLICAS:
+        reason = "Unable to verify the partition has been added to the transaction"
+    else:
+        reason = "Partition was not added to the transaction"
+    is_old = context.version < _FIRST_VERSION_WITH_ABORTABLE
+    if error is ErrorCode.TRANSACTION_ABORTABLE and is_old:
+        error = ErrorCode.INVALID_TXN_STATE
+    raise ApiError(error, reason)
 
 
 def _append(

@@ -12,6 +12,7 @@ from tests.simulation.checkers.high_watermarks import HighWatermarks
 from tests.simulation.checkers.isr_subsets import IsrSubsets
 from tests.simulation.checkers.leader_epochs import LeaderEpochs
 from tests.simulation.checkers.reassignments import Reassignments
+from tests.simulation.checkers.transactions import Transactions
 from tests.simulation.checkers.uncaught import Uncaught
 
 CHECKERS: tuple[type[Checker], ...] = (
@@ -25,4 +26,5 @@ CHECKERS: tuple[type[Checker], ...] = (
     Reassignments,
     ClientView,
     CommittedOffsets,
+    Transactions,
 )

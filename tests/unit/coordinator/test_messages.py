@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.effects import Effects
 from kafkapy.coordinator.messages import (
     CommitOffsets,
-    Effects,
     FetchedOffset,
     JoinGroupResult,
     OffsetToCommit,

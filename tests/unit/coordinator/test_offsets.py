@@ -6,6 +6,7 @@ from typing import Any
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.messages import (
     DeleteOffsets,
     FetchedOffset,
@@ -143,3 +144,77 @@ def test_an_empty_groups_offsets_can_be_deleted() -> None:
     result = shell.ask(shell.coordinator.delete_offsets, DeleteOffsets("g", [T0]))
     assert result.errors == {T0: ErrorCode.NONE}
     assert list(fetch(shell)) == [T1]
+
+
+# in a producer's transaction (KIP-98, KIP-447)
+
+PRODUCER = Producer(7, 0)
+
+
+def unstable(shell: GroupShell) -> bool:
+    return fetch(shell, T0, require_stable=True)[T0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+
+
+def test_offsets_of_a_transaction_count_with_its_marker() -> None:
+    shell = GroupShell()
+    shell.commit(3)
+    shell.commit(5, producer=PRODUCER)
+    assert (fetch(shell, T0)[T0].offset, unstable(shell)) == (3, True)
+    shell.coordinator.end_transaction(0, 7, committed=True)
+    assert (fetch(shell, T0)[T0].offset, unstable(shell)) == (5, False)
+
+
+def test_offsets_of_an_aborted_transaction_never_count() -> None:
+    shell = GroupShell()
+    shell.commit(5, producer=PRODUCER)
+    shell.coordinator.end_transaction(0, 7, committed=False)
+    assert (fetch(shell, T0)[T0].offset, unstable(shell)) == (-1, False)
+
+
+def test_the_markers_of_another_producer_decide_nothing() -> None:
+    shell = GroupShell()
+    shell.commit(5, producer=PRODUCER)
+    shell.coordinator.end_transaction(0, 8, committed=True)
+    assert (fetch(shell, T0)[T0].offset, unstable(shell)) == (-1, True)
+
+
+def test_offsets_of_a_transaction_are_written_within_it() -> None:
+    shell = GroupShell()
+    shell.commit(5, producer=PRODUCER)
+    shell.commit(6)
+    assert [append.producer for append in shell.appends] == [PRODUCER, None]
+
+
+def test_offsets_of_a_transaction_that_are_not_stored_leave_nothing() -> None:
+    shell = GroupShell()
+    shell.append_error = ErrorCode.INVALID_PRODUCER_EPOCH
+    token = shell.commit(5, producer=PRODUCER)
+    assert shell.replies[token].errors == {T0: ErrorCode.INVALID_PRODUCER_EPOCH}
+    shell.coordinator.end_transaction(0, 7, committed=True)
+    assert (fetch(shell, T0)[T0].offset, unstable(shell)) == (-1, False)
+
+
+def test_offsets_are_unstable_before_they_are_stored() -> None:
+    shell = GroupShell()
+    shell.hold()
+    shell.commit(5, producer=PRODUCER)
+    assert unstable(shell)
+
+
+def test_a_producer_need_not_be_a_member_but_a_stranger_may_not_say_it_is() -> None:
+    shell = GroupShell()
+    leader, _ = shell.stable_pair()
+
+    def error(**fields: Any) -> Any:
+        return shell.replies[shell.commit(5, producer=PRODUCER, **fields)].errors[T0]
+
+    assert error() is ErrorCode.NONE
+    assert error(member_id=leader, generation_id=1) is ErrorCode.NONE
+    assert error(member_id=leader, generation_id=0) is ErrorCode.ILLEGAL_GENERATION
+    assert error(member_id="x", generation_id=1) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_generation_of_a_group_that_is_not_there_has_no_members() -> None:
+    shell = GroupShell()
+    token = shell.commit(5, "new", producer=PRODUCER, member_id="x", generation_id=4)
+    assert shell.replies[token].errors == {T0: ErrorCode.UNKNOWN_MEMBER_ID}

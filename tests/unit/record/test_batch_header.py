@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,10 @@ from kafkapy.record.batch_header import (
     first_16_bytes,
     iter_headers,
     read_header,
+    transactional_producer,
     whole_batch_size,
 )
-from kafkapy.record.builder import build_batch
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
 from tests.support.batches import ROWS, patched, rows
 
@@ -153,3 +155,16 @@ def test_a_legacy_message_reads_as_a_batch_of_one(magic: int) -> None:
 
 def test_header_struct_has_no_padding() -> None:
     assert HEADER.size == HEADER_SIZE == 61
+
+
+def test_the_producer_of_a_transactional_batch_and_of_nothing_else() -> None:
+    def batch(**fields: Any) -> bytes:
+        return build_batch([RecordData(None, b"v", 1)], **fields)
+
+    producer = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 0}
+    assert transactional_producer(batch(**producer, is_transactional=True)) == (7, 3)
+    assert transactional_producer(batch(**producer)) is None
+    assert transactional_producer(batch()) is None
+    assert transactional_producer(batch(**producer, is_transactional=True)[:60]) is None
+    assert transactional_producer(b"") is None
+    assert transactional_producer(b"\xff" * 16 + b"\x01" + b"\xff" * 60) is None, "an old format"

@@ -3,21 +3,15 @@ answered for the rest, and that no served API was forgotten."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy.common.acls import (
-    AccessControlEntry,
     Operation,
-    PatternType,
-    Permission,
     ResourceKind,
-    ResourcePattern,
 )
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
     create_topics,
@@ -31,9 +25,11 @@ from kafkapy.protocol.messages import (
     metadata,
     produce,
 )
-from kafkapy.server.authorization_rules import RULES, guard
+from kafkapy.server.authorization_rules import RULES
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.server.transaction_rules import TRANSACTION_RULES
+from tests.support.rule_desk import Desk
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _O = Operation
@@ -47,46 +43,7 @@ GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_no_served_api_is_without_a_rule() -> None:
-    assert set(RULES) == set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES
-
-
-class Desk:
-    """One API behind its rule; the user may do what is granted."""
-
-    def __init__(self, key: ApiKey, version: int, *grants: tuple[Any, ...]) -> None:
-        authorizer = AclAuthorizer()
-        by_pattern: dict[ResourcePattern, list[AccessControlEntry]] = {}
-        for kind, name, operation in grants:
-            pattern = ResourcePattern(kind, name, PatternType.LITERAL)
-            entry = AccessControlEntry("User:a", "*", operation, Permission.ALLOW)
-            by_pattern.setdefault(pattern, []).append(entry)
-        for pattern, entries in by_pattern.items():
-            authorizer.update(pattern, entries)
-        self.asked: list[Any] = []
-        self.answer: Any = None
-        self.image = SimpleNamespace(topic_names_by_id={}, topics={"seen": 1, "hidden": 1})
-        broker = SimpleNamespace(
-            authorizer=authorizer,
-            metadata=SimpleNamespace(image=self.image),
-            auto_create_topics=True,
-        )
-        self.context: Any = SimpleNamespace(
-            broker=broker,
-            principal="User:a",
-            client_host="h",
-            version=version,
-            header=SimpleNamespace(api_key=key),
-        )
-        table = {**SERVED, key: SERVED[key]._replace(handle=self._handle)}
-        self.handle = guard(table)[key].handle
-
-    def _handle(self, context: Any, request: Any) -> Any:
-        self.asked.append(request)
-        return self.answer
-
-    def ask(self, request: Any, answer: Any = None) -> Any:
-        self.answer = answer
-        return self.handle(self.context, request)
+    assert set(RULES | TRANSACTION_RULES) == set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES
 
 
 def test_a_whole_request_is_refused_before_its_handler() -> None:

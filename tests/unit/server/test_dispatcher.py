@@ -24,6 +24,7 @@ from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+from kafkapy.server.transaction_rules import TRANSACTION_RULES
 
 CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE", principal="User:alice")
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
@@ -163,4 +164,4 @@ def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None
 
     assert table(None) == SERVED
     changed = [key for key, served in table(AclAuthorizer()).items() if served != SERVED[key]]
-    assert set(changed) == set(RULES)
+    assert set(changed) == set(RULES | TRANSACTION_RULES)

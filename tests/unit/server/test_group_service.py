@@ -164,7 +164,7 @@ def test_groups_before_a_batch_that_cannot_be_read_are_served(
     path.write_bytes(content)
     finish_loading(loading)
     assert committed(loading) == 5
-    assert "Error loading offsets from __consumer_offsets-0 at offset 1" in caplog.text
+    assert "Error loading __consumer_offsets-0 at offset 1" in caplog.text
 
 
 def test_a_commit_waits_until_it_is_replicated(parts: Parts) -> None:

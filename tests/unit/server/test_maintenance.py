@@ -97,6 +97,8 @@ def test_periods_are_kafkas(tmp_path: Path) -> None:
         "replica-alter-log-dirs": (100, None),
         "PeriodicProducerExpirationCheck": (600_000, None),
         "delete-expired-group-metadata": (600_000, None),
+        "transaction-abort": (10_000, None),
+        "transactionalId-expiration": (3_600_000, None),
         "isr-expiration": (15_000, None),
         "idle-connections": (10_000, None),
         "kafka-log-cleaner": (15_000, None),

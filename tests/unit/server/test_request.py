@@ -67,3 +67,20 @@ def test_once_done_it_keeps_nobody_alive() -> None:
         end(pending)
         del asker
         assert gone() is None
+
+
+def test_a_pending_answer_follows_another_to_its_response_or_to_its_end() -> None:
+    outer, inner = Pending(), Pending()
+    outer.follow(inner)
+    assert not outer.done
+    inner.complete("response")
+    assert outer.response == "response"
+    at_once = Pending()
+    at_once.follow("response")
+    assert at_once.response == "response"
+    left, asked = Pending(), Pending()
+    abandoned: list[bool] = []
+    asked.on_abandon = lambda: abandoned.append(True)
+    left.follow(asked)
+    left.abandon()
+    assert abandoned == [True]

@@ -13,6 +13,7 @@ from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.support.log_builder import LogBuilder
 from tests.support.ports import NOW_MS, SeededRandom
@@ -24,7 +25,12 @@ HEX = "0123456789abcdef0123456789abcdef"
 def load(path: Path) -> tuple[LogDir, list[UnifiedLog]]:
     log_dir = LogDir(str(path), DeletionQueue(FS))
     logs = load_log_dir(
-        log_dir, FilePool(FS), lambda _: LogConfig(), SeededRandom(), 86_400_000, NOW_MS
+        log_dir,
+        FilePool(FS),
+        lambda _: LogConfig(),
+        SeededRandom(),
+        DEFAULT_PRODUCER_CONFIG,
+        NOW_MS,
     )
     return log_dir, logs
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError
-from kafkapy.storage.log_manager import PRODUCER_ID_EXPIRATION_MS
-from kafkapy.storage.producer_log import RECALL_MS
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
 from tests.support.log_builder import LogBuilder
 from tests.support.ports import NOW_MS
 
@@ -116,7 +115,7 @@ def test_expired_producers_are_not_loaded(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path)
     builder.produce(8, 0)
     builder.produce(9, 0, is_transactional=True)
-    builder.clock.now_ms = NOW_MS + PRODUCER_ID_EXPIRATION_MS
+    builder.clock.now_ms = NOW_MS + DEFAULT_PRODUCER_CONFIG.id_expiration_ms
     builder.reopen()
     assert last_sequences(builder) == {9: 0}
 
@@ -145,3 +144,25 @@ def test_snapshots_of_no_segment_go_but_for_the_newest(tmp_path: Path) -> None:
         (tmp_path / f"orders-0/{offset:020d}.snapshot").write_bytes(b"stray")
     builder.open()
     assert builder.log.producers.snapshots.offsets == [0, 1, 6]
+
+
+def test_a_transaction_that_nobody_vouched_for_does_not_begin(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    verification = builder.log.producers.verification
+    verification.is_required = True
+    with pytest.raises(ApiError, match="not part of an ongoing transaction"):
+        builder.produce(9, 0, is_transactional=True)
+    verification.begin(9, 0).is_done = True
+    builder.produce(9, 0, is_transactional=True)
+    builder.produce(9, 1, is_transactional=True)
+    builder.end_transaction(9, commit=True)
+    with pytest.raises(ApiError, match="not part of an ongoing transaction"):
+        builder.produce(9, 2, is_transactional=True)
+
+
+def test_a_repeated_batch_of_an_ended_transaction_is_a_repetition(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0, is_transactional=True)
+    builder.end_transaction(9, commit=True)
+    builder.log.producers.verification.is_required = True
+    assert builder.produce(9, 0, is_transactional=True).duplicate

@@ -69,7 +69,8 @@ def test_followers_are_told_the_log_end(parts: Parts) -> None:
 
 
 def test_an_open_transaction_does_not_make_the_end_unavailable(tmp_path: Path) -> None:
-    parts = Parts(tmp_path)
+    unverified = {"transaction.partition.verification.enable": "false"}
+    parts = Parts(tmp_path, properties=unverified)
     parts.lead()
     transactional = build_batch(
         [RecordData(None, b"v", 5, [])],

@@ -1,0 +1,177 @@
+"""What the parts of the transaction coordinator share: which ids are coordinated here, and how a
+transition gets into the log. Kafka: `TransactionStateManager`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import TopicPartition, partition_for_key
+from kafkapy.coordinator.config import TransactionConfig
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.outbox import Outbox
+from kafkapy.coordinator.transactions.log_records import transaction_key, transaction_value
+from kafkapy.coordinator.transactions.messages import (
+    InitProducerId,
+    Markers,
+    TransactionEffects,
+    TransactionResult,
+)
+from kafkapy.coordinator.transactions.state import Transaction, TransactionState, Transition
+from kafkapy.record.builder import RecordData
+
+STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""A producer's answer when its transition could not be stored; other codes pass as they are."""
+
+Stored = Callable[[int, ErrorCode], None]
+"""Called with (now_ms, error) once a transition is in the log, or is not."""
+
+
+@dataclass(slots=True)
+class StatePartition:
+    """One partition of `__transaction_state` that this broker leads."""
+
+    leader_epoch: int
+    loading: bool = True
+    transactions: dict[str, Transaction] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Unmarked:
+    """A decided transaction: what it becomes once the remaining partitions are told."""
+
+    decision: Markers
+    completion: Transition
+    remaining: set[TopicPartition]
+
+
+@dataclass(slots=True)
+class Core:
+    """The coordinator's one state: its parts are functions over this.
+
+    `clock` gives the wall time that records carry. `num_partitions`: of `__transaction_state`.
+    `unmarked`: by transactional id. `later`: what is done at a time (`now_ms`) that comes.
+    """
+
+    config: TransactionConfig
+    clock: Clock
+    log: logging.Logger
+    num_partitions: int
+    active: bool = True
+    outbox: Outbox[TransactionResult] = field(default_factory=Outbox)
+    partitions: dict[int, StatePartition] = field(default_factory=dict)
+    unmarked: dict[str, Unmarked] = field(default_factory=dict)
+    later: list[tuple[int, Callable[[int], None]]] = field(default_factory=list)
+    markers: list[Markers] = field(default_factory=list)
+    want_producer_id: list[tuple[Token, InitProducerId]] = field(default_factory=list)
+
+    def take(self) -> TransactionEffects:
+        """The effects since the last call."""
+        effects = self.outbox.take()
+        markers, self.markers = self.markers, []
+        wanting, self.want_producer_id = self.want_producer_id, []
+        return TransactionEffects(effects.replies, effects.appends, markers, wanting)
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` that an id belongs to."""
+        return partition_for_key(transactional_id, self.num_partitions)
+
+    def check(self, transactional_id: str) -> ErrorCode:
+        """Whether a call about the id may be made here."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        if not self.active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        partition = self.partitions.get(self.partition_for(transactional_id))
+        if partition is None:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if partition.loading else ErrorCode.NONE
+
+    def find(self, transactional_id: str) -> Transaction | None:
+        """A transactional id of a loaded partition."""
+        partition = self.partitions.get(self.partition_for(transactional_id))
+        if partition is None or partition.loading:
+            return None
+        return partition.transactions.get(transactional_id)
+
+    def leader_epoch(self, transactional_id: str) -> int:
+        """The leader epoch of the id's partition: the coordinator's epoch."""
+        return self.partitions[self.partition_for(transactional_id)].leader_epoch
+
+    def loaded(self) -> Iterator[Transaction]:
+        """Every transactional id of a loaded partition."""
+        for partition in self.partitions.values():
+            if not partition.loading:
+                yield from partition.transactions.values()
+
+    def store(self, transaction: Transaction, to: Transition, stored: Stored) -> None:
+        """Append the transition, and make it so once that is done.
+
+        `stored` gets NONE only then. On an error the transition has been abandoned; if the id is
+        not coordinated here any more, the error says so.
+        """
+
+        def accepted() -> None:
+            transaction.complete(to)
+
+        self._append(transaction, to.state, transaction_value(to), accepted, stored)
+
+    def bury(self, transaction: Transaction) -> None:
+        """Forget an id once its tombstone is in the log."""
+        name = transaction.transactional_id
+        to = transaction.prepare_death()
+
+        def accepted() -> None:
+            del self.partitions[self.partition_for(name)].transactions[name]
+            self.log.info("Transactional id %s expired", name)
+
+        self._append(transaction, to.state, None, accepted, lambda _now_ms, _error: None)
+
+    def _append(
+        self,
+        transaction: Transaction,
+        state: TransactionState,
+        value: bytes | None,
+        accepted: Callable[[], None],
+        stored: Stored,
+    ) -> None:
+        name = transaction.transactional_id
+        epoch = self.leader_epoch(name)
+
+        def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
+            error = STORE_ERRORS.get(error, error)
+            if not self._is_current(transaction, epoch):
+                # Whoever coordinates it now has what the log has, be it this transition or not.
+                stored(now_ms, ErrorCode.NOT_COORDINATOR)
+                return
+            if error is ErrorCode.NONE:
+                accepted()
+            else:
+                self.log.info("%s: %s could not be stored: %s", name, state.text, error.name)
+                transaction.abandon()
+            stored(now_ms, error)
+
+        record = RecordData(transaction_key(name), value, self.clock.time_ms())
+        self.outbox.append(self.partition_for(name), epoch, [record], appended)
+
+    def _is_current(self, transaction: Transaction, leader_epoch: int) -> bool:
+        """Whether it is still this object, of this leadership, that stands for the id."""
+        partition = self.partitions.get(self.partition_for(transaction.transactional_id))
+        return (
+            partition is not None
+            and partition.leader_epoch == leader_epoch
+            and partition.transactions.get(transaction.transactional_id) is transaction
+        )

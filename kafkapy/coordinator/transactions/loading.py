@@ -1,0 +1,92 @@
+"""Beginning to coordinate a partition of `__transaction_state`, by replay alone, and ceasing to."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC
+from kafkapy.coordinator.transactions import markers
+from kafkapy.coordinator.transactions.core import Core, StatePartition
+from kafkapy.coordinator.transactions.log_records import read_transaction, read_transaction_key
+from kafkapy.record.batch_header import Buffer, iter_headers
+from kafkapy.record.records import batch_records
+
+
+def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
+    """Lead a partition from `leader_epoch` on; True if its log is to be replayed now.
+
+    A partition that is led already is loaded anew at a later epoch: what was on its way into the
+    log at the earlier one may be in it or not.
+    """
+    held = core.partitions.get(partition)
+    if held is not None and leader_epoch <= held.leader_epoch:
+        return False
+    unload(core, partition, None)
+    core.partitions[partition] = StatePartition(leader_epoch)
+    core.log.info("Loading transaction metadata from %s-%d", TRANSACTION_STATE_TOPIC, partition)
+    return True
+
+
+def replay_batches(core: Core, partition: int, records: Buffer) -> None:
+    """Apply the whole batches of a buffer; the later of two records wins.
+
+    A record that cannot be understood is logged and passed over: it must not cost the others.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE or INVALID_RECORD, from a batch that cannot be read.
+    """
+    transactions = core.partitions[partition].transactions
+    for position, header in iter_headers(records):
+        if header.is_control:
+            continue
+        for record in batch_records(records, header, position):
+            try:
+                name = read_transaction_key(record.key or b"")
+                if name is None:
+                    core.log.warning(
+                        "Unknown key at offset %d of %s-%d: skipped, a later Kafka wrote it",
+                        record.offset,
+                        TRANSACTION_STATE_TOPIC,
+                        partition,
+                    )
+                elif record.value is None:
+                    transactions.pop(name, None)
+                else:
+                    transactions[name] = read_transaction(name, record.value)
+            except ApiError as error:
+                core.log.error(
+                    "Skipped the record at offset %d of %s-%d: %s",
+                    record.offset,
+                    TRANSACTION_STATE_TOPIC,
+                    partition,
+                    error.message,
+                )
+
+
+def finish_loading(core: Core, partition: int) -> None:
+    """Begin to answer for the partition's ids, and end what was decided before."""
+    held = core.partitions[partition]
+    held.loading = False
+    core.log.info(
+        "Finished loading %d transaction metadata from %s-%d",
+        len(held.transactions),
+        TRANSACTION_STATE_TOPIC,
+        partition,
+    )
+    markers.resume(core, partition)
+
+
+def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
+    """Another broker leads the partition, since `leader_epoch` (None: whatever ours was). Appends
+    under way are answered NOT_COORDINATOR when they end."""
+    held = core.partitions.get(partition)
+    if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
+        return
+    del core.partitions[partition]
+    for name in held.transactions:
+        core.unmarked.pop(name, None)
+    core.log.info(
+        "Unloaded %d transaction metadata of %s-%d",
+        len(held.transactions),
+        TRANSACTION_STATE_TOPIC,
+        partition,
+    )

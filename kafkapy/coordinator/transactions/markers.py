@@ -1,0 +1,103 @@
+"""The end of a decided transaction: each of its partitions gets a marker, then the log gets the
+completion. Kafka: `TransactionMarkerChannelManager`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.core import Core, Unmarked
+from kafkapy.coordinator.transactions.messages import Markers
+from kafkapy.coordinator.transactions.state import PREPARE_COMMIT, PREPARED, Transaction
+
+RETRY_BACKOFF_MS: Final = 100
+
+_TOLD: Final = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
+"""A log of an old format holds no transactions, so there is nothing to end."""
+
+_SUPERSEDED: Final = frozenset(
+    {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED}
+)
+"""Another coordinator has taken over, and ends what there is to end."""
+
+
+def begin(core: Core, transaction: Transaction) -> None:
+    """Have the markers of a decided transaction written."""
+    commit = transaction.state is PREPARE_COMMIT
+    decision = Markers(
+        transaction.transactional_id,
+        Producer(transaction.producer_id, transaction.producer_epoch),
+        commit,
+        core.leader_epoch(transaction.transactional_id),
+        tuple(sorted(transaction.partitions)),
+    )
+    completion = transaction.prepare_completion(core.clock.time_ms())
+    unmarked = Unmarked(decision, completion, set(transaction.partitions))
+    core.unmarked[transaction.transactional_id] = unmarked
+    if unmarked.remaining:
+        core.markers.append(decision)
+    else:
+        _complete(core, transaction, unmarked)
+
+
+def written(
+    core: Core, now_ms: int, markers: Markers, errors: Mapping[TopicPartition, ErrorCode]
+) -> None:
+    """What became of some of a decision's markers; those that can be tried again are, later."""
+    unmarked = core.unmarked.get(markers.transactional_id)
+    transaction = core.find(markers.transactional_id)
+    if unmarked is None or transaction is None or not _same(unmarked.decision, markers):
+        return  # by a coordinator, or of a transaction, of before
+    if any(error in _SUPERSEDED for error in errors.values()):
+        core.log.info("%s: another coordinator has taken over", markers.transactional_id)
+        del core.unmarked[markers.transactional_id]
+        return
+    again = tuple(partition for partition, error in errors.items() if error not in _TOLD)
+    unmarked.remaining.difference_update(set(errors).difference(again))
+    if again:
+        retry = markers._replace(partitions=again)
+        core.later.append((now_ms + RETRY_BACKOFF_MS, partial(_retry, core, retry)))
+    if not unmarked.remaining:
+        _complete(core, transaction, unmarked)
+
+
+def _retry(core: Core, markers: Markers, _now_ms: int) -> None:
+    unmarked = core.unmarked.get(markers.transactional_id)
+    if unmarked is not None and _same(unmarked.decision, markers):
+        core.markers.append(markers)
+
+
+def _same(decision: Markers, markers: Markers) -> bool:
+    return decision.coordinator_epoch == markers.coordinator_epoch and (
+        decision.producer == markers.producer
+    )
+
+
+def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
+    name = transaction.transactional_id
+
+    def stored(now_ms: int, error: ErrorCode) -> None:
+        if core.unmarked.get(name) is not unmarked:
+            return
+        if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            core.later.append((now_ms + RETRY_BACKOFF_MS, again))
+        else:
+            del core.unmarked[name]
+
+    def again(_now_ms: int) -> None:
+        if core.unmarked.get(name) is unmarked and transaction.pending is None:
+            unmarked.completion = transaction.prepare_completion(core.clock.time_ms())
+            core.store(transaction, unmarked.completion, stored)
+
+    core.store(transaction, unmarked.completion, stored)
+
+
+def resume(core: Core, partition: int) -> None:
+    """End what the coordinator of before had decided and not ended."""
+    for transaction in list(core.partitions[partition].transactions.values()):
+        if transaction.state in PREPARED:
+            begin(core, transaction)

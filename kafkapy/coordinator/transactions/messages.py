@@ -1,0 +1,173 @@
+"""What the transaction coordinator is asked and what it answers: no wire types, no wire versions.
+
+Names: the verb for a request (`EndTransaction`), `...Result` for its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Effects, Producer, Token
+from kafkapy.coordinator.transactions.state import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerId:
+    """Be the producer of a transactional id: whoever was it before is fenced.
+
+    `expected`: the producer that asks has been this one (KIP-360), and must still be.
+    `new_producer_id`: one that nobody has, where the coordinator has asked for it.
+    """
+
+    transactional_id: str
+    timeout_ms: int
+    expected: Producer | None = None
+    new_producer_id: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerIdResult:
+    """The producer that the one who asked is now."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Begin or widen a transaction."""
+
+    transactional_id: str
+    producer: Producer
+    partitions: Collection[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPartitions:
+    """A broker asks whether a producer may write to these within its transaction (KIP-890)."""
+
+    transactional_id: str
+    producer: Producer
+    partitions: Collection[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsResult:
+    """One error for all partitions, or one for each where they differ."""
+
+    error: ErrorCode = ErrorCode.NONE
+    errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
+
+    def of(self, partition: TopicPartition) -> ErrorCode:
+        """The error of one partition."""
+        return self.errors.get(partition, self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """Commit or abort."""
+
+    transactional_id: str
+    producer: Producer
+    commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransactionResult:
+    """Decided, if there is no error: the markers follow."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransactions:
+    """What is known of some transactional ids."""
+
+    transactional_ids: Sequence[str]
+
+
+class DescribedTransaction(NamedTuple):
+    """One transactional id; a `start_ms` of -1: it has no transaction."""
+
+    transactional_id: str
+    error: ErrorCode = ErrorCode.NONE
+    state: str = ""
+    timeout_ms: int = 0
+    start_ms: int = NO_TIMESTAMP
+    producer_id: int = 0
+    producer_epoch: int = 0
+    partitions: Collection[TopicPartition] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransactionsResult:
+    """In the order of the request."""
+
+    transactions: list[DescribedTransaction]
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactions:
+    """All that are coordinated here and meet each filter; empty or negative filters pass all."""
+
+    states: Sequence[str] = ()
+    producer_ids: Sequence[int] = ()
+    longer_than_ms: int = -1
+
+
+class ListedTransaction(NamedTuple):
+    """One transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactionsResult:
+    """`unknown_states`: filters that no state has."""
+
+    error: ErrorCode = ErrorCode.NONE
+    unknown_states: list[str] = field(default_factory=list)
+    transactions: list[ListedTransaction] = field(default_factory=list)
+
+
+TransactionResult: TypeAlias = (
+    InitProducerIdResult
+    | PartitionsResult
+    | EndTransactionResult
+    | DescribeTransactionsResult
+    | ListTransactionsResult
+)
+
+
+class Markers(NamedTuple):
+    """A decision that these partitions are to be told: each gets a control batch in its log.
+
+    The shell has it written by the leader of each, and reports with `markers_written`.
+    `coordinator_epoch` fences coordinators of before.
+    """
+
+    transactional_id: str
+    producer: Producer
+    commit: bool
+    coordinator_epoch: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(slots=True)
+class TransactionEffects(Effects[TransactionResult]):
+    """Beside replies and appends: markers to have written, and requests that are to be made again
+    with a new producer id."""
+
+    markers: list[Markers] = field(default_factory=list)
+    want_producer_id: list[tuple[Token, InitProducerId]] = field(default_factory=list)

@@ -1,0 +1,234 @@
+"""One transactional id: its producer, its transaction, and the transitions between their states.
+
+A transition has two halves, as in Kafka. `prepare_...` says what the id will be, and marks the
+transition as under way (`pending`), which keeps others out; `complete` makes it so once the log has
+the record; `abandon` forgets it when the log has not. Kafka: `TransactionMetadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_TIMESTAMP: Final = -1
+LAST_EPOCH: Final = 2**15 - 1
+
+
+class TransactionState(IntEnum):
+    """By the byte that the log has for it."""
+
+    EMPTY = 0
+    """Nothing was done since the producer began."""
+    ONGOING = 1
+    """Partitions were added."""
+    PREPARE_COMMIT = 2
+    """Decided: the partitions are being told."""
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    """Every partition has its marker."""
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    """Expired: its tombstone is on its way."""
+    PREPARE_EPOCH_FENCE = 7
+    """The producer is to be fenced and its transaction aborted; never in the log."""
+
+    @property
+    def text(self) -> str:
+        """As Kafka's tools print it: `CompleteCommit`."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+EMPTY: Final = TransactionState.EMPTY
+ONGOING: Final = TransactionState.ONGOING
+PREPARE_COMMIT: Final = TransactionState.PREPARE_COMMIT
+PREPARE_ABORT: Final = TransactionState.PREPARE_ABORT
+COMPLETE_COMMIT: Final = TransactionState.COMPLETE_COMMIT
+COMPLETE_ABORT: Final = TransactionState.COMPLETE_ABORT
+DEAD: Final = TransactionState.DEAD
+PREPARE_EPOCH_FENCE: Final = TransactionState.PREPARE_EPOCH_FENCE
+
+PREPARED: Final = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
+AT_REST: Final = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
+"""No transaction: the producer may begin one, be replaced, or expire."""
+
+PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
+    EMPTY: AT_REST,
+    ONGOING: AT_REST | {ONGOING},
+    PREPARE_COMMIT: frozenset({ONGOING}),
+    PREPARE_ABORT: frozenset({ONGOING, PREPARE_EPOCH_FENCE}),
+    COMPLETE_COMMIT: frozenset({PREPARE_COMMIT}),
+    COMPLETE_ABORT: frozenset({PREPARE_ABORT}),
+    DEAD: AT_REST,
+    PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
+}
+"""From where each state may be reached."""
+
+
+class Transition(NamedTuple):
+    """What a transactional id is to become, and what of it the log gets. Timestamps are wall-clock
+    milliseconds."""
+
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int
+    timeout_ms: int
+    partitions: frozenset[TopicPartition]
+    start_ms: int
+    last_update_ms: int
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One transactional id.
+
+    `last_producer_id` and `last_producer_epoch` are those before the present ones: a producer that
+    repeats its InitProducerId with them is the same one. They are not in the log. `partitions` are
+    those that have yet to be told, once the transaction is decided.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    last_producer_id: int = NO_PRODUCER_ID
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    timeout_ms: int = 0
+    state: TransactionState = EMPTY
+    partitions: set[TopicPartition] = field(default_factory=set)
+    start_ms: int = NO_TIMESTAMP
+    last_update_ms: int = NO_TIMESTAMP
+    pending: TransactionState | None = None
+    has_failed_epoch_fence: bool = False
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        """Whether the producer id has no epoch left to hand out: the last one is for fencing."""
+        return is_epoch_exhausted(self.producer_epoch)
+
+    # the first half
+
+    def prepare_next_epoch(
+        self, timeout_ms: int, expected_epoch: int | None, time_ms: int
+    ) -> Transition | ErrorCode:
+        """The producer (again): with the next epoch, or with the present one if it repeats a call
+        whose answer it did not get. PRODUCER_FENCED if another has taken over since."""
+        epoch, last = self.producer_epoch + 1, NO_PRODUCER_EPOCH
+        if expected_epoch is not None:
+            if self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
+                last = self.producer_epoch
+            elif expected_epoch == self.last_producer_epoch:
+                epoch, last = self.producer_epoch, self.last_producer_epoch
+            else:
+                return ErrorCode.PRODUCER_FENCED
+        return self._to(
+            EMPTY, time_ms, epoch=epoch, last_epoch=last, timeout_ms=timeout_ms, partitions=()
+        )
+
+    def prepare_new_producer_id(
+        self, producer_id: int, timeout_ms: int, time_ms: int, *, keeps_last_epoch: bool
+    ) -> Transition:
+        """Another producer id, since this one has no epoch left."""
+        last = self.producer_epoch if keeps_last_epoch else NO_PRODUCER_EPOCH
+        return self._to(
+            EMPTY, time_ms, epoch=0, last_epoch=last, timeout_ms=timeout_ms, partitions=(),
+            producer_id=producer_id,
+        )  # fmt: skip
+
+    def prepare_fence(self) -> Transition:
+        """The next epoch, which no producer ever gets, so that the transaction can be aborted. An
+        epoch whose record the log refused is tried again."""
+        assert self.producer_epoch < LAST_EPOCH
+        epoch = self.producer_epoch if self.has_failed_epoch_fence else self.producer_epoch + 1
+        return self._to(
+            PREPARE_EPOCH_FENCE, self.last_update_ms, epoch=epoch, last_epoch=NO_PRODUCER_EPOCH
+        )
+
+    def prepare_add(self, added: Collection[TopicPartition], time_ms: int) -> Transition:
+        """A transaction with these partitions too."""
+        start_ms = time_ms if self.state in AT_REST else self.start_ms
+        partitions = self.partitions | set(added)
+        return self._to(ONGOING, time_ms, partitions=partitions, start_ms=start_ms)
+
+    def prepare_end(self, *, commit: bool, time_ms: int) -> Transition:
+        """Decided."""
+        return self._to(PREPARE_COMMIT if commit else PREPARE_ABORT, time_ms)
+
+    def prepare_completion(self, time_ms: int) -> Transition:
+        """Every partition was told."""
+        state = COMPLETE_COMMIT if self.state is PREPARE_COMMIT else COMPLETE_ABORT
+        self.has_failed_epoch_fence = False
+        return self._to(state, time_ms, partitions=())
+
+    def prepare_death(self) -> Transition:
+        """Not used for long."""
+        return self._to(DEAD, self.last_update_ms, partitions=())
+
+    def begin_fence(self, fence: Transition) -> None:
+        """The fencing epoch is the producer's now; what follows is the abort."""
+        assert self.pending is PREPARE_EPOCH_FENCE
+        self.pending = None
+        self.producer_epoch = fence.producer_epoch
+        self.last_producer_epoch = NO_PRODUCER_EPOCH
+
+    def _to(
+        self,
+        state: TransactionState,
+        time_ms: int,
+        *,
+        epoch: int | None = None,
+        last_epoch: int | None = None,
+        timeout_ms: int | None = None,
+        partitions: Collection[TopicPartition] | None = None,
+        start_ms: int | None = None,
+        producer_id: int | None = None,
+    ) -> Transition:
+        assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
+        assert self.state in PREVIOUS[state], (
+            f"{self.transactional_id}: {self.state!r} to {state!r}"
+        )
+        self.pending = state
+        if state is EMPTY:
+            start_ms = NO_TIMESTAMP
+        return Transition(
+            state,
+            self.producer_id if producer_id is None else producer_id,
+            self.producer_epoch if epoch is None else epoch,
+            self.last_producer_epoch if last_epoch is None else last_epoch,
+            self.timeout_ms if timeout_ms is None else timeout_ms,
+            frozenset(self.partitions if partitions is None else partitions),
+            self.start_ms if start_ms is None else start_ms,
+            time_ms,
+        )
+
+    # the second half
+
+    def complete(self, to: Transition) -> None:
+        """The log has it."""
+        assert self.pending is to.state, f"{self.transactional_id}: {self.pending!r} is under way"
+        if to.producer_id != self.producer_id:
+            self.last_producer_id = self.producer_id
+        self.producer_id = to.producer_id
+        self.producer_epoch = to.producer_epoch
+        self.last_producer_epoch = to.last_producer_epoch
+        self.timeout_ms = to.timeout_ms
+        self.partitions = set(to.partitions)
+        self.start_ms = to.start_ms
+        self.last_update_ms = to.last_update_ms
+        self.state = to.state
+        self.pending = None
+
+    def abandon(self) -> None:
+        """The log does not have it: the state is what it was."""
+        self.pending = None
+
+
+def is_epoch_exhausted(epoch: int) -> bool:
+    """Whether no producer may get an epoch after this one."""
+    return epoch >= LAST_EPOCH - 1

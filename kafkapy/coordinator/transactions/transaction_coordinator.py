@@ -1,0 +1,185 @@
+"""The transaction coordinator of one broker, as its shell sees it: calls in, effects out. It never
+waits.
+
+Every call returns `TransactionEffects`: replies (token, result), batches to append to
+`__transaction_state`, decisions whose markers are to be written, and requests that want a producer
+id that nobody has. Each token is replied to once, now or by a later call's effects. The shell
+    1. sends the replies and makes the appends, and reports each append with `append_completed`;
+    2. has markers written by the partitions' leaders, and reports with `markers_written`;
+    3. repeats a request that wants a producer id, with one;
+    4. calls `on_time` when `next_deadline_ms` has come, and `abort_timed_out` and `expire_ids` at
+       the intervals that their configs say;
+    5. for a partition that it leads calls `start_loading`, `replay_batches` over the whole log,
+       `finish_loading`; and `unload` when it leads it no more.
+
+`now_ms` is monotonic milliseconds; what `clock` says of the time is wall-clock, as in records.
+Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.config import TransactionConfig
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.transactions import listing, loading, markers, requests
+from kafkapy.coordinator.transactions.core import Core
+from kafkapy.coordinator.transactions.messages import (
+    AddPartitions,
+    DescribeTransactions,
+    EndTransaction,
+    InitProducerId,
+    ListTransactions,
+    Markers,
+    TransactionEffects,
+    VerifyPartitions,
+)
+from kafkapy.record.batch_header import Buffer
+
+
+class TransactionCoordinator:
+    """All transactional ids whose partition of `__transaction_state` this broker leads."""
+
+    def __init__(
+        self,
+        config: TransactionConfig,
+        clock: Clock,
+        *,
+        logger: logging.Logger | None = None,
+    ) -> None:
+        log = logging.getLogger(__name__) if logger is None else logger
+        self._core = Core(config, clock, log, config.transaction_state_log_num_partitions)
+
+    # Requests.
+
+    def init_producer_id(
+        self, _now_ms: int, token: Token, request: InitProducerId
+    ) -> TransactionEffects:
+        """The reply waits for the log."""
+        requests.init_producer_id(self._core, token, request)
+        return self._core.take()
+
+    def add_partitions(
+        self, _now_ms: int, token: Token, request: AddPartitions
+    ) -> TransactionEffects:
+        """The reply waits for the log."""
+        requests.add_partitions(self._core, token, request)
+        return self._core.take()
+
+    def verify_partitions(
+        self, _now_ms: int, token: Token, request: VerifyPartitions
+    ) -> TransactionEffects:
+        """Replied at once."""
+        requests.verify_partitions(self._core, token, request)
+        return self._core.take()
+
+    def end_transaction(
+        self, _now_ms: int, token: Token, request: EndTransaction
+    ) -> TransactionEffects:
+        """The reply waits for the decision to be in the log, not for the markers."""
+        requests.end_transaction(self._core, token, request)
+        return self._core.take()
+
+    def describe_transactions(
+        self, _now_ms: int, token: Token, request: DescribeTransactions
+    ) -> TransactionEffects:
+        """Replied at once."""
+        listing.describe_transactions(self._core, token, request)
+        return self._core.take()
+
+    def list_transactions(
+        self, _now_ms: int, token: Token, request: ListTransactions
+    ) -> TransactionEffects:
+        """Replied at once."""
+        listing.list_transactions(self._core, token, request)
+        return self._core.take()
+
+    def forget_token(self, token: Token) -> None:
+        """The token's connection is gone: drop it. What was asked still happens."""
+        self._core.outbox.forget(token)
+
+    # The log, the markers and the clock.
+
+    def append_completed(
+        self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
+    ) -> TransactionEffects:
+        """An append got its acks, or failed with `error`."""
+        self._core.outbox.append_completed(now_ms, append_id, error, base_offset)
+        return self._core.take()
+
+    def markers_written(
+        self, now_ms: int, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]
+    ) -> TransactionEffects:
+        """What became of some of a decision's markers. NONE also stands for a partition that exists
+        no more. Any other code but the final ones (`markers`) has it tried again."""
+        markers.written(self._core, now_ms, decision, errors)
+        return self._core.take()
+
+    def next_deadline_ms(self) -> int | None:
+        """When `on_time` has something to do; changes with any call."""
+        return min((due_ms for due_ms, _ in self._core.later), default=None)
+
+    def on_time(self, now_ms: int) -> TransactionEffects:
+        """Do all that is due."""
+        later, self._core.later = self._core.later, []
+        for due_ms, action in later:
+            if due_ms <= now_ms:
+                action(now_ms)
+            else:
+                self._core.later.append((due_ms, action))
+        return self._core.take()
+
+    def abort_timed_out(self, _now_ms: int) -> TransactionEffects:
+        """Abort the transactions that are open for longer than their producers allowed."""
+        requests.abort_timed_out(self._core)
+        return self._core.take()
+
+    def expire_ids(self, _now_ms: int) -> TransactionEffects:
+        """Forget the ids that were not used for `transactional.id.expiration.ms`."""
+        requests.expire_ids(self._core)
+        return self._core.take()
+
+    # Leading partitions of `__transaction_state`.
+
+    def set_num_partitions(self, num_partitions: int) -> None:
+        """Say how many partitions `__transaction_state` really has; before any is led."""
+        same = num_partitions == self._core.num_partitions
+        assert same or not self._core.partitions, "ids would move while partitions are led"
+        self._core.num_partitions = num_partitions
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` whose leader coordinates the id."""
+        return self._core.partition_for(transactional_id)
+
+    def start_loading(self, partition: int, leader_epoch: int) -> bool:
+        """Lead a partition; True if its log is to be replayed now."""
+        return loading.start_loading(self._core, partition, leader_epoch)
+
+    def replay_batches(self, partition: int, records: Buffer) -> None:
+        """Apply every record in whole raw batches.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE or INVALID_RECORD, from a batch that cannot be read.
+        """
+        loading.replay_batches(self._core, partition, records)
+
+    def finish_loading(self, partition: int, _now_ms: int) -> TransactionEffects:
+        """The whole log has been replayed: answer for its ids."""
+        loading.finish_loading(self._core, partition)
+        return self._core.take()
+
+    def unload(self, partition: int, leader_epoch: int | None = None) -> TransactionEffects:
+        """Lead a partition no more. An old epoch is ignored."""
+        loading.unload(self._core, partition, leader_epoch)
+        return self._core.take()
+
+    def shutdown(self) -> TransactionEffects:
+        """Unload everything; from now on every call is answered COORDINATOR_NOT_AVAILABLE."""
+        for partition in list(self._core.partitions):
+            loading.unload(self._core, partition, None)
+        self._core.active = False
+        return self._core.take()

@@ -1,0 +1,162 @@
+"""AddPartitionsToTxn (key 24), versions 0-5.
+
+Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
+one of them does not exist none is added: it gets UNKNOWN_TOPIC_OR_PARTITION, the others
+OPERATION_NOT_ATTEMPTED.
+Version notes: v4 and later are between brokers: many transactions, each to be added to or only
+verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import (
+    AddPartitions,
+    PartitionsResult,
+    VerifyPartitions,
+)
+from kafkapy.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from kafkapy.server.handler_support import transactional_error
+from kafkapy.server.request import Pending, RequestContext
+
+_FIRST_BATCHED_VERSION = 4
+_FIRST_VERSION_WITH_FENCED = 2
+
+
+def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+    """Add to each transaction; the answer waits for all."""
+    transactions = _transactions(request, context.version)
+    pending = Pending()
+    results: dict[int, list[AddPartitionsToTxnTopicResult]] = {}
+
+    def answered(number: int, result: PartitionsResult) -> None:
+        results[number] = _rows(transactions[number].topics, result, context.version)
+        if len(results) == len(transactions):
+            rows = [results[n] for n in range(len(transactions))]
+            pending.complete(_response(transactions, rows, context.version))
+
+    for number, transaction in enumerate(transactions):
+        _add(context, transaction, partial(answered, number))
+    if not transactions:
+        return AddPartitionsToTxnResponse()
+    return pending.response if pending.done else pending
+
+
+def _transactions(
+    request: AddPartitionsToTxnRequest, version: int
+) -> list[AddPartitionsToTxnTransaction]:
+    if version >= _FIRST_BATCHED_VERSION:
+        return request.transactions
+    return [
+        AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+    ]
+
+
+def _add(
+    context: RequestContext,
+    transaction: AddPartitionsToTxnTransaction,
+    answered: Callable[[PartitionsResult], None],
+) -> None:
+    image = context.broker.metadata.image
+    partitions = [
+        TopicPartition(topic.name, index)
+        for topic in transaction.topics
+        for index in topic.partitions
+    ]
+    unknown = [partition for partition in partitions if image.partition(*partition) is None]
+    if unknown:
+        errors = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
+        return
+    service = context.broker.transactions
+    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    outcome = (
+        service.call(
+            service.coordinator.verify_partitions,
+            VerifyPartitions(transaction.transactional_id, producer, partitions),
+            _as_it_is,
+        )
+        if transaction.verify_only
+        else service.call(
+            service.coordinator.add_partitions,
+            AddPartitions(transaction.transactional_id, producer, partitions),
+            _as_it_is,
+        )
+    )
+    if isinstance(outcome, Pending):
+        outcome.when_complete(answered)
+    else:
+        answered(outcome)
+
+
+def _as_it_is(result: PartitionsResult) -> PartitionsResult:
+    return result
+
+
+def _rows(
+    topics: list[AddPartitionsToTxnTopic], result: PartitionsResult, version: int
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=transactional_error(
+                        result.of(TopicPartition(topic.name, index)),
+                        version,
+                        _FIRST_VERSION_WITH_FENCED,
+                    ),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def _response(
+    transactions: list[AddPartitionsToTxnTransaction],
+    rows: list[list[AddPartitionsToTxnTopicResult]],
+    version: int,
+) -> AddPartitionsToTxnResponse:
+    if version < _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows[0])
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id, topic_results=topics
+            )
+            for transaction, topics in zip(transactions, rows, strict=True)
+        ]
+    )
+
+
+def refuse(
+    request: AddPartitionsToTxnRequest, error: ApiError, version: int
+) -> AddPartitionsToTxnResponse:
+    """The error for every partition; from v4 on, one for all."""
+    if version >= _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(error_code=error.code)
+    transactions = _transactions(request, version)
+    rows = [_rows(t.topics, PartitionsResult(error.code), version) for t in transactions]
+    return _response(transactions, rows, version)

@@ -1,0 +1,62 @@
+"""DescribeTransactions (key 65), version 0 (KIP-664).
+
+Behaviour: the state of each transactional id that is coordinated here; the others get
+NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.coordinator.transactions.messages import (
+    DescribedTransaction,
+    DescribeTransactions,
+    DescribeTransactionsResult,
+)
+from kafkapy.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from kafkapy.server.request import RequestContext
+
+
+def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Any:
+    """Describe each."""
+    transactions = context.broker.transactions
+    return transactions.call(
+        transactions.coordinator.describe_transactions,
+        DescribeTransactions(request.transactional_ids),
+        _response,
+    )
+
+
+def _response(result: DescribeTransactionsResult) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(transaction_states=[_row(t) for t in result.transactions])
+
+
+def _row(described: DescribedTransaction) -> TransactionState:
+    return TransactionState(
+        error_code=described.error,
+        transactional_id=described.transactional_id,
+        transaction_state=described.state,
+        transaction_timeout_ms=described.timeout_ms,
+        transaction_start_time_ms=described.start_ms,
+        producer_id=described.producer_id,
+        producer_epoch=described.producer_epoch,
+        topics=[
+            TopicData(topic=topic, partitions=[p.partition for p in partitions])
+            for topic, partitions in groupby(described.partitions, key=lambda p: p.topic)
+        ],
+    )
+
+
+def refuse(
+    request: DescribeTransactionsRequest, error: ApiError, version: int
+) -> DescribeTransactionsResponse:
+    """The error for each id."""
+    rows = [DescribedTransaction(name, error.code) for name in request.transactional_ids]
+    return _response(DescribeTransactionsResult(rows))

@@ -1,0 +1,71 @@
+"""No batch begins a transaction that its coordinator has not vouched for (KIP-890)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.storage.producer_state import ProducerEntry, ProducerState
+from kafkapy.storage.transaction_verification import TransactionVerification
+
+
+@pytest.fixture
+def state() -> ProducerState:
+    return ProducerState()
+
+
+def vouch(verification: TransactionVerification, producer_id: int = 7, epoch: int = 0) -> None:
+    verification.begin(producer_id, epoch).is_done = True
+
+
+def refused(verification: TransactionVerification, epoch: int = 0) -> bool:
+    try:
+        verification.check(7, epoch)
+    except ApiError as error:
+        return error.code is ErrorCode.INVALID_TXN_STATE
+    return False
+
+
+def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    assert refused(verification)
+    question = verification.begin(7, 0)
+    assert refused(verification), "the coordinator has not answered"
+    question.is_done = True
+    assert not refused(verification)
+
+
+def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    question = verification.begin(7, 0)
+    verification.forget(7)
+    question.is_done = True
+    assert refused(verification)
+
+
+def test_those_who_ask_at_the_same_time_share_a_question(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    assert verification.begin(7, 0) is verification.begin(7, 0)
+    assert verification.begin(7, 1) is not verification.begin(8, 1)
+
+
+def test_an_answer_is_for_its_epoch_only(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    vouch(verification, epoch=0)
+    assert refused(verification, epoch=1)
+    vouch(verification, epoch=1)
+    assert not refused(verification, epoch=1)
+    assert refused(verification, epoch=0)
+
+
+def test_an_open_transaction_is_not_asked_about(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    state.producers[7] = ProducerEntry(7, producer_epoch=0, transaction_first_offset=3)
+    assert not refused(verification)
+    assert refused(verification, epoch=1)
+
+
+def test_where_it_is_not_required_nobody_is_asked(state: ProducerState) -> None:
+    verification = TransactionVerification(state, False)
+    assert not verification.is_needed(7, 0)
+    assert not refused(verification)
