@@ -3,95 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.acls import (
+    ANY_ENTRY,
+    ANY_RESOURCE,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
 from kafkapy.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
-
-
-class ResourceKind(IntEnum):
-    """`org.apache.kafka.common.resource.ResourceType`."""
-
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class PatternType(IntEnum):
-    """`org.apache.kafka.common.resource.PatternType`."""
-
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class Operation(IntEnum):
-    """`org.apache.kafka.common.acl.AclOperation`."""
-
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-
-
-class Permission(IntEnum):
-    """`org.apache.kafka.common.acl.AclPermissionType`."""
-
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-
-class ResourcePattern(NamedTuple):
-    """What an entry is about; in a filter, a name of None is any. `str()` is Kafka's text."""
-
-    kind: ResourceKind
-    name: str | None
-    pattern: PatternType
-
-    def __str__(self) -> str:
-        return (
-            f"ResourcePattern(resourceType={self.kind.name}, name={self.name or '<any>'},"
-            f" patternType={self.pattern.name})"
-        )
-
-
-class AccessControlEntry(NamedTuple):
-    """Who may do what from where; in a filter, None is any. `str()` is Kafka's text."""
-
-    principal: str | None
-    host: str | None
-    operation: Operation
-    permission: Permission
-
-    def __str__(self) -> str:
-        return (
-            f"(principal={self.principal}, host={self.host}, operation={self.operation.name},"
-            f" permissionType={self.permission.name})"
-        )
-
-
-ANY_ENTRY = AccessControlEntry(None, None, Operation.ANY, Permission.ANY)
-ANY_RESOURCE = ResourcePattern(ResourceKind.ANY, None, PatternType.ANY)
 
 Acls = dict[ResourcePattern, list[AccessControlEntry]]
 

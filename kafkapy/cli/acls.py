@@ -23,8 +23,9 @@ from kafkapy.cli.output import Report, Table, show
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kafkapy.admin.acls import AccessControlEntry, Acls, ResourcePattern
+    from kafkapy.admin.acls import Acls
     from kafkapy.client.cluster import Cluster
+    from kafkapy.common.acls import AccessControlEntry, ResourcePattern
 
 ACTIONS: Final = ("add", "remove", "list_")
 PATTERNS: Final = ("literal", "prefixed", "any", "match")
@@ -150,7 +151,8 @@ def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
 
 
 def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
-    from kafkapy.admin.acls import ANY_ENTRY, ANY_RESOURCE, describe_acls
+    from kafkapy.admin.acls import describe_acls
+    from kafkapy.common.acls import ANY_ENTRY, ANY_RESOURCE
 
     filters = _resources(options) or [ANY_RESOURCE]
     found: Acls = {}
@@ -219,8 +221,7 @@ def _plan(options: AclsOptions) -> Acls:
 
 
 def _resources(options: AclsOptions) -> list[ResourcePattern]:
-    from kafkapy.admin.acls import PatternType, ResourceKind, ResourcePattern
-    from kafkapy.tools.acl_plan import CLUSTER_NAME
+    from kafkapy.common.acls import CLUSTER_NAME, PatternType, ResourceKind, ResourcePattern
 
     pattern = PatternType[options.resource_pattern_type.upper()]
     kinds = {"user_principal": ResourceKind.USER}

@@ -1,31 +1,27 @@
 """The operation bit sets that "authorized operations" fields carry
 (`AclEntry.supportedOperations`).
 
-Without an authorizer everybody may do everything a resource supports.
+Without an authorizer everybody may do everything a resource supports; with one,
+`server.authorization` leaves of these bits what the principal may do.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
+from kafkapy.common.acls import Operation
 
 
-def _bits(*operations: int) -> int:
+def _bits(*operations: Operation) -> int:
     return sum(1 << operation for operation in operations)
 
 
 TOPIC_OPERATIONS: Final = _bits(
-    _READ, _WRITE, _CREATE, _DESCRIBE, _DELETE, _ALTER, _DESCRIBE_CONFIGS, _ALTER_CONFIGS
+    *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DELETE),
+    *(Operation.ALTER, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
 )
-GROUP_OPERATIONS: Final = _bits(_READ, _DESCRIBE, _DELETE)
+GROUP_OPERATIONS: Final = _bits(Operation.READ, Operation.DESCRIBE, Operation.DELETE)
 CLUSTER_OPERATIONS: Final = _bits(
-    _CREATE,
-    _CLUSTER_ACTION,
-    _DESCRIBE_CONFIGS,
-    _ALTER_CONFIGS,
-    _IDEMPOTENT_WRITE,
-    _ALTER,
-    _DESCRIBE,
+    *(Operation.CREATE, Operation.CLUSTER_ACTION, Operation.DESCRIBE_CONFIGS),
+    *(Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE),
 )

@@ -21,12 +21,15 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
 from kafkapy.server import garbage
 from kafkapy.server.acceptor import Acceptor
+from kafkapy.server.acl_admin import AclAdmin
+from kafkapy.server.acl_changes import AclChangeListener
 from kafkapy.server.auto_creator import AutoCreator
 from kafkapy.server.cluster_member import ClusterMember
 from kafkapy.server.config_admin import ConfigAdmin
@@ -109,6 +112,7 @@ class Broker:
         self._store = ZkStore(self._connection.zookeeper)
         await self._identify()
         await self._load_configs()
+        await self._load_acls()
         self._load_logs()
         self._acceptor.bind()
         self._build()
@@ -192,6 +196,20 @@ class Broker:
         )
         self._configs.topic_overrides.update(await configs.get_all("topics"))
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
+
+    async def _load_acls(self) -> None:
+        config, services = self.config, self._services
+        if not config.get_str("authorizer.class.name"):
+            return
+        authorizer = AclAuthorizer(
+            parse_super_users(config.get_str("super.users")),
+            config.get_bool("allow.everyone.if.no.acl.found"),
+        )
+        changes = AclChangeListener(self._store, self.clock, authorizer)
+        await changes.start()
+        services.authorizer = authorizer
+        services.acl_changes = changes
+        services.acl_admin = AclAdmin(self._store, authorizer, changes)
 
     def _load_logs(self) -> None:
         self._services.metrics.broker_state = RECOVERY

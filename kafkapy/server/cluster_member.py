@@ -218,6 +218,8 @@ class ClusterMember:
                 await self._register(expired)
                 await self._config_changes.apply_all()
                 await self._config_changes.process()
+                if self._services.acl_changes is not None:
+                    await self._services.acl_changes.reload()
             except KafkapyError as error:
                 logger.error("Cannot join the cluster again, trying once more: %s", error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
@@ -257,5 +259,7 @@ class ClusterMember:
         self._fetchers.stop()
         await self._isr_changes.stop()
         await self._config_changes.stop()
+        if self._services.acl_changes is not None:
+            await self._services.acl_changes.stop()
         await self.controller.stop()
         await self._channels.close()

@@ -14,6 +14,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.server_connection import Request
+from kafkapy.server.authorization_rules import RULES, guard
 from kafkapy.server.handlers import SERVED, Served
 from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.request import (
@@ -24,6 +25,7 @@ from kafkapy.server.request import (
     Pending,
     RequestContext,
 )
+from kafkapy.server.transaction_rules import TRANSACTION_RULES
 
 if TYPE_CHECKING:
     from kafkapy.server.connection import Connection
@@ -39,7 +41,10 @@ class Dispatcher:
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
-        self._table: dict[int, Served] = dict(SERVED)
+        # Decided here, so that nothing is asked of a request where everything is allowed. The short
+        # way of a produce knows no rules: with an authorizer there is none.
+        self._is_guarded = broker.authorizer is not None
+        self._table = guard(SERVED, RULES | TRANSACTION_RULES) if self._is_guarded else dict(SERVED)
         self._metrics = broker.metrics.requests
 
     def dispatch(self, connection: Connection, request: Request) -> Any:
@@ -69,7 +74,7 @@ class Dispatcher:
             return self.encode(header, served.handle(context, None))
         message, _ = decoder(served.request_class, version)(request.frame, request.body)
         outcome = self._call(served, context, message)
-        if header.api_key == ApiKey.PRODUCE:
+        if header.api_key == ApiKey.PRODUCE and not self._is_guarded:
             if connection.produce_lane is None:
                 connection.produce_lane = ProduceLane(self._broker)
             connection.produce_lane.learn(request.frame, header, message)

@@ -8,8 +8,17 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from kafkapy.common.acls import (
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
+from kafkapy.server.acl_admin import AclAdmin, Binding
 from kafkapy.server.request import Pending, RequestContext
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -107,3 +116,55 @@ async def metadata_known(context: RequestContext) -> None:
     """Wait, within limits, until this broker has heard what there is in its cluster."""
     broker = context.broker
     await broker.when_metadata(lambda _: broker.knows_metadata, _START_WAIT_MS)
+
+
+def acl_admin(context: RequestContext, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
+    """The entries of all resources.
+
+    Raises:
+        ApiError: SECURITY_DISABLED, there is no authorizer that would use them.
+    """
+    admin = context.broker.acl_admin
+    if admin is None:
+        raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
+    return admin
+
+
+def acl_binding(row: Any) -> Binding:
+    """The entry of a CreateAcls row.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a code is not Kafka's.
+    """
+    return _binding(
+        (row.resource_type, row.resource_name, row.resource_pattern_type),
+        (row.principal, row.host),
+        row,
+    )
+
+
+def acl_filter(row: Any) -> Binding:
+    """The filter of a DescribeAcls or DeleteAcls row.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a code is not Kafka's.
+    """
+    return _binding(
+        (row.resource_type_filter, row.resource_name_filter, row.pattern_type_filter),
+        (row.principal_filter, row.host_filter),
+        row,
+    )
+
+
+def _binding(
+    resource: tuple[int, str | None, int], who: tuple[str | None, str | None], row: Any
+) -> Binding:
+    kind, name, pattern = resource
+    try:
+        return Binding(
+            ResourcePattern(ResourceKind(kind), name, PatternType(pattern)),
+            AccessControlEntry(*who, Operation(row.operation), Permission(row.permission_type)),
+        )
+    except ValueError as error:
+        message = f"The request contains UNKNOWN elements: {error}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message) from None

@@ -12,6 +12,7 @@ from typing import Final
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigValue
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
+from kafkapy.metadata.acl_authorizer import parse_super_users
 from kafkapy.replication.replica_selector import SELECTORS
 from kafkapy.server.broker_config_table import BROKER_CONFIG_ROWS
 from kafkapy.server.listeners import Listener, advertised, parse_listeners
@@ -28,6 +29,8 @@ def _topic_synonyms() -> list[ConfigKey]:
 
 
 BROKER_CONFIGS: Final = ConfigDef([*_topic_synonyms(), *BROKER_CONFIG_ROWS])
+
+AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 
 _NOT_SERVED: Final = {
     "process.roles": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
@@ -153,6 +156,10 @@ class KafkaConfig:
                 f" reserved.broker.max.id={self.get_int('reserved.broker.max.id')}"
                 " while broker.id.generation.enable is true"
             )
+        authorizer = self.get_str("authorizer.class.name")
+        if authorizer not in ("", AUTHORIZER):
+            raise ConfigError(f"authorizer.class.name={authorizer} must be {AUTHORIZER} or empty")
+        parse_super_users(self.get_str("super.users"))
         selector = self.get_str("replica.selector.class")
         if selector and selector not in SELECTORS:
             raise ConfigError(

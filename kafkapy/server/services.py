@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.ports import Clock
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
@@ -16,6 +17,8 @@ from kafkapy.server.node_security import PLAINTEXT
 from kafkapy.server.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
+    from kafkapy.server.acl_admin import AclAdmin
+    from kafkapy.server.acl_changes import AclChangeListener
     from kafkapy.server.auto_creator import AutoCreator
     from kafkapy.server.command_receiver import CommandReceiver
     from kafkapy.server.config_admin import ConfigAdmin
@@ -73,6 +76,9 @@ class Services:
         self.metrics = Metrics()
         self.node_security = PLAINTEXT  # of connections to other brokers
         self.scram_credentials = ScramCredentials()
+        self.authorizer: AclAuthorizer | None = None  # the three are there together
+        self.acl_changes: AclChangeListener | None = None
+        self.acl_admin: AclAdmin | None = None
         self.knows_metadata = False
         self.on_metadata: Callable[[], None] = lambda: None
         self.max_lag: Callable[[], int] = lambda: 0

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kafkapy.admin.acls import (
+from kafkapy.admin.acls import Acls
+from kafkapy.common.acls import (
+    CLUSTER_NAME,
     AccessControlEntry,
-    Acls,
     Operation,
     PatternType,
     Permission,
@@ -17,7 +18,6 @@ from kafkapy.admin.acls import (
 )
 from kafkapy.common.errors import ConfigError
 
-CLUSTER_NAME: Final = "kafka-cluster"
 WILDCARD_HOST: Final = "*"
 _O: Final = Operation
 

@@ -20,10 +20,16 @@ CONFIG: Final = "/config"
 CONFIG_CHANGES: Final = "/config/changes"
 PRODUCER_ID_BLOCK: Final = "/latest_producer_id_block"
 FEATURE: Final = "/feature"
+ACLS: Final = "/kafka-acl"
+PREFIXED_ACLS: Final = "/kafka-acl-extended/prefixed"
+ACL_CHANGES: Final = "/kafka-acl-changes"
+EXTENDED_ACL_CHANGES: Final = "/kafka-acl-extended-changes"
+ACL_CHANGE_FOLDERS: Final = (ACL_CHANGES, EXTENDED_ACL_CHANGES)
 
 CONFIG_CHANGE_PREFIX: Final = "config_change_"
 ISR_CHANGE_PREFIX: Final = "isr_change_"
 LOG_DIR_EVENT_PREFIX: Final = "log_dir_event_"
+ACL_CHANGE_PREFIX: Final = "acl_changes_"
 
 CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
 DEFAULT_ENTITY: Final = "<default>"
@@ -85,6 +91,11 @@ def sanitize(name: str) -> str:
 def desanitize(part: str) -> str:
     """The name that `sanitize` was given."""
     return unquote(part)
+
+
+def java_name(name: str) -> str:
+    """An enum's TRANSACTIONAL_ID as these paths and texts have it: TransactionalId."""
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def sequence_of(name: str) -> int:

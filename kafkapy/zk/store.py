@@ -1,7 +1,7 @@
 """`ZkStore`: Kafka's data in ZooKeeper, typed, over the port of `zookeeper` (`KafkaZkClient`).
 
-Each area is a small store of its own: `brokers topics configs election requests`; what is left,
-the cluster's own few nodes, is here.
+Each area is a small store of its own: `brokers topics configs election requests acls`; what is
+left, the cluster's own few nodes, is here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk import paths
+from kafkapy.zk.acl_store import AclStore
 from kafkapy.zk.broker_store import BrokerIdTaken, BrokerStore, Registration
 from kafkapy.zk.config_store import ConfigStore
 from kafkapy.zk.election_store import ElectionStore
@@ -55,6 +56,7 @@ class ZkStore:
         self.configs = ConfigStore(zk)
         self.election = ElectionStore(zk)
         self.requests = RequestStore(zk)
+        self.acls = AclStore(zk)
 
     async def create_persistent_paths(self) -> None:
         """The nodes that every broker makes sure of at its start."""

@@ -21,6 +21,8 @@ SETTINGS = {
     "auto.leader.rebalance.enable": "false",
     # Records of the steps are older than a retention time: nobody is to delete them meanwhile.
     "log.initial.task.delay.ms": "86400000",
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS",
 }
 
 EVERY_LINE = [line for line in read_commands() if not line.is_step]

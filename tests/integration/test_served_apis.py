@@ -22,10 +22,13 @@ from kafkapy.protocol.messages import (
     alter_partition_reassignments,
     alter_replica_log_dirs,
     alter_user_scram_credentials,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_records,
     delete_topics,
+    describe_acls,
     describe_client_quotas,
     describe_configs,
     describe_log_dirs,
@@ -876,3 +879,76 @@ def test_describe_client_quotas(wire: Wire, version: int) -> None:
         request = describe_client_quotas.DescribeClientQuotasRequest(components=[component(kind)])
         response = wire.ask(request, version)
         assert (response.error_code, response.entries) == (error, entries)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """A broker with an authorizer, asked by a super user."""
+    settings = {
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with BrokerProcess(tmp_path_factory.mktemp("guarded") / "logs", settings) as broker:
+        connection = Wire(broker)
+        yield connection
+        connection.close()
+
+
+CREATE = create_acls.CreateAclsRequest(
+    creations=[
+        create_acls.AclCreation(
+            resource_type=2,
+            resource_name=name,
+            principal="User:a",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        for name in ("t", "")
+    ]
+)
+OF_TOPIC = {
+    "resource_type_filter": 2,
+    "resource_name_filter": "t",
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+DESCRIBE = describe_acls.DescribeAclsRequest(**OF_TOPIC)
+DELETE = delete_acls.DeleteAclsRequest(filters=[delete_acls.DeleteAclsFilter(**OF_TOPIC)])
+
+
+@each_version(ApiKey.CREATE_ACLS)
+def test_create_acls(wire: Wire, guarded: Wire, version: int) -> None:
+    codes = [row.error_code for row in guarded.ask(CREATE, version).results]
+    assert codes == [0, ErrorCode.INVALID_REQUEST]
+    for row in wire.ask(CREATE, version).results:
+        assert row.error_code == ErrorCode.SECURITY_DISABLED
+        assert row.error_message == "No Authorizer is configured."
+
+
+@each_version(ApiKey.DESCRIBE_ACLS)
+def test_describe_acls(wire: Wire, guarded: Wire, version: int) -> None:
+    guarded.ask(CREATE, version)
+    [resource] = guarded.ask(DESCRIBE, version).resources
+    assert (resource.resource_type, resource.resource_name, resource.pattern_type) == (2, "t", 3)
+    [acl] = resource.acls
+    assert (acl.principal, acl.host, acl.operation, acl.permission_type) == ("User:a", "*", 3, 3)
+    refused = wire.ask(DESCRIBE, version)
+    assert refused.error_code == ErrorCode.SECURITY_DISABLED
+    assert refused.error_message == "No Authorizer is configured on the broker"
+    unknown = describe_acls.DescribeAclsRequest(**{**OF_TOPIC, "operation": 99})
+    assert guarded.ask(unknown, version).error_code == ErrorCode.INVALID_REQUEST
+
+
+@each_version(ApiKey.DELETE_ACLS)
+def test_delete_acls(wire: Wire, guarded: Wire, version: int) -> None:
+    guarded.ask(CREATE, version)
+    for expected in (["t"], []):
+        [result] = guarded.ask(DELETE, version).filter_results
+        assert result.error_code == 0
+        assert [row.resource_name for row in result.matching_acls] == expected
+    [refused] = wire.ask(DELETE, version).filter_results
+    assert refused.error_code == ErrorCode.SECURITY_DISABLED
+    assert refused.error_message == "No Authorizer is configured."

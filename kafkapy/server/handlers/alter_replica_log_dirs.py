@@ -48,3 +48,22 @@ def _move(context: RequestContext, topic_partition: TopicPartition, path: str) -
         replicas.log_dir_failed(failure)
         return ErrorCode.KAFKA_STORAGE_ERROR
     return ErrorCode.NONE
+
+
+def refuse(
+    request: AlterReplicaLogDirsRequest, error: ApiError, version: int
+) -> AlterReplicaLogDirsResponse:
+    """The same error for every partition."""
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error.code)
+                    for index in topic.partitions
+                ],
+            )
+            for wanted in request.dirs
+            for topic in wanted.topics
+        ]
+    )

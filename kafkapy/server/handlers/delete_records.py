@@ -79,3 +79,23 @@ def _wait(
         return response
     pending.on_abandon = lambda: purgatory.cancel(operation)
     return pending
+
+
+def refuse(request: DeleteRecordsRequest, error: ApiError, version: int) -> DeleteRecordsResponse:
+    """The same error for every partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    DeleteRecordsPartitionResult(
+                        partition_index=wanted.partition_index,
+                        low_watermark=INVALID_LOW_WATERMARK,
+                        error_code=error.code,
+                    )
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from kafkapy.common.acls import Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.fetch import (
@@ -30,11 +31,13 @@ from kafkapy.replication.fetch_session import (
     FetchResult,
     PartitionKey,
 )
+from kafkapy.server.authorization import is_allowed
 from kafkapy.server.request import Pending, RequestContext
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
 
+_NONE_REFUSED: list[FetchResult] = []
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -62,17 +65,44 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
         context.listener,
     )
+    plan, refused = session.plan, _NONE_REFUSED
+    if broker.authorizer is not None:
+        plan, refused = _readable(context, session.plan, replica_id)
+        if not plan:
+            return _response(context, session, refused)
     pending = Pending(blocks=True)
     operation = broker.fetcher.fetch(
         params,
-        session.plan,
-        lambda results: pending.complete(_response(context, session, results)),
+        plan,
+        lambda results: pending.complete(
+            _response(context, session, [*results, *refused] if refused else results)
+        ),
     )
     if pending.done:
         return pending.response
     if operation is not None:
         pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
     return pending
+
+
+def _readable(
+    context: RequestContext, plan: list[FetchPartition], replica_id: int
+) -> tuple[list[FetchPartition], list[FetchResult]]:
+    """What of a plan may be read, and the rows of the rest. Sessions keep partitions, so all are
+    looked at each time; of an unknown id's topic nothing is known yet."""
+    is_follower = replica_id >= 0
+    if is_follower and is_allowed(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER):
+        return plan, []
+    readable, refused = [], []
+    for wanted in plan:
+        topic = wanted.topic
+        if topic is None or (
+            not is_follower and is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic)
+        ):
+            readable.append(wanted)
+        else:
+            refused.append(FetchResult(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    return readable, refused
 
 
 def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:

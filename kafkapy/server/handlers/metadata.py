@@ -20,6 +20,7 @@ from kafkapy.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kafkapy.server.authorization import may_make_topic
 from kafkapy.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.handler_support import metadata_known, run_async
 from kafkapy.server.request import RequestContext
@@ -64,7 +65,8 @@ def _to_create(context: RequestContext, request: MetadataRequest) -> list[str]:
                 validate_topic_name(wanted.name)
             except ApiError:
                 continue
-            names.append(wanted.name)
+            if may_make_topic(context, wanted.name):
+                names.append(wanted.name)
     return names
 
 
@@ -87,7 +89,7 @@ def _response(context: RequestContext, request: MetadataRequest) -> MetadataResp
     )
     if request.include_topic_authorized_operations:
         for row in topics:
-            if row.error_code == ErrorCode.NONE:
+            if row.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
                 row.topic_authorized_operations = TOPIC_OPERATIONS
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkapy.common.acls import Operation, ResourceKind
+from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.messages import DeleteOffsets, DeleteOffsetsResult
 from kafkapy.protocol.messages.offset_delete import (
@@ -12,6 +14,7 @@ from kafkapy.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from kafkapy.server.authorization import is_allowed
 from kafkapy.server.request import RequestContext
 
 
@@ -23,8 +26,20 @@ def handle(context: RequestContext, request: OffsetDeleteRequest) -> Any:
         for topic in request.topics
         for p in topic.partitions
     ]
+    refused = {
+        partition: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for partition in partitions
+        if not is_allowed(context, Operation.READ, ResourceKind.TOPIC, partition.topic)
+    }
+    allowed = [partition for partition in partitions if partition not in refused]
+
+    def respond(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
+        if not result.error:
+            result.errors |= refused
+        return _response(result)
+
     return groups.call(
-        groups.coordinator.delete_offsets, DeleteOffsets(request.group_id, partitions), _response
+        groups.coordinator.delete_offsets, DeleteOffsets(request.group_id, allowed), respond
     )
 
 

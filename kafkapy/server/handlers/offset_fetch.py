@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkapy.common.acls import Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
@@ -21,6 +22,7 @@ from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from kafkapy.server.authorization import is_allowed
 from kafkapy.server.request import Pending, RequestContext
 
 
@@ -42,6 +44,8 @@ def handle(context: RequestContext, request: OffsetFetchRequest) -> Any:
 def _fetch(
     context: RequestContext, group_id: str, topics: Any, request: OffsetFetchRequest
 ) -> FetchOffsetsResult:
+    if not is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
+        return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     groups = context.broker.groups
     wanted = FetchOffsets(
         group_id,
@@ -53,7 +57,20 @@ def _fetch(
     result = groups.call(groups.coordinator.fetch_offsets, wanted, lambda result: result)
     assert not isinstance(result, Pending), "fetching offsets never waits"
     assert isinstance(result, FetchOffsetsResult)
+    if context.broker.authorizer is not None:
+        _hide(context, result, is_named=topics is not None)
     return result
+
+
+def _hide(context: RequestContext, result: FetchOffsetsResult, is_named: bool) -> None:
+    """A topic that was asked for by name is refused; of what else there is nothing is told."""
+    for key in list(result.offsets):
+        if is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
+            continue
+        if is_named:
+            result.offsets[key] = FetchedOffset(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        else:
+            del result.offsets[key]
 
 
 def _by_topic(result: FetchOffsetsResult) -> dict[str, list[tuple[int, FetchedOffset]]]:

@@ -37,3 +37,21 @@ def handle(
                 row.error_code = error.code
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=rows))
     return OffsetForLeaderEpochResponse(topics=topics)
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest, error: ApiError, version: int
+) -> OffsetForLeaderEpochResponse:
+    """The same error for every partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=wanted.partition, error_code=error.code)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

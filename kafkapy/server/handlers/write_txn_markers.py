@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import Markers
@@ -72,3 +72,18 @@ def _result(
             for topic in marker.topics
         ],
     )
+
+
+def refuse(
+    request: WriteTxnMarkersRequest, error: ApiError, version: int
+) -> WriteTxnMarkersResponse:
+    """The same error for every partition of every marker."""
+    rows = []
+    for marker in request.markers:
+        partitions = [
+            TopicPartition(topic.name, index)
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        ]
+        rows.append(_result(marker, dict.fromkeys(partitions, error.code)))
+    return WriteTxnMarkersResponse(markers=rows)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.admin.acls import (
+from kafkapy.admin.acls import create_acls, delete_acls, describe_acls
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.acls import (
     ANY_ENTRY,
     AccessControlEntry,
     Operation,
@@ -12,11 +14,7 @@ from kafkapy.admin.acls import (
     Permission,
     ResourceKind,
     ResourcePattern,
-    create_acls,
-    delete_acls,
-    describe_acls,
 )
-from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import (
     RequestHeader,
@@ -18,10 +19,12 @@ from kafkapy.protocol.headers import (
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.server_connection import Request
+from kafkapy.server.authorization_rules import RULES
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+from kafkapy.server.transaction_rules import TRANSACTION_RULES
 
 CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE", principal="User:alice")
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
@@ -36,7 +39,7 @@ class Desk:
         self.seen: list[tuple[RequestContext, Any]] = []
         served = SERVED[ApiKey.HEARTBEAT]._replace(handle=self.handle)
         monkeypatch.setitem(SERVED, int(ApiKey.HEARTBEAT), served)
-        broker: Any = SimpleNamespace(metrics=self.metrics, served=SERVED)
+        broker: Any = SimpleNamespace(metrics=self.metrics, served=SERVED, authorizer=None)
         self.dispatcher = Dispatcher(broker)
 
     def handle(self, context: RequestContext, request: Any) -> Any:
@@ -152,3 +155,13 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
     assert read(parts, HeartbeatResponse, 1) == late
     for ending in (NO_RESPONSE, CLOSE_CONNECTION):
         assert desk.dispatcher.encode(header, ending) is ending
+
+
+def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
+    def table(authorizer: AclAuthorizer | None) -> Any:
+        broker: Any = SimpleNamespace(metrics=Metrics(), authorizer=authorizer)
+        return Dispatcher(broker)._table
+
+    assert table(None) == SERVED
+    changed = [key for key, served in table(AclAuthorizer()).items() if served != SERVED[key]]
+    assert set(changed) == set(RULES | TRANSACTION_RULES)

@@ -54,6 +54,8 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
         ),
         ({"auto.create.topics.enable": "yes"}, ("auto.create.topics.enable", "yes", "true")),
         ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
+        ({"authorizer.class.name": "Mine"}, ("authorizer.class.name", "Mine", "AclAuthorizer")),
+        ({"super.users": "User:a,root;x"}, ("super.users", "'x'", "User:alice")),
     ],
 )
 def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.admin.acls import (
+from kafkapy.common.acls import (
+    CLUSTER_NAME,
     AccessControlEntry,
     Operation,
     PatternType,
@@ -14,7 +15,6 @@ from kafkapy.admin.acls import (
 )
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.acl_plan import (
-    CLUSTER_NAME,
     Principals,
     check_operations,
     checked_principal,

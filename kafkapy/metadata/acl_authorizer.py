@@ -1,0 +1,158 @@
+"""May this principal do that? Kafka's rules (`kafka.security.authorizer.AclAuthorizer`) over the
+entries in force.
+
+A super user may do everything. Else a matching DENY refuses, then a matching ALLOW allows; where no
+entry at all is about a resource, `allow.everyone.if.no.acl.found` decides. Entries about a resource
+are those of its own name, of `*` and of every prefix of its name.
+
+A look-up does not walk the entries: it costs two dictionary reads, and one for each different
+length that a prefix of that kind has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkapy.common.acls import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.common.errors import ConfigError
+
+Entries = frozenset[AccessControlEntry]
+
+_IMPLIED_BY: Final = {
+    Operation.DESCRIBE: frozenset(
+        (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)
+    ),
+    Operation.DESCRIBE_CONFIGS: frozenset((Operation.ALTER_CONFIGS,)),
+}
+_NOTHING: Final[frozenset[Operation]] = frozenset()
+
+
+def parse_super_users(text: str) -> frozenset[str]:
+    """`super.users`: principals between semicolons, for a certificate's name has commas.
+
+    Raises:
+        ConfigError: one is not Type:name.
+    """
+    users = frozenset(user.strip() for user in text.split(";") if user.strip())
+    for user in users:
+        if not all(user.partition(":")[::2]):
+            raise ConfigError(
+                f"super.users={text}: '{user}' is not a principal: give Type:name, as User:alice,"
+                " and a ; between two"
+            )
+    return users
+
+
+class AclAuthorizer:
+    """The entries in force, by resource. `update` replaces those of one resource."""
+
+    def __init__(self, super_users: Iterable[str] = (), allow_if_none_found: bool = False) -> None:
+        self._super_users = frozenset(super_users)
+        self._allow_if_none_found = allow_if_none_found
+        self.acls: dict[ResourcePattern, Entries] = {}
+        # How many prefixes of a kind have a length.
+        self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
+
+    def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
+        """These, and no others, are the entries of a literal name or a prefix."""
+        was_there = pattern in self.acls
+        now = frozenset(entries)
+        if now:
+            self.acls[pattern] = now
+        else:
+            self.acls.pop(pattern, None)
+        change = bool(now) - was_there
+        if change and pattern.pattern is PatternType.PREFIXED:
+            lengths = self._prefix_lengths.setdefault(pattern.kind, Counter())
+            length = len(pattern.name or "")
+            lengths[length] += change
+            if not lengths[length]:
+                del lengths[length]
+
+    def is_allowed(
+        self, principal: str, host: str, operation: Operation, kind: ResourceKind, name: str
+    ) -> bool:
+        """Whether `principal`, at the address `host`, may do `operation` with a resource."""
+        if principal in self._super_users:
+            return True
+        enough = _IMPLIED_BY.get(operation, _NOTHING)
+        is_none_found, is_granted = True, False
+        for entries in self._about(kind, name):
+            for entry in entries:
+                is_none_found = False
+                if entry.principal not in (principal, WILDCARD_PRINCIPAL):
+                    continue
+                if entry.host not in (host, WILDCARD):
+                    continue
+                names_it = entry.operation in (operation, Operation.ALL)
+                if entry.permission is Permission.DENY:
+                    if names_it:
+                        return False
+                elif names_it or entry.operation in enough:
+                    is_granted = True
+        return is_granted or (is_none_found and self._allow_if_none_found)
+
+    def is_allowed_for_any(
+        self, principal: str, host: str, operation: Operation, kind: ResourceKind
+    ) -> bool:
+        """Whether there is a resource of this kind that `principal` may do `operation` with
+        (`authorizeByResourceType`). It walks all entries: for what is asked once by a client."""
+        if principal in self._super_users:
+            return True
+        found: dict[Permission, set[ResourcePattern]] = {
+            permission: {
+                pattern
+                for pattern, entries in self.acls.items()
+                if pattern.kind is kind
+                and any(
+                    entry.permission is permission
+                    and entry.principal in (principal, WILDCARD_PRINCIPAL)
+                    and entry.host in (host, WILDCARD)
+                    and entry.operation in (operation, Operation.ALL)
+                    for entry in entries
+                )
+            }
+            for permission in (Permission.ALLOW, Permission.DENY)
+        }
+        denied = found[Permission.DENY]
+        if ResourcePattern(kind, WILDCARD, PatternType.LITERAL) in denied:
+            return False
+        if self._allow_if_none_found:
+            return True
+        return any(not _is_denied(each, denied) for each in found[Permission.ALLOW])
+
+    def _about(self, kind: ResourceKind, name: str) -> Iterator[Entries]:
+        acls = self.acls
+        for literal in (name, WILDCARD):
+            entries = acls.get(ResourcePattern(kind, literal, PatternType.LITERAL))
+            if entries is not None:
+                yield entries
+        for length in self._prefix_lengths.get(kind, ()):
+            # A longer one would only give the name itself once more.
+            if length <= len(name):
+                prefix = ResourcePattern(kind, name[:length], PatternType.PREFIXED)
+                entries = acls.get(prefix)
+                if entries is not None:
+                    yield entries
+
+
+def _is_denied(allowed: ResourcePattern, denied: set[ResourcePattern]) -> bool:
+    """Whether all that is allowed by a pattern is denied by another one."""
+    name = allowed.name or ""
+    if allowed.pattern is PatternType.LITERAL and allowed in denied:
+        return True
+    return any(
+        ResourcePattern(allowed.kind, name[:length], PatternType.PREFIXED) in denied
+        for length in range(len(name) + 1)
+    )

@@ -1,0 +1,150 @@
+"""Entries described, added and removed in Kafka's order of checks and words (`AclApis` and
+`AclAuthorizer.createAcls`, `deleteAcls`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kafkapy.common.acls import (
+    CLUSTER_NAME,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.server.acl_changes import AclChangeListener
+from kafkapy.zk.acl_store import Entries
+from kafkapy.zk.store import ZkStore
+
+logger = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
+
+
+class Binding(NamedTuple):
+    """An entry and its resource (`AclBinding`); in a filter (`AclBindingFilter`), what matches."""
+
+    resource: ResourcePattern
+    entry: AccessControlEntry
+
+
+class Deleted(NamedTuple):
+    """An entry that a filter matched, and why it is still there."""
+
+    binding: Binding
+    error: ApiError | None = None
+
+
+class AclAdmin:
+    """The entries of all resources: described from the authorizer, changed in the store."""
+
+    def __init__(
+        self, store: ZkStore, authorizer: AclAuthorizer, changes: AclChangeListener
+    ) -> None:
+        self._store = store.acls
+        self._authorizer = authorizer
+        self._changes = changes
+
+    def describe(self, wanted: Binding) -> dict[ResourcePattern, list[AccessControlEntry]]:
+        """The entries that match, by resource, both sorted."""
+        found = {}
+        for resource in sorted(filter(wanted.resource.matches, self._authorizer.acls)):
+            entries = sorted(filter(wanted.entry.matches, self._authorizer.acls[resource]))
+            if entries:
+                found[resource] = entries
+        return found
+
+    async def create(self, bindings: Sequence[Binding]) -> list[ApiError | None]:
+        """Add entries; for each, in order, None or why it was not added."""
+        results = [_refusal(binding) for binding in bindings]
+        by_resource: dict[ResourcePattern, list[int]] = {}
+        for index, binding in enumerate(bindings):
+            if results[index] is None:
+                by_resource.setdefault(binding.resource, []).append(index)
+        for resource, indexes in by_resource.items():
+            added = frozenset(bindings[index].entry for index in indexes)
+            error = await self._update(resource, added.union)
+            for index in indexes:
+                results[index] = error
+        return results
+
+    async def delete(self, filters: Sequence[Binding]) -> list[list[Deleted]]:
+        """Remove the entries that match; for each filter, those that no earlier one matched."""
+        found: list[list[Deleted]] = [[] for _ in filters]
+        resources = dict.fromkeys(self._authorizer.acls)
+        # This broker may not have heard yet of a resource that is named.
+        resources |= dict.fromkeys(each.resource for each in filters if _names_one(each.resource))
+        for resource in resources:
+            matching = [
+                (index, each.entry)
+                for index, each in enumerate(filters)
+                if each.resource.matches(resource)
+            ]
+            if not matching:
+                continue
+            removed: dict[AccessControlEntry, int] = {}
+
+            def without(
+                entries: Entries,
+                matching: list[tuple[int, AccessControlEntry]] = matching,
+                removed: dict[AccessControlEntry, int] = removed,
+            ) -> Entries:
+                removed.clear()
+                for entry in sorted(entries):
+                    for index, wanted in matching:
+                        if wanted.matches(entry):
+                            removed.setdefault(entry, index)
+                return entries.difference(removed)
+
+            error = await self._update(resource, without)
+            for entry, index in removed.items():
+                found[index].append(Deleted(Binding(resource, entry), error))
+        return found
+
+    async def _update(
+        self, resource: ResourcePattern, change: Callable[[Entries], Entries]
+    ) -> ApiError | None:
+        try:
+            await self._store.update(resource, change)
+            # Who is told of a change meets it, here at least.
+            await self._changes.refresh(resource)
+        except KafkapyError as error:
+            logger.error("Cannot change the ACLs of %s: %s", resource, error)
+            message = f"Failed to update ACLs for {resource}"
+            return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+        logger.info("Updated ACLs for %s", resource)
+        return None
+
+
+def _names_one(resource: ResourcePattern) -> bool:
+    """Whether a filter is about one resource only."""
+    return (
+        resource.kind is not ResourceKind.ANY
+        and resource.pattern in (PatternType.LITERAL, PatternType.PREFIXED)
+        and bool(resource.name)
+        and "/" not in (resource.name or "")
+    )
+
+
+def _refusal(binding: Binding) -> ApiError | None:
+    """What is wrong with an entry to add."""
+    resource, entry = binding
+    message = None
+    if resource.kind is ResourceKind.CLUSTER and resource.name != CLUSTER_NAME:
+        message = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    elif not resource.name:
+        message = "Invalid empty resource name"
+    elif (
+        resource.kind is ResourceKind.ANY
+        or resource.pattern in (PatternType.ANY, PatternType.MATCH)
+        or entry.operation is Operation.ANY
+        or entry.permission is Permission.ANY
+    ):
+        message = "ACL binding contains unknown elements"
+    elif "/" in resource.name:
+        message = f"ACL binding contains invalid resource name: {resource.name}"
+    return None if message is None else ApiError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,385 @@
+"""Who may do what with which API: `RULES`, one row an API (`kafka.server.KafkaApis`, `AuthHelper`).
+
+A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
+the principal may not ask for and puts them, refused, behind the handler's answer. Without an
+authorizer `guard` puts none there, so nothing is paid. Handlers whose rows only they know - Fetch,
+OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.server.authorization import (
+    Need,
+    is_allowed,
+    log_denied,
+    may_make_topic,
+    permitted,
+    require,
+)
+from kafkapy.server.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    GROUP_OPERATIONS,
+    TOPIC_OPERATIONS,
+)
+from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+
+if TYPE_CHECKING:
+    from kafkapy.server.handlers import Served
+
+_O: Final = Operation
+_TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
+_TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
+_TRANSACTION_KEY_TYPE: Final = 1
+_NOT_REQUESTED: Final = -(2**31)
+
+
+# Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
+NeedOf = Callable[[RequestContext, Any], Need | None]
+Rule = Callable[["Served", RequestContext, Any], Any]
+
+
+def guard(served: Mapping[int, Served], rules: Mapping[int, Rule]) -> dict[int, Served]:
+    """The table of APIs with the rule of each in front of its handler."""
+    guarded = dict(served)
+    for key, rule in rules.items():
+        guarded[key] = guarded[key]._replace(handle=partial(rule, guarded[key]))
+    return guarded
+
+
+def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
+    """The outcome of a handler with `change` made of its response, now or when it comes."""
+    if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
+        return outcome
+    if not isinstance(outcome, Pending):
+        return change(outcome)
+    later = Pending(outcome.blocks)
+    later.on_abandon = outcome.abandon
+    outcome.when_complete(lambda response: later.complete(then(response, change)))
+    return later.response if later.done else later
+
+
+# rules of whole requests
+
+
+def whole(
+    operation: Operation,
+    kind: ResourceKind = _CLUSTER,
+    name: str | None = None,
+    after: Rule | None = None,
+) -> Rule:
+    """The request needs one thing; `name` is the field that names it."""
+
+    def rule(served: Served, context: RequestContext, request: Any) -> Any:
+        require(context, operation, kind, CLUSTER_NAME if name is None else getattr(request, name))
+        return served.handle(context, request) if after is None else after(served, context, request)
+
+    return rule
+
+
+def _init_producer_id(served: Served, context: RequestContext, request: Any) -> Any:
+    if request.transactional_id is not None:
+        require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
+    elif not is_allowed(context, _O.IDEMPOTENT_WRITE, _CLUSTER):
+        authorizer = context.broker.authorizer
+        assert authorizer is not None, "without one everything is allowed"
+        who, host = context.principal, context.client_host
+        if not authorizer.is_allowed_for_any(who, host, _O.WRITE, _TOPIC):
+            require(context, _O.IDEMPOTENT_WRITE, _CLUSTER)
+    return served.handle(context, request)
+
+
+# rules of rows
+
+
+def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
+    """Each of `rows` needs something; the refused ones join `answer` of the response."""
+
+    def rule(served: Served, context: RequestContext, request: Any) -> Any:
+        passed, refused = split(context, request, rows, need_of)
+        if not refused:
+            return served.handle(context, request)
+        answers = [
+            served.refuse(with_rows(request, rows, denied), ApiError(code), context.version)
+            for code, denied in refused.items()
+        ]
+        if CLOSE_CONNECTION in answers:  # a produce without acknowledgement
+            if passed:
+                served.handle(context, with_rows(request, rows, passed))
+            return CLOSE_CONNECTION
+        if not passed:
+            return _joined(answers[0], answers[1:], answer)
+        outcome = served.handle(context, with_rows(request, rows, passed))
+        return then(outcome, lambda response: _joined(response, answers, answer))
+
+    return rule
+
+
+def split(
+    context: RequestContext, request: Any, rows: str, need_of: NeedOf
+) -> tuple[list[Any], dict[ErrorCode, list[Any]]]:
+    """The rows that are allowed, and the others by their refusal."""
+    passed: list[Any] = []
+    refused: dict[ErrorCode, list[Any]] = {}
+    for row in getattr(request, rows):
+        need = need_of(context, row)
+        if need is None or is_allowed(context, *need):
+            passed.append(row)
+        else:
+            log_denied(context, need)
+            refused.setdefault(REFUSALS[need.kind], []).append(row)
+    return passed, refused
+
+
+def with_rows(request: Any, field: str, rows: list[Any]) -> Any:
+    """A copy of a request that has other rows."""
+    changed = copy.copy(request)
+    setattr(changed, field, rows)
+    return changed
+
+
+def _joined(response: Any, others: list[Any], field: str) -> Any:
+    for other in others:
+        setattr(response, field, [*getattr(response, field), *getattr(other, field)])
+    return response
+
+
+def topic(operation: Operation, name: str = "name") -> NeedOf:
+    """A row's `name` is a topic's."""
+    name_of = attrgetter(name)
+    return lambda context, row: Need(operation, _TOPIC, name_of(row))
+
+
+def _config(operation: Operation) -> NeedOf:
+    def need(context: RequestContext, row: Any) -> Need | None:
+        if row.resource_type == TOPIC_RESOURCE:
+            return Need(operation, _TOPIC, row.resource_name)
+        if row.resource_type == BROKER_RESOURCE:
+            return Need(operation, _CLUSTER, CLUSTER_NAME)
+        return None
+
+    return need
+
+
+def _if_not(operation: Operation, rule: Rule) -> Rule:
+    """Who may do this with the cluster need not be asked row by row."""
+
+    def either(served: Served, context: RequestContext, request: Any) -> Any:
+        if is_allowed(context, operation, _CLUSTER):
+            return served.handle(context, request)
+        return rule(served, context, request)
+
+    return either
+
+
+_PRODUCE_ROWS: Final = each(topic(_O.WRITE), "topic_data", "responses")
+
+
+def _produce(served: Served, context: RequestContext, request: Any) -> Any:
+    if request.transactional_id is not None:
+        require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
+    return _PRODUCE_ROWS(served, context, request)
+
+
+def _find_coordinator(served: Served, context: RequestContext, request: Any) -> Any:
+    kind = _TRANSACTIONAL_ID if request.key_type == _TRANSACTION_KEY_TYPE else _GROUP
+    if context.version < 4:
+        require(context, _O.DESCRIBE, kind, request.key)
+        return served.handle(context, request)
+    rule = each(
+        lambda context, key: Need(_O.DESCRIBE, kind, key), "coordinator_keys", "coordinators"
+    )
+    return rule(served, context, request)
+
+
+def _describe_groups(served: Served, context: RequestContext, request: Any) -> Any:
+    rule = each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "groups", "groups")
+
+    def narrow(response: Any) -> Any:
+        for group in response.groups:
+            if group.authorized_operations >= 0:
+                bits = permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
+                group.authorized_operations = bits
+        return response
+
+    return then(rule(served, context, request), narrow)
+
+
+def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
+    def visible(response: Any) -> Any:
+        response.groups = [
+            group
+            for group in response.groups
+            if is_allowed(context, _O.DESCRIBE, _GROUP, group.group_id)
+        ]
+        return response
+
+    return then(served.handle(context, request), visible)
+
+
+_CREATE_ROWS: Final = _if_not(_O.CREATE, each(topic(_O.CREATE)))
+
+
+def _create_topics(served: Served, context: RequestContext, request: Any) -> Any:
+    def without_configs(response: Any) -> Any:
+        for row in response.topics:
+            if not is_allowed(context, _O.DESCRIBE_CONFIGS, _TOPIC, row.name):
+                row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                row.num_partitions = row.replication_factor = -1
+                row.configs = []
+        return response
+
+    return then(_CREATE_ROWS(served, context, request), without_configs)
+
+
+def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any:
+    names_by_id = context.broker.metadata.image.topic_names_by_id
+
+    def need(context: RequestContext, row: Any) -> Need | None:
+        name = row if context.version < 6 else row.name or names_by_id.get(row.topic_id)
+        return None if name is None else Need(_O.DELETE, _TOPIC, name)
+
+    rows = "topic_names" if context.version < 6 else "topics"
+    outcome = each(need, rows, "responses")(served, context, request)
+
+    def with_names(response: Any) -> Any:
+        """Who asked by id and may see a topic, though not delete it, hears its name."""
+        for row in response.responses:
+            name = names_by_id.get(row.topic_id)
+            if row.name is None and name and is_allowed(context, _O.DESCRIBE, _TOPIC, name):
+                row.name = name
+        return response
+
+    return then(outcome, with_names)
+
+
+# Metadata
+
+
+def _may_see(context: RequestContext, name: str) -> bool:
+    return is_allowed(context, _O.DESCRIBE, _TOPIC, name)
+
+
+def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
+    narrow = partial(_narrow_operations, context, request)
+    if request.topics is None or (context.version == 0 and not request.topics):
+        outcome = then(served.handle(context, request), partial(_visible_topics, context))
+        return then(outcome, narrow)
+    names_by_id = context.broker.metadata.image.topic_names_by_id
+
+    def need(context: RequestContext, row: Any) -> Need | None:
+        name = row.name or names_by_id.get(row.topic_id)
+        return None if name is None else Need(_O.DESCRIBE, _TOPIC, name)
+
+    passed, refused = split(context, request, "topics", need)
+    denied = [row for rows in refused.values() for row in rows]
+    refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    others = served.refuse(with_rows(request, "topics", denied), refusal, context.version).topics
+
+    def with_others(response: Any) -> Any:
+        if not passed:  # in version 0 that is "all" to the handler
+            response.topics = []
+        if context.version < 4 or request.allow_auto_topic_creation:
+            _refuse_unmade(context, response)
+        response.topics = [*response.topics, *others]
+        return response
+
+    outcome = served.handle(context, with_rows(request, "topics", passed))
+    return then(then(outcome, with_others), narrow)
+
+
+def _refuse_unmade(context: RequestContext, response: Any) -> None:
+    """A topic that was not made because who asks may not have it made is no unknown one."""
+    if context.broker.auto_create_topics:
+        for row in response.topics:
+            is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if is_unknown and not may_make_topic(context, row.name):
+                row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                row.topic_authorized_operations = _NOT_REQUESTED
+
+
+def _visible_topics(context: RequestContext, response: Any) -> Any:
+    response.topics = [row for row in response.topics if _may_see(context, row.name)]
+    return response
+
+
+def _narrow_operations(context: RequestContext, request: Any, response: Any) -> Any:
+    if request.include_topic_authorized_operations:
+        for row in response.topics:
+            if row.topic_authorized_operations >= 0:
+                bits = permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name)
+                row.topic_authorized_operations = bits
+    return _narrow_cluster_operations(context, request, response)
+
+
+def _narrow_cluster_operations(context: RequestContext, request: Any, response: Any) -> Any:
+    if request.include_cluster_authorized_operations:
+        may_see = is_allowed(context, _O.DESCRIBE, _CLUSTER)
+        response.cluster_authorized_operations = (
+            permitted(context, CLUSTER_OPERATIONS, _CLUSTER, CLUSTER_NAME) if may_see else 0
+        )
+    return response
+
+
+def _describe_cluster(served: Served, context: RequestContext, request: Any) -> Any:
+    return _narrow_cluster_operations(context, request, served.handle(context, request))
+
+
+_CLUSTER_ACTION: Final = whole(_O.CLUSTER_ACTION)
+_ALTER: Final = whole(_O.ALTER)
+_DESCRIBE: Final = whole(_O.DESCRIBE)
+_READ_GROUP: Final = whole(_O.READ, _GROUP, "group_id")
+
+RULES: Final[dict[int, Rule]] = {
+    ApiKey.PRODUCE: _produce,
+    ApiKey.LIST_OFFSETS: each(topic(_O.DESCRIBE)),
+    ApiKey.METADATA: _metadata,
+    ApiKey.LEADER_AND_ISR: _CLUSTER_ACTION,
+    ApiKey.STOP_REPLICA: _CLUSTER_ACTION,
+    ApiKey.UPDATE_METADATA: _CLUSTER_ACTION,
+    ApiKey.CONTROLLED_SHUTDOWN: _CLUSTER_ACTION,
+    ApiKey.OFFSET_COMMIT: whole(_O.READ, _GROUP, "group_id", each(topic(_O.READ))),
+    ApiKey.FIND_COORDINATOR: _find_coordinator,
+    ApiKey.JOIN_GROUP: _READ_GROUP,
+    ApiKey.HEARTBEAT: _READ_GROUP,
+    ApiKey.LEAVE_GROUP: _READ_GROUP,
+    ApiKey.SYNC_GROUP: _READ_GROUP,
+    ApiKey.DESCRIBE_GROUPS: _describe_groups,
+    ApiKey.LIST_GROUPS: _if_not(_O.DESCRIBE, _list_groups),
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.DELETE_TOPICS: _delete_topics,
+    ApiKey.DELETE_RECORDS: each(topic(_O.DELETE)),
+    ApiKey.INIT_PRODUCER_ID: _init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _if_not(_O.CLUSTER_ACTION, each(topic(_O.DESCRIBE, "topic"))),
+    ApiKey.DESCRIBE_ACLS: _DESCRIBE,
+    ApiKey.CREATE_ACLS: _ALTER,
+    ApiKey.DELETE_ACLS: _ALTER,
+    ApiKey.DESCRIBE_CONFIGS: each(_config(_O.DESCRIBE_CONFIGS), "resources", "results"),
+    ApiKey.ALTER_CONFIGS: each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _ALTER,
+    ApiKey.DESCRIBE_LOG_DIRS: _DESCRIBE,
+    ApiKey.CREATE_PARTITIONS: each(topic(_O.ALTER), "topics", "results"),
+    ApiKey.DELETE_GROUPS: each(
+        lambda context, group: Need(_O.DELETE, _GROUP, group), "groups_names", "results"
+    ),
+    ApiKey.ELECT_LEADERS: _ALTER,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _ALTER,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE,
+    ApiKey.OFFSET_DELETE: whole(_O.DELETE, _GROUP, "group_id"),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: whole(_O.DESCRIBE_CONFIGS),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
+    ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,
+    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.ALLOCATE_PRODUCER_IDS: _CLUSTER_ACTION,
+}
