@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from kafkapy.admin.errors import api_error, check
-from kafkapy.admin.reassignments import by_topic
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import TopicPartition, by_topic
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 

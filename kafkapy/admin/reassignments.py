@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import TopicPartition, by_topic
 from kafkapy.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -110,11 +110,3 @@ def alter_reassignments(
         for p in topic.partitions
         if p.error_code != ErrorCode.NONE
     }
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partition indexes by topic, in the order given."""
-    grouped: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        grouped.setdefault(topic, []).append(index)
-    return grouped

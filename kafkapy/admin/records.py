@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkapy.admin.errors import api_error
-from kafkapy.admin.reassignments import by_topic
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import TopicPartition, by_topic
 from kafkapy.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -66,3 +67,11 @@ def partition_for_key(key: str, partitions: int) -> int:
     """The coordinator partition of a group or transactional id (`Utils.abs(hash) % n`)."""
     hashed = java_string_hash(key)
     return (0 if hashed == -(2**31) else abs(hashed)) % partitions
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partition indexes by topic, in the order given."""
+    grouped: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        grouped.setdefault(topic, []).append(index)
+    return grouped

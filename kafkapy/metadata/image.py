@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kafkapy.common.cluster_state import (
     LEADER_DURING_DELETE,
     BrokerInfo,
+    Endpoint,
     UpdateMetadataCommand,
     UpdateMetadataPartition,
 )
@@ -57,6 +58,11 @@ class MetadataImage:
         """A topic by id."""
         name = self.topic_names_by_id.get(topic_id)
         return None if name is None else self.topics[name]
+
+    def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
+        """Where a live broker has a listener."""
+        broker = self.brokers.get(broker_id)
+        return None if broker is None else broker.endpoint(listener)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
         """One partition."""

@@ -125,8 +125,8 @@ class ClusterMember:
         )
 
     def _endpoint_of(self, broker_id: int) -> Endpoint | None:
-        broker = self._services.metadata.image.brokers.get(broker_id)
-        return None if broker is None else broker.endpoint(self._config.inter_broker_listener)
+        image = self._services.metadata.image
+        return image.endpoint(broker_id, self._config.inter_broker_listener)
 
     async def join(
         self, endpoints: tuple[Endpoint, ...], on_fatal: Callable[[BaseException], None]

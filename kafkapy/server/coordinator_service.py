@@ -77,6 +77,14 @@ class CoordinatorService(Generic[C, E]):
         self._perform(method(self._clock.monotonic_ms(), token, request))
         return token.response if token.done else token
 
+    def ask(
+        self, method: Callable[[int, Any, Any], E], request: Any, answered: Callable[[Any], None]
+    ) -> None:
+        """Run a request of this broker's own; `answered` gets the result, now or later."""
+        token = AnswerToken(lambda result: result)
+        token.when_complete(answered)
+        self._perform(method(self._clock.monotonic_ms(), token, request))
+
     def run(self, step: Callable[[int], E]) -> None:
         """Perform the effects of a step that no client asked for."""
         self._perform(step(self._clock.monotonic_ms()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from kafkapy.common.acls import (
@@ -57,6 +58,27 @@ def run_async(
 
     context.broker.spawn(answer())
     return pending
+
+
+def gather(
+    starts: Sequence[Callable[[Callable[[R], None]], None]],
+    to_response: Callable[[list[R]], Any],
+) -> Any:
+    """Start each with the function that takes its result; the response is made when all have come,
+    in the order of the starts."""
+    pending = Pending()
+    results: dict[int, R] = {}
+
+    def answered(number: int, result: R) -> None:
+        results[number] = result
+        if len(results) == len(starts):
+            pending.complete(to_response([results[n] for n in range(len(starts))]))
+
+    for number, start in enumerate(starts):
+        start(partial(answered, number))
+    if not starts:
+        return to_response([])
+    return pending.response if pending.done else pending
 
 
 def not_controller() -> ApiError:

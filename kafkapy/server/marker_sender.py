@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import TopicPartition, by_topic
 from kafkapy.coordinator.transactions.messages import Markers
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.write_txn_markers import (
@@ -92,16 +92,13 @@ class MarkerSender:
 
 
 def _wire(markers: Markers) -> WritableTxnMarker:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in markers.partitions:
-        by_topic.setdefault(topic, []).append(partition)
     return WritableTxnMarker(
         producer_id=markers.producer.producer_id,
         producer_epoch=markers.producer.producer_epoch,
         transaction_result=markers.commit,
         topics=[
             WritableTxnMarkerTopic(name=topic, partition_indexes=partitions)
-            for topic, partitions in by_topic.items()
+            for topic, partitions in by_topic(markers.partitions).items()
         ],
         coordinator_epoch=markers.coordinator_epoch,
     )

@@ -33,8 +33,7 @@ class NodeClients:
         Raises:
             NodeUnavailable: the broker is not known, or does not have the listener.
         """
-        broker = self._metadata.image.brokers.get(broker_id)
-        endpoint = None if broker is None else broker.endpoint(self._listener)
+        endpoint = self._metadata.image.endpoint(broker_id, self._listener)
         if endpoint is None:
             raise NodeUnavailable(f"broker {broker_id} is not known")
         client = self._clients.get(broker_id)

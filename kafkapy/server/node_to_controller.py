@@ -86,6 +86,5 @@ class NodeToController:
 
     def _address(self) -> tuple[str, int] | None:
         image = self._metadata.image
-        controller = image.brokers.get(image.controller_id)
-        endpoint = None if controller is None else controller.endpoint(self._listener)
+        endpoint = image.endpoint(image.controller_id, self._listener)
         return None if endpoint is None else (endpoint.host, endpoint.port)

@@ -10,6 +10,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import (
     TRANSACTION_STATE_TOPIC,
     TopicPartition,
+    by_topic,
     partition_for_key,
 )
 from kafkapy.coordinator.effects import Producer
@@ -22,7 +23,6 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 )
 from kafkapy.server.node_client import NodeUnavailable
 from kafkapy.server.node_clients import NodeClients
-from kafkapy.server.request import Pending
 from kafkapy.storage.transaction_verification import Verification
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ class TransactionVerifier:
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:
             service = self._transactions
-            outcome = service.call(service.coordinator.verify_partitions, question, _as_it_is)
-            assert not isinstance(outcome, Pending), "it is answered at once"
-            answered(outcome)
+            service.ask(service.coordinator.verify_partitions, question, answered)
             return
         try:
             self._nodes.of(leader).call(
@@ -136,10 +134,6 @@ class TransactionVerifier:
         self._nodes.close()
 
 
-def _as_it_is(result: PartitionsResult) -> PartitionsResult:
-    return result
-
-
 def _to_producer(error: ErrorCode) -> ErrorCode:
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -147,9 +141,6 @@ def _to_producer(error: ErrorCode) -> ErrorCode:
 
 
 def _wire(question: VerifyPartitions) -> AddPartitionsToTxnRequest:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in question.partitions:
-        by_topic.setdefault(topic, []).append(partition)
     return AddPartitionsToTxnRequest(
         transactions=[
             AddPartitionsToTxnTransaction(
@@ -159,7 +150,7 @@ def _wire(question: VerifyPartitions) -> AddPartitionsToTxnRequest:
                 verify_only=True,
                 topics=[
                     AddPartitionsToTxnTopic(name=topic, partitions=partitions)
-                    for topic, partitions in by_topic.items()
+                    for topic, partitions in by_topic(question.partitions).items()
                 ],
             )
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition, by_topic
 from kafkapy.coordinator.record_fields import I16, I32, RecordReader, string_field
 from kafkapy.coordinator.transactions.state import (
     EMPTY,
@@ -40,11 +40,9 @@ def transaction_value(to: Transition) -> bytes:
     if to.state is EMPTY:
         parts.append(I32.pack(_NULL))
     else:
-        by_topic: dict[str, list[int]] = {}
-        for topic, partition in sorted(to.partitions):
-            by_topic.setdefault(topic, []).append(partition)
-        parts.append(I32.pack(len(by_topic)))
-        for topic, partitions in by_topic.items():
+        topics = by_topic(sorted(to.partitions))
+        parts.append(I32.pack(len(topics)))
+        for topic, partitions in topics.items():
             parts += (string_field(topic), I32.pack(len(partitions)))
             parts += map(I32.pack, partitions)
     parts.append(_TIMES.pack(to.last_update_ms, to.start_ms))

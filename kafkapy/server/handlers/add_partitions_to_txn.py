@@ -30,8 +30,8 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from kafkapy.server.handler_support import transactional_error
-from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.handler_support import gather, transactional_error
+from kafkapy.server.request import RequestContext
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_VERSION_WITH_FENCED = 2
@@ -40,20 +40,15 @@ _FIRST_VERSION_WITH_FENCED = 2
 def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
     """Add to each transaction; the answer waits for all."""
     transactions = _transactions(request, context.version)
-    pending = Pending()
-    results: dict[int, list[AddPartitionsToTxnTopicResult]] = {}
 
-    def answered(number: int, result: PartitionsResult) -> None:
-        results[number] = _rows(transactions[number].topics, result, context.version)
-        if len(results) == len(transactions):
-            rows = [results[n] for n in range(len(transactions))]
-            pending.complete(_response(transactions, rows, context.version))
+    def response(results: list[PartitionsResult]) -> AddPartitionsToTxnResponse:
+        rows = [
+            _rows(transaction.topics, result, context.version)
+            for transaction, result in zip(transactions, results, strict=True)
+        ]
+        return _response(transactions, rows, context.version)
 
-    for number, transaction in enumerate(transactions):
-        _add(context, transaction, partial(answered, number))
-    if not transactions:
-        return AddPartitionsToTxnResponse()
-    return pending.response if pending.done else pending
+    return gather([partial(_add, context, transaction) for transaction in transactions], response)
 
 
 def _transactions(
@@ -89,27 +84,18 @@ def _add(
         return
     service = context.broker.transactions
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
-    outcome = (
-        service.call(
+    if transaction.verify_only:
+        service.ask(
             service.coordinator.verify_partitions,
             VerifyPartitions(transaction.transactional_id, producer, partitions),
-            _as_it_is,
+            answered,
         )
-        if transaction.verify_only
-        else service.call(
+    else:
+        service.ask(
             service.coordinator.add_partitions,
             AddPartitions(transaction.transactional_id, producer, partitions),
-            _as_it_is,
+            answered,
         )
-    )
-    if isinstance(outcome, Pending):
-        outcome.when_complete(answered)
-    else:
-        answered(outcome)
-
-
-def _as_it_is(result: PartitionsResult) -> PartitionsResult:
-    return result
 
 
 def _rows(

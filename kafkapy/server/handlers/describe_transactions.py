@@ -6,10 +6,10 @@ NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import by_topic
 from kafkapy.coordinator.transactions.messages import (
     DescribedTransaction,
     DescribeTransactions,
@@ -48,8 +48,8 @@ def _row(described: DescribedTransaction) -> TransactionState:
         producer_id=described.producer_id,
         producer_epoch=described.producer_epoch,
         topics=[
-            TopicData(topic=topic, partitions=[p.partition for p in partitions])
-            for topic, partitions in groupby(described.partitions, key=lambda p: p.topic)
+            TopicData(topic=topic, partitions=partitions)
+            for topic, partitions in by_topic(described.partitions).items()
         ],
     )
 

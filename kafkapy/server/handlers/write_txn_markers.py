@@ -22,36 +22,37 @@ from kafkapy.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.handler_support import gather
+from kafkapy.server.request import RequestContext
 
 
 def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> Any:
     """Write them; the answer waits for all."""
-    pending = Pending()
-    results: dict[int, WritableTxnMarkerResult] = {}
+    write = context.broker.markers.write
 
-    def written(number: int, errors: dict[TopicPartition, ErrorCode]) -> None:
-        results[number] = _result(request.markers[number], errors)
-        if len(results) == len(request.markers):
-            rows = [results[n] for n in range(len(request.markers))]
-            pending.complete(WriteTxnMarkersResponse(markers=rows))
+    def response(errors: list[dict[TopicPartition, ErrorCode]]) -> WriteTxnMarkersResponse:
+        rows = zip(request.markers, errors, strict=True)
+        return WriteTxnMarkersResponse(markers=[_result(*row) for row in rows])
 
-    for number, marker in enumerate(request.markers):
-        decision = Markers(
-            "",
-            Producer(marker.producer_id, marker.producer_epoch),
-            marker.transaction_result,
-            marker.coordinator_epoch,
-            tuple(
-                TopicPartition(topic.name, index)
-                for topic in marker.topics
-                for index in topic.partition_indexes
-            ),
-        )
-        context.broker.markers.write(decision, partial(written, number))
-    if not request.markers:
-        return WriteTxnMarkersResponse()
-    return pending.response if pending.done else pending
+    return gather([partial(write, _decision(marker)) for marker in request.markers], response)
+
+
+def _decision(marker: WritableTxnMarker) -> Markers:
+    return Markers(
+        "",
+        Producer(marker.producer_id, marker.producer_epoch),
+        marker.transaction_result,
+        marker.coordinator_epoch,
+        _partitions(marker),
+    )
+
+
+def _partitions(marker: WritableTxnMarker) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.name, index)
+        for topic in marker.topics
+        for index in topic.partition_indexes
+    )
 
 
 def _result(
@@ -78,12 +79,8 @@ def refuse(
     request: WriteTxnMarkersRequest, error: ApiError, version: int
 ) -> WriteTxnMarkersResponse:
     """The same error for every partition of every marker."""
-    rows = []
-    for marker in request.markers:
-        partitions = [
-            TopicPartition(topic.name, index)
-            for topic in marker.topics
-            for index in topic.partition_indexes
-        ]
-        rows.append(_result(marker, dict.fromkeys(partitions, error.code)))
+    rows = [
+        _result(marker, dict.fromkeys(_partitions(marker), error.code))
+        for marker in request.markers
+    ]
     return WriteTxnMarkersResponse(markers=rows)

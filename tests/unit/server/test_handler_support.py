@@ -13,11 +13,13 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.handler_support import (
     ask_controller,
     controller_answer,
+    gather,
     require_controller,
     run_async,
     unsupported_resource,
 )
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.request import Pending
 from kafkapy.server.services import Services
 from kafkapy.zk.zookeeper import SessionExpired
 from tests.support.ports import ManualClock
@@ -127,3 +129,19 @@ def test_a_reply_that_nobody_waits_for_any_more_is_dropped() -> None:
         queue[1]("reply")
 
     asyncio.run(scenario())
+
+
+def test_an_answer_of_many_waits_for_all_and_keeps_their_order() -> None:
+    waiting: list[Any] = []
+
+    def later(answered: Any) -> None:
+        waiting.append(answered)
+
+    outcome = gather([later, lambda answered: answered("b"), later], list)
+    assert isinstance(outcome, Pending)
+    waiting[1]("c")
+    assert not outcome.done
+    waiting[0]("a")
+    assert outcome.response == ["a", "b", "c"]
+    assert gather([lambda answered: answered(1)], list) == [1]
+    assert gather([], list) == []

@@ -157,7 +157,10 @@ def test_a_client_that_goes_before_its_refusal() -> None:
         client = Client()
         client.logs_in(b"\0alice\0wrong")
         client.connection.connection_lost(None)
-        await asyncio.sleep(0.001)
+        # Timers of one delay go off in the order in which they were set.
+        over = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.0, over.set)
+        await over.wait()
         assert client.transport.sent == b""
 
     in_loop(scenario)
