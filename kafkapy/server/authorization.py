@@ -6,7 +6,8 @@ Without an authorizer everybody may do everything.
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from kafkapy.common.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
 from kafkapy.common.errors import ApiError
@@ -70,6 +71,13 @@ def permitted(context: RequestContext, operations: int, kind: ResourceKind, name
         for operation in Operation
         if operations >> operation & 1 and is_allowed(context, operation, kind, name)
     )
+
+
+def visible(
+    context: RequestContext, kind: ResourceKind, rows: list[Any], name_of: Callable[[Any], str]
+) -> list[Any]:
+    """The rows whose resource may be described; the others are left out without a word."""
+    return [row for row in rows if is_allowed(context, Operation.DESCRIBE, kind, name_of(row))]
 
 
 def may_make_topic(context: RequestContext, name: str) -> bool:

@@ -24,6 +24,7 @@ from kafkapy.server.authorization import (
     may_make_topic,
     permitted,
     require,
+    visible,
 )
 from kafkapy.server.authorized_operations import (
     CLUSTER_OPERATIONS,
@@ -215,15 +216,11 @@ def _describe_groups(served: Served, context: RequestContext, request: Any) -> A
 
 
 def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
-    def visible(response: Any) -> Any:
-        response.groups = [
-            group
-            for group in response.groups
-            if is_allowed(context, _O.DESCRIBE, _GROUP, group.group_id)
-        ]
+    def narrow(response: Any) -> Any:
+        response.groups = visible(context, _GROUP, response.groups, attrgetter("group_id"))
         return response
 
-    return then(served.handle(context, request), visible)
+    return then(served.handle(context, request), narrow)
 
 
 _CREATE_ROWS: Final = _if_not(_O.CREATE, each(topic(_O.CREATE)))
@@ -265,10 +262,6 @@ def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any
 # Metadata
 
 
-def _may_see(context: RequestContext, name: str) -> bool:
-    return is_allowed(context, _O.DESCRIBE, _TOPIC, name)
-
-
 def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
     narrow = partial(_narrow_operations, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
@@ -308,7 +301,7 @@ def _refuse_unmade(context: RequestContext, response: Any) -> None:
 
 
 def _visible_topics(context: RequestContext, response: Any) -> Any:
-    response.topics = [row for row in response.topics if _may_see(context, row.name)]
+    response.topics = visible(context, _TOPIC, response.topics, attrgetter("name"))
     return response
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.acls import Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.server.authorization import Need, is_allowed, require
+from kafkapy.server.authorization import Need, is_allowed, require, visible
 from kafkapy.server.authorization_rules import Rule, each, split, then, topic, whole, with_rows
 from kafkapy.server.request import RequestContext
 
@@ -56,16 +57,12 @@ def _write_markers(served: Served, context: RequestContext, request: Any) -> Any
 
 
 def _describe(served: Served, context: RequestContext, request: Any) -> Any:
-    def visible(response: Any) -> Any:
+    def narrow(response: Any) -> Any:
         for row in response.transaction_states:
-            row.topics = [
-                found
-                for found in row.topics
-                if is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, found.topic)
-            ]
+            row.topics = visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
         return response
 
-    return then(_DESCRIBE_ROWS(served, context, request), visible)
+    return then(_DESCRIBE_ROWS(served, context, request), narrow)
 
 
 _DESCRIBE_ROWS: Final = each(
@@ -76,15 +73,16 @@ _DESCRIBE_ROWS: Final = each(
 
 
 def _list(served: Served, context: RequestContext, request: Any) -> Any:
-    def visible(response: Any) -> Any:
-        response.transaction_states = [
-            row
-            for row in response.transaction_states
-            if is_allowed(context, Operation.DESCRIBE, _TRANSACTIONAL_ID, row.transactional_id)
-        ]
+    def narrow(response: Any) -> Any:
+        response.transaction_states = visible(
+            context,
+            _TRANSACTIONAL_ID,
+            response.transaction_states,
+            attrgetter("transactional_id"),
+        )
         return response
 
-    return then(served.handle(context, request), visible)
+    return then(served.handle(context, request), narrow)
 
 
 _READ_GROUP: Final = whole(Operation.READ, ResourceKind.GROUP, "group_id")
