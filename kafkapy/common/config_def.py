@@ -192,7 +192,9 @@ def format_value(value: ConfigValue) -> str | None:
 
 def _format_double(value: float) -> str:
     """`Double.toString`: 1.0E7 where Python prints 10000000.0, 5.0E-4 where it prints 0.0005."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
+    if not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     from decimal import Decimal
 

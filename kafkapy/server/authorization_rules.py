@@ -32,7 +32,7 @@ from kafkapy.server.authorized_operations import (
     TOPIC_OPERATIONS,
 )
 from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
-from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
+from kafkapy.server.request import CLOSE_CONNECTION, RequestContext, then
 
 if TYPE_CHECKING:
     from kafkapy.server.handlers import Served
@@ -55,18 +55,6 @@ def guard(served: Mapping[int, Served], rules: Mapping[int, Rule]) -> dict[int, 
     for key, rule in rules.items():
         guarded[key] = guarded[key]._replace(handle=partial(rule, guarded[key]))
     return guarded
-
-
-def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
-    """The outcome of a handler with `change` made of its response, now or when it comes."""
-    if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
-        return outcome
-    if not isinstance(outcome, Pending):
-        return change(outcome)
-    later = Pending(outcome.blocks)
-    later.on_abandon = outcome.abandon
-    outcome.when_complete(lambda response: later.complete(then(response, change)))
-    return later.response if later.done else later
 
 
 # rules of whole requests
@@ -370,6 +358,7 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE,
     ApiKey.OFFSET_DELETE: whole(_O.DELETE, _GROUP, "group_id"),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: whole(_O.DESCRIBE_CONFIGS),
+    ApiKey.ALTER_CLIENT_QUOTAS: whole(_O.ALTER_CONFIGS),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
     ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,

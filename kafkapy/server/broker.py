@@ -30,6 +30,7 @@ from kafkapy.server import garbage
 from kafkapy.server.acceptor import Acceptor
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
+from kafkapy.server.addresses import resolve
 from kafkapy.server.auto_creator import AutoCreator
 from kafkapy.server.cluster_member import ClusterMember
 from kafkapy.server.config_admin import ConfigAdmin
@@ -86,7 +87,7 @@ class Broker:
         self._connect = machine.connect
         self._configs = DynamicConfig(config)
         self._services = Services(config, self.clock, MetadataCache())
-        self._connections = ConnectionTable(config)
+        self._connections = ConnectionTable(config, self._services.client_quotas.connections)
         self._services.node_security = node_security(config, self.random)
         security = {
             listener.name: listener_security(
@@ -319,7 +320,7 @@ class Broker:
             ),
         )
         services.scram_admin = ScramAdmin(self._store)
-        services.quota_admin = QuotaAdmin(self._store)
+        services.quota_admin = QuotaAdmin(self._store, resolve)
         services.config_admin = ConfigAdmin(
             self._store,
             services.metadata,

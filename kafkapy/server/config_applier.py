@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.controller.events import UncleanElectionEnabled
-from kafkapy.zk.paths import DEFAULT_ENTITY
+from kafkapy.server.addresses import numeric_address, resolve
+from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
 
 if TYPE_CHECKING:
     from kafkapy.replication.partition import Partition
@@ -60,11 +61,36 @@ class ConfigApplier:
             self._recheck(self._broker.replicas.all_partitions())
             self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
         elif entity_type == "users":
+            self._broker.client_quotas.update(entity_type, name, configs)
             self._broker.scram_credentials.update(name, configs)
             return  # what it holds is not for the log
+        elif entity_type == "clients":
+            self._broker.client_quotas.update(entity_type, name, configs)
+        elif entity_type == "ips":
+            self._limit_address(name, configs)
         else:
             return
         logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)
+
+    def _limit_address(self, name: str, configs: Mapping[str, str]) -> None:
+        rates = self._broker.client_quotas.connections
+        host = desanitize(name)
+        address = None if name == DEFAULT_ENTITY else numeric_address(host)
+        if address is not None or name == DEFAULT_ENTITY:
+            rates.set(address, configs)
+        else:
+            self._broker.spawn(self._limit_host(host, configs))
+
+    async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
+        """Names are looked up, once, when their configs are taken over."""
+        address = await resolve(host)
+        if address is None:
+            logger.error("Cannot apply the configs of ips '%s': it has no address", host)
+            return
+        try:
+            self._broker.client_quotas.connections.set(address, configs)
+        except ConfigError as error:
+            logger.error("Cannot apply the configs of ips '%s': %s", host, error)
 
     def _recheck(self, partitions: Iterable[Partition]) -> None:
         """`min.insync.replicas` may have moved the high watermark's bound."""

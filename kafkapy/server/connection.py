@@ -43,6 +43,8 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_blocking",
         "_dispatcher",
+        "_mute",
+        "_muted_until_ms",
         "_now_ms",
         "_parked",
         "_queued_bytes",
@@ -83,6 +85,8 @@ class Connection(asyncio.BufferedProtocol):
         self._sender: RegionSender | None = None  # of a connection that fetches
         self._parked: dict[Pending, None] = {}  # in the order of their arrival
         self._blocking: Pending | None = None
+        self._mute: asyncio.TimerHandle | None = None
+        self._muted_until_ms = 0
         self._waiting: deque[memoryview] = deque()
         self._queued_bytes = 0
         self._writable = True
@@ -95,6 +99,11 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername") or ("?", 0)
         self.client_host = str(address[0])
         self.peer = f"{address[0]}:{address[1]}"
+        delay_ms = self._table.delay_ms(self)
+        if delay_ms:
+            # Nothing is handled; to close at once would only have the client come again at once.
+            self._mute = asyncio.get_running_loop().call_later(delay_ms / 1000, self.close)
+            return
         refusal = self._table.admit(self)
         if refusal is not None:
             logger.warning("Rejected connection from %s: %s", self.peer, refusal)
@@ -108,6 +117,8 @@ class Connection(asyncio.BufferedProtocol):
             pending.abandon()
         self._parked.clear()
         self._waiting.clear()
+        if self._mute is not None:
+            self._mute.cancel()
         self._sender = None
         self._transport = None
 
@@ -146,7 +157,21 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for an answer on this connection."""
-        return not self._parked and not self._waiting
+        return not self._parked and not self._waiting and self._mute is None
+
+    def mute(self, pause_ms: int) -> None:
+        """Handle nothing for so long, because a quota is exceeded; answers still go out."""
+        until_ms = self._now_ms() + pause_ms
+        if self._mute is not None:
+            if until_ms <= self._muted_until_ms:
+                return
+            self._mute.cancel()
+        self._muted_until_ms = until_ms
+        self._mute = asyncio.get_running_loop().call_later(pause_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._mute = None
+        self._drain()
 
     def _take(self, frames: list[memoryview]) -> None:
         waiting = self._waiting
@@ -162,6 +187,7 @@ class Connection(asyncio.BufferedProtocol):
     def _may_handle(self) -> bool:
         return (
             self._blocking is None
+            and self._mute is None
             and self._writable
             and self._queued_bytes < QUEUED_BYTES_MAX
             and len(self._parked) < PARKED_REQUESTS_MAX

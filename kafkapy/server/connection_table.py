@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from kafkapy.server.client_quotas import ConnectionRates
     from kafkapy.server.connection import Connection
     from kafkapy.server.kafka_config import KafkaConfig
 
@@ -32,12 +33,15 @@ def parse_overrides(text: str) -> dict[str, int]:
 class ConnectionTable:
     """Admits connections within the limits and closes the idle ones."""
 
-    def __init__(self, config: KafkaConfig) -> None:
+    def __init__(self, config: KafkaConfig, rates: ConnectionRates | None = None) -> None:
+        """`rates` bounds how often addresses may connect."""
         self._max = config.get_int("max.connections")
         self._max_per_ip = config.get_int("max.connections.per.ip")
         self._overrides = parse_overrides(config.get_str("max.connections.per.ip.overrides"))
         self._idle_max_ms = config.get_int("connections.max.idle.ms")
+        self._rates = rates
         self._open: dict[Connection, None] = {}
+        self._delayed: dict[Connection, None] = {}
         self._per_host: Counter[str] = Counter()
         self.accepted = 0
         self.rejected = 0
@@ -46,6 +50,17 @@ class ConnectionTable:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def delay_ms(self, connection: Connection) -> int:
+        """0, or after how many ms to close a connection of an address that comes too often. Until
+        then it is no open one."""
+        if self._rates is None:
+            return 0
+        pause_ms = self._rates.connected(connection.client_host, connection.last_active_ms)
+        if pause_ms:
+            self.rejected += 1
+            self._delayed[connection] = None
+        return pause_ms
 
     def admit(self, connection: Connection) -> str | None:
         """Take the connection in, or say which limit it would pass."""
@@ -64,6 +79,7 @@ class ConnectionTable:
 
     def forget(self, connection: Connection) -> None:
         """The connection is closed."""
+        self._delayed.pop(connection, None)
         if connection in self._open:
             del self._open[connection]
             self._per_host[connection.client_host] -= 1
@@ -80,5 +96,5 @@ class ConnectionTable:
                 connection.close()
 
     def close_all(self) -> None:
-        for connection in list(self._open):
+        for connection in (*self._open, *self._delayed):
             connection.close()

@@ -46,6 +46,7 @@ class Dispatcher:
         self._is_guarded = broker.authorizer is not None
         self._table = guard(SERVED, RULES | TRANSACTION_RULES) if self._is_guarded else dict(SERVED)
         self._metrics = broker.metrics.requests
+        self._quotas = broker.client_quotas
 
     def dispatch(self, connection: Connection, request: Request) -> Any:
         """Handle one request: its encoded response, a `Pending`, or how to end.
@@ -78,7 +79,10 @@ class Dispatcher:
             if connection.produce_lane is None:
                 connection.produce_lane = ProduceLane(self._broker)
             connection.produce_lane.learn(request.frame, header, message)
-        self._metrics.observe(served.name, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self._metrics.observe(served.name, seconds)
+        if self._quotas.are_set:
+            outcome = self._broker.throttler.settle(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
         return encode_response(outcome, header.api_key, version, header.correlation_id)

@@ -20,7 +20,9 @@ from kafkapy.common.acls import (
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
 from kafkapy.server.acl_admin import AclAdmin, Binding
+from kafkapy.server.client_quotas import Mutations
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.throttler import client_of
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -138,6 +140,12 @@ async def metadata_known(context: RequestContext) -> None:
     """Wait, within limits, until this broker has heard what there is in its cluster."""
     broker = context.broker
     await broker.when_metadata(lambda _: broker.knows_metadata, _START_WAIT_MS)
+
+
+def mutations(context: RequestContext, strict_since: int) -> Mutations:
+    """What the quota of who asks lets the request change; older versions are refused nothing."""
+    strict = context.version >= strict_since
+    return context.broker.client_quotas.mutations(client_of(context), strict)
 
 
 def acl_admin(context: RequestContext, otherwise: str = "No Authorizer is configured.") -> AclAdmin:

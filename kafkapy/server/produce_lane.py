@@ -1,10 +1,11 @@
 """The short way of a producer's requests: no decoding, no handler, no encoding.
 
 Hot file. A request of the shape that its connection's last ones had goes straight to its partition,
-if that leads. Whatever is not plain - another request, a partition that is not there or refuses -
-takes the long way by `Dispatcher`, which alone decides what a refusal looks like: a refused append
-has changed nothing, so it may be tried again. With acks=all the answer waits in the purgatory as
-on the long way. Per connection: the shape, and the topic produced to last.
+if that leads. Whatever is not plain - another request, a partition that is not there or refuses, a
+client quota on this broker - takes the long way by `Dispatcher`, which alone decides what a refusal
+looks like: a refused append has changed nothing, so it may be tried again. With acks=all the answer
+waits in the purgatory as on the long way. Per connection: the shape, and the topic produced to
+last.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 class ProduceLane:
     """One connection's requests to one topic."""
 
-    __slots__ = ("_broker", "_last_topic", "_shape")
+    __slots__ = ("_broker", "_last_topic", "_quotas", "_shape")
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
+        self._quotas = broker.client_quotas
         self._last_topic: str | None = None
         self._shape: ProduceShape | None = None
 
@@ -51,7 +53,7 @@ class ProduceLane:
         """Append and answer: the whole frame, now or later. None, and nothing done, if the request
         must take the long way."""
         shape = self._shape
-        if shape is None:
+        if shape is None or self._quotas.are_set:
             return None
         started = time.perf_counter()
         matched = shape.match(frame)

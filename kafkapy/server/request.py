@@ -102,3 +102,15 @@ class CloseConnection:
 
 NO_RESPONSE: Final = NoResponse()
 CLOSE_CONNECTION: Final = CloseConnection()
+
+
+def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
+    """The outcome of a handler with `change` made of its response, now or when it comes."""
+    if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
+        return outcome
+    if not isinstance(outcome, Pending):
+        return change(outcome)
+    later = Pending(outcome.blocks)
+    later.on_abandon = outcome.abandon
+    outcome.when_complete(lambda response: later.complete(then(response, change)))
+    return later.response if later.done else later

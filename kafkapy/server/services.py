@@ -12,9 +12,11 @@ from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
+from kafkapy.server.client_quotas import ClientQuotas
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.node_security import PLAINTEXT
 from kafkapy.server.scram_credentials import ScramCredentials
+from kafkapy.server.throttler import Throttler
 
 if TYPE_CHECKING:
     from kafkapy.server.acl_admin import AclAdmin
@@ -76,6 +78,8 @@ class Services:
         self.metrics = Metrics()
         self.node_security = PLAINTEXT  # of connections to other brokers
         self.scram_credentials = ScramCredentials()
+        self.client_quotas = ClientQuotas(config, clock)
+        self.throttler = Throttler(self.client_quotas, clock)
         self.authorizer: AclAuthorizer | None = None  # the three are there together
         self.acl_changes: AclChangeListener | None = None
         self.acl_admin: AclAdmin | None = None

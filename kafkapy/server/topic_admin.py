@@ -7,7 +7,7 @@ znodes; the controller takes it from there. Waiting until brokers know is the re
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import TopicDescription
@@ -27,6 +27,12 @@ CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
 Assignment = dict[int, tuple[int, ...]]
+# Told how many partitions are about to be made or deleted; it may refuse with ApiError.
+Charge = Callable[[int], None]
+
+
+def free(partitions: int) -> None:
+    """The `Charge` of what no quota bounds."""
 
 
 class TopicDefaults(NamedTuple):
@@ -75,6 +81,7 @@ class TopicAdmin:
         assignment: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
+        charge: Charge = free,
     ) -> CreatedTopic:
         """Write a topic's config and its znode. -1 and no assignment mean the broker's defaults.
 
@@ -105,10 +112,11 @@ class TopicAdmin:
         _validate_configs(given)
         created = CreatedTopic(name, Uuid.random(self._random), placed, given)
         if not validate_only:
+            charge(created.num_partitions)
             await self._write(created)
         return created
 
-    async def delete_topic(self, name: str) -> None:
+    async def delete_topic(self, name: str, charge: Charge = free) -> None:
         """Queue a topic for deletion; asking twice is asking once.
 
         Raises:
@@ -121,6 +129,8 @@ class TopicAdmin:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
             )
+        known = self._metadata.image.topic(name)
+        charge(0 if known is None else len(known.partitions))
         try:
             await self._store.requests.request_topic_deletion(name)
         except NodeExists:
@@ -132,6 +142,7 @@ class TopicAdmin:
         count: int,
         assignments: Sequence[Sequence[int]] | None = None,
         validate_only: bool = False,
+        charge: Charge = free,
     ) -> Assignment:
         """Grow a topic to `count` partitions; `assignments` are for the new ones. The new ones.
 
@@ -160,6 +171,7 @@ class TopicAdmin:
         else:
             new = _validate_new(topic, brokers, increment, assignments)
         if not validate_only:
+            charge(increment)
             _log.info("Creating %d partitions for '%s': %s", increment, name, new)
             try:
                 await self._grow(topic, new)

@@ -9,8 +9,8 @@ from kafkapy.common.acls import Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.authorization import Need, is_allowed, require, visible
-from kafkapy.server.authorization_rules import Rule, each, split, then, topic, whole, with_rows
-from kafkapy.server.request import RequestContext
+from kafkapy.server.authorization_rules import Rule, each, split, topic, whole, with_rows
+from kafkapy.server.request import RequestContext, then
 
 if TYPE_CHECKING:
     from kafkapy.server.handlers import Served

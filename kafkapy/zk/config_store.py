@@ -22,9 +22,11 @@ from kafkapy.zk.zookeeper import (
     BadVersion,
     Check,
     CreateMode,
+    Delete,
     Get,
     NodeExists,
     NoNode,
+    NotEmpty,
     SetData,
     Watch,
     Znode,
@@ -34,6 +36,8 @@ from kafkapy.zk.zookeeper import (
 
 # Notifications live this long; any broker deletes older ones.
 CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
+# Of which Kafka leaves no node without configs.
+_FORGOTTEN: Final = ("users", "clients", "ips")
 
 
 class ConfigStore:
@@ -68,7 +72,8 @@ class ConfigStore:
         return found
 
     async def set(self, entity_type: str, entity_name: str, configs: Mapping[str, str]) -> None:
-        """Replace an entity's configs, provided that the cluster has a controller.
+        """Replace an entity's configs, provided that the cluster has a controller. Users, clients
+        and addresses that have none left are forgotten.
 
         Raises:
             ControllerMoved: there is no controller, or it changed meanwhile: try again.
@@ -77,18 +82,48 @@ class ConfigStore:
         if stat is None:
             raise ControllerMoved("there is no controller: configs cannot be changed now")
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
+        check = Check(paths.CONTROLLER, stat.version)
+        if (
+            not configs
+            and entity_type in _FORGOTTEN
+            and await self._forget(entity_type, entity_name, check)
+        ):
+            return
         while True:
             try:
-                await self._zk.multi([Check(paths.CONTROLLER, stat.version), SetData(path, data)])
+                await self._zk.multi([check, SetData(path, data)])
                 return
             except (BadVersion, NoNode) as error:
                 if error.path == paths.CONTROLLER:
-                    raise ControllerMoved("the controller changed meanwhile") from error
+                    raise _moved() from error
             try:
                 await create_recursive(self._zk, path, data)
                 return
             except NodeExists:
                 continue
+
+    async def _forget(self, entity_type: str, name: str, check: Check) -> bool:
+        """Delete an entity's node, if nothing is below it. With a user's last client go what held
+        his clients and, if nothing is configured for him, the user."""
+        if not await self._delete(paths.config(entity_type, name), check):
+            return False
+        user, is_client, _ = name.partition("/clients/")
+        if entity_type == "users" and is_client:
+            emptied = await self._delete(paths.config("users", f"{user}/clients"), check)
+            if emptied and not await self.get("users", user):
+                await self._delete(paths.config("users", user), check)
+        return True
+
+    async def _delete(self, path: str, check: Check) -> bool:
+        """Whether a node is gone, as it is not if it has children."""
+        try:
+            await self._zk.multi([check, Delete(path)])
+        except NotEmpty:
+            return False
+        except (BadVersion, NoNode) as error:
+            if error.path == check.path:
+                raise _moved() from error
+        return True
 
     async def notify(self, change: ConfigChange) -> None:
         """Tell every broker to read the entity's configs again."""
@@ -139,6 +174,10 @@ class ConfigStore:
             return await self._zk.children(path)
         except NoNode:
             return []
+
+
+def _moved() -> ControllerMoved:
+    return ControllerMoved("the controller changed meanwhile")
 
 
 def _change_path(sequence: int) -> str:

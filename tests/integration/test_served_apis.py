@@ -18,6 +18,7 @@ from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import (
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
@@ -879,6 +880,22 @@ def test_describe_client_quotas(wire: Wire, version: int) -> None:
         request = describe_client_quotas.DescribeClientQuotasRequest(components=[component(kind)])
         response = wire.ask(request, version)
         assert (response.error_code, response.entries) == (error, entries)
+
+
+@each_version(ApiKey.ALTER_CLIENT_QUOTAS)
+def test_alter_client_quotas(wire: Wire, version: int) -> None:
+    def entry(kind: str, remove: bool) -> alter_client_quotas.EntryData:
+        return alter_client_quotas.EntryData(
+            entity=[alter_client_quotas.EntityData(entity_type=kind, entity_name="q")],
+            ops=[alter_client_quotas.OpData(key="producer_byte_rate", value=1e9, remove=remove)],
+        )
+
+    for remove in (False, True):
+        request = alter_client_quotas.AlterClientQuotasRequest(
+            entries=[entry("user", remove), entry("group", remove)]
+        )
+        rows = wire.ask(request, version).entries
+        assert [row.error_code for row in rows] == [0, ErrorCode.INVALID_REQUEST]
 
 
 @pytest.fixture(scope="module")

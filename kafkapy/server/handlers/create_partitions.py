@@ -1,12 +1,13 @@
 """CreatePartitions (key 37), versions 0-3.
 
 Behaviour: writes the topic's larger assignment; answers when every new partition has a leader here.
+What a quota does not allow is refused since v3, paused for before (KIP-599).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.create_partitions import (
@@ -14,8 +15,10 @@ from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from kafkapy.server.handler_support import require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async
 from kafkapy.server.request import RequestContext
+
+_STRICT_SINCE: Final = 3
 
 
 def handle(context: RequestContext, request: CreatePartitionsRequest) -> Any:
@@ -29,6 +32,7 @@ async def _grow_all(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     broker = context.broker
+    allowed = mutations(context, _STRICT_SINCE)
     counts = Counter(topic.name for topic in request.topics)
     results = []
     for topic in request.topics:
@@ -44,6 +48,7 @@ async def _grow_all(
                 if topic.assignments is None
                 else [list(assignment.broker_ids) for assignment in topic.assignments],
                 request.validate_only,
+                allowed.charge,
             )
             if not request.validate_only and not await broker.topics_ready(
                 [topic.name], request.timeout_ms, topic.count
@@ -51,7 +56,7 @@ async def _grow_all(
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
-    return CreatePartitionsResponse(results=results)
+    return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 
 def refuse(

@@ -3,13 +3,13 @@
 Behaviour: validates and writes the znodes; answers when every partition has a leader in this
 broker's metadata, or REQUEST_TIMED_OUT after `timeoutMs` although the topic was made.
 Version notes: v1 validate only; v5 gives partitions, replication factor and configs back; v7 the
-topic id.
+topic id. What a quota does not allow is refused since v6, paused for before (KIP-599).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -20,8 +20,11 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafkapy.server.handler_support import require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.topic_admin import Charge
+
+_STRICT_SINCE: Final = 6
 
 
 def handle(context: RequestContext, request: CreateTopicsRequest) -> Any:
@@ -35,6 +38,7 @@ async def _create_all(
     context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     broker = context.broker
+    allowed = mutations(context, _STRICT_SINCE)
     repeated = {n for n, count in Counter(t.name for t in request.topics).items() if count > 1}
     results = []
     for topic in request.topics:
@@ -42,7 +46,7 @@ async def _create_all(
         if topic.name not in repeated:
             results.append(row)
             try:
-                await _create(context, request, topic, row)
+                await _create(context, request, topic, row, allowed.charge)
             except ApiError as error:
                 row.error_code, row.error_message = error.code, error.message
     for name in sorted(repeated):
@@ -60,7 +64,7 @@ async def _create_all(
             if not await broker.topics_ready([row.name], request.timeout_ms):
                 row.error_code = ErrorCode.REQUEST_TIMED_OUT
                 row.error_message = "The request timed out."
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)
 
 
 async def _create(
@@ -68,6 +72,7 @@ async def _create(
     request: CreateTopicsRequest,
     topic: CreatableTopic,
     row: CreatableTopicResult,
+    charge: Charge,
 ) -> None:
     broker = context.broker
     assignment = {a.partition_index: list(a.broker_ids) for a in topic.assignments}
@@ -78,6 +83,7 @@ async def _create(
         assignment or None,
         {c.name: c.value for c in topic.configs},
         request.validate_only,
+        charge,
     )
     row.topic_id = made.topic_id
     row.num_partitions = made.num_partitions

@@ -1,12 +1,13 @@
 """DeleteTopics (key 20), versions 0-6.
 
 Behaviour: queues each topic in `/admin/delete_topics`; answers when it has left this broker's
-metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id.
+metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id. What a
+quota does not allow is refused since v5, paused for before (KIP-599).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
@@ -15,8 +16,11 @@ from kafkapy.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from kafkapy.server.handler_support import require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.topic_admin import Charge
+
+_STRICT_SINCE: Final = 5
 
 
 def handle(context: RequestContext, request: DeleteTopicsRequest) -> Any:
@@ -49,6 +53,7 @@ async def _delete_all(
     context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     broker = context.broker
+    allowed = mutations(context, _STRICT_SINCE)
     rows = _named(context, request)
     gone: list[DeletableTopicResult] = []
     for row in rows:
@@ -57,7 +62,7 @@ async def _delete_all(
         known = broker.metadata.image.topics.get(row.name)
         row.topic_id = known.topic_id if known is not None else Uuid(ZERO_UUID)
         try:
-            await _delete(context, row.name)
+            await _delete(context, row.name, allowed.charge)
             gone.append(row)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
@@ -65,14 +70,14 @@ async def _delete_all(
         if not await broker.topics_gone([row.name or ""], request.timeout_ms):
             row.error_code = ErrorCode.REQUEST_TIMED_OUT
             row.error_message = "The request timed out."
-    return DeleteTopicsResponse(responses=rows)
+    return DeleteTopicsResponse(throttle_time_ms=allowed.pause_ms(), responses=rows)
 
 
-async def _delete(context: RequestContext, name: str) -> None:
+async def _delete(context: RequestContext, name: str, charge: Charge) -> None:
     if not context.broker.config.get_bool("delete.topic.enable"):
         disabled = ErrorCode.TOPIC_DELETION_DISABLED
         raise ApiError(disabled if context.version >= 3 else ErrorCode.INVALID_REQUEST)
-    await context.broker.topic_admin.delete_topic(name)
+    await context.broker.topic_admin.delete_topic(name, charge)
 
 
 def refuse(request: DeleteTopicsRequest, error: ApiError, version: int) -> DeleteTopicsResponse:

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48), versions 0-1: the quotas of the entities that pass a filter
 (KIP-546).
 
-Not done: AlterClientQuotas, and enforcing them. Version notes: v1 is flexible.
+Version notes: v1 is flexible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Any
             )
             for entity, quotas in found
         ]
-        return DescribeClientQuotasResponse(entries=entries)
+        return DescribeClientQuotasResponse(error_message="", entries=entries)
 
     return run_async(context, described(), lambda error: refuse(request, error, context.version))
 

@@ -2,7 +2,8 @@
 
 Behaviour: full and incremental sessions (KIP-227), byte budgets, min bytes and max wait,
 read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch is
-parked its connection handles nothing else, as in Kafka. Not done: down-conversion for versions
+parked its connection handles nothing else, as in Kafka. A consumer beyond a quota gets no rows.
+Not done: down-conversion for versions
 below 4, tiered storage. Version notes: v11 reads from followers (KIP-392); v12 diverging epochs;
 v13 topic ids; v15 replica state; v16 node endpoints (KIP-951).
 """
@@ -36,6 +37,7 @@ from kafkapy.server.request import Pending, RequestContext
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
+    from kafkapy.server.throttler import FetchMeter
 
 _NONE_REFUSED: list[FetchResult] = []
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -55,11 +57,18 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         privileged=replica_id >= 0,
         now_ms=broker.clock.monotonic_ms(),
     )
+    max_bytes, min_bytes = min(request.max_bytes, broker.fetch_max_bytes), request.min_bytes
+    meter = None
+    if broker.client_quotas.are_set and replica_id < 0:
+        meter = broker.throttler.meter(context)
+        if meter.bytes_max is not None:
+            max_bytes = min(max_bytes, meter.bytes_max)
+            min_bytes = min(min_bytes, max_bytes)
     params = FetchParams(
         replica_id,
         request.max_wait_ms,
-        request.min_bytes,
-        min(request.max_bytes, broker.fetch_max_bytes),
+        min_bytes,
+        max_bytes,
         request.isolation_level,
         version,
         request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
@@ -69,17 +78,19 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
     if broker.authorizer is not None:
         plan, refused = _readable(context, session.plan, replica_id)
         if not plan:
-            return _response(context, session, refused)
+            return _metered(context, session, refused, meter)
     pending = Pending(blocks=True)
     operation = broker.fetcher.fetch(
         params,
         plan,
         lambda results: pending.complete(
-            _response(context, session, [*results, *refused] if refused else results)
+            _metered(context, session, [*results, *refused] if refused else results, meter)
         ),
     )
     if pending.done:
         return pending.response
+    if meter is not None:
+        meter.park()
     if operation is not None:
         pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
     return pending
@@ -134,6 +145,21 @@ def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
         for topic in request.forgotten_topics_data
         for partition in topic.partitions
     ]
+
+
+def _metered(
+    context: RequestContext,
+    session: FetchContext,
+    results: list[FetchResult],
+    meter: FetchMeter | None,
+) -> FetchResponse:
+    """The rows; or none, and as if none had been read, where the client must pause."""
+    if meter is not None:
+        pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
+        if pause_ms:
+            session_id = session.session_id if session.incremental else 0
+            return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
+    return _response(context, session, results)
 
 
 def _response(

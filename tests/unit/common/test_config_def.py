@@ -109,6 +109,8 @@ def test_no_value_is_neither_too_low_nor_too_high() -> None:
         (1e7, "1.0E7"),
         (12345678.5, "1.23456785E7"),
         (-2.5e10, "-2.5E10"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
         (1.7976931348623157e308, "1.7976931348623157E308"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.scram import ScramCredential
 from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.server.config_applier import ConfigApplier
 from tests.support.partitions import batch, told
 from tests.support.server_parts import Parts
 
 BOTH = (1, 2)
+SCRAM = ScramCredential(b"salt", b"stored", b"server", 4096).text()
 
 
 @pytest.fixture
@@ -60,6 +63,43 @@ def test_configs_of_others_are_none_of_its_business(
 ) -> None:
     apply(parts, entity_type, name, log_retention_ms="2")
     assert retention_ms(parts) == [1, 1]
+
+
+def test_quotas_of_users_and_clients_are_in_force(parts: Parts) -> None:
+    quotas = parts.services.client_quotas
+    applier = ConfigApplier(parts.configs, parts.logs, parts.services)
+    applier.apply("users", "a%20b", {"producer_byte_rate": "5", "SCRAM-SHA-256": SCRAM})
+    applier.apply("clients", "<default>", {"consumer_byte_rate": "6"})
+    assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
+    assert quotas.by_kind[QuotaKind.FETCH].table.find("a b", "c") == (Tags("", "c"), 6)
+    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("a b") is not None
+    with pytest.raises(ConfigError, match="producer_byte_rate=much"):
+        applier.apply("users", "a%20b", {"producer_byte_rate": "much"})
+    assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
+    applier.apply("users", "a%20b", {})
+    applier.apply("clients", "<default>", {})
+    assert not quotas.are_set
+
+
+def test_rates_of_addresses_are_in_force(parts: Parts, caplog: pytest.LogCaptureFixture) -> None:
+    never = {"connection_creation_rate": "0"}
+
+    async def scenario() -> None:
+        applier = ConfigApplier(parts.configs, parts.logs, parts.services)
+        for name in ("10.0.0.1", "localhost", "nowhere.invalid"):
+            applier.apply("ips", name, never)
+        applier.apply("ips", "localhost", {"connection_creation_rate": "none"})
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+        assert caplog.text.count("Cannot apply the configs of ips") == 2
+        connected = parts.services.client_quotas.connections.connected
+        assert [connected(host, 1) for host in ("10.0.0.1", "127.0.0.1", "::1")] == [1000, 1000, 0]
+        applier.apply("ips", "<default>", never)
+        applier.apply("ips", "10.0.0.1", {})
+        assert [connected(host, 2) for host in ("10.0.0.1", "::1")] == [1000, 1000]
+        applier.apply("ips", "<default>", {})
+        assert [connected(host, 3) for host in ("10.0.0.1", "::1")] == [0, 0]
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -128,7 +168,7 @@ def test_replication_rates_follow_the_dynamic_configs(parts: Parts) -> None:
 
 def test_credentials_of_users_let_them_in(parts: Parts, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    text = ScramCredential(b"salt", b"stored", b"server", 4096).text()
+    text = SCRAM
     apply(parts, "users", "alice", **{"SCRAM-SHA-256": text})
     assert parts.services.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
     assert "stored_key" not in caplog.text

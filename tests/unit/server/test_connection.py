@@ -10,12 +10,15 @@ import pytest
 
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.client_quotas import ConnectionRates
 from kafkapy.server.connection import PARKED_REQUESTS_MAX, Connection
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.quota_usage import Windows
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.paused_loops import fake_timers
 from tests.support.transports import FakeTransport
 
 
@@ -229,3 +232,60 @@ def test_only_idle_connections_are_closed() -> None:
     closing: list[Callable[[], bool]] = [c.transport.is_closing for c in (idle, busy, parked)]
     assert [is_closing() for is_closing in closing] == [True, False, False]
     assert table.idle_closed == 1
+
+
+def test_a_muted_connection_handles_nothing_and_answers_what_it_has(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers = fake_timers(monkeypatch)
+    parked = Pending()
+    client.dispatcher.outcomes = {1: parked}
+    client.send(frame(1))
+    client.connection.mute(500)
+    client.send(frame(2) + frame(3))
+    parked.complete([b"<1>"])
+    assert (client.dispatcher.seen, client.transport.sent) == ([1], b"<1>")
+    assert not client.transport.reading
+    assert not client.connection.is_idle
+    timers.fire()
+    assert client.transport.sent == b"<1><2><3>"
+    assert client.transport.reading
+    assert client.connection.is_idle
+
+
+def test_the_longest_pause_holds(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = fake_timers(monkeypatch)
+    for pause_ms in (500, 300, 800):
+        client.connection.mute(pause_ms)
+    assert timers.delays_s == [0.8]
+    timers.fire()
+    client.send(frame(1))
+    assert client.transport.sent == b"<1>"
+
+
+def test_a_pause_ends_with_its_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = fake_timers(monkeypatch)
+    client.connection.mute(500)
+    client.connection.connection_lost(None)
+    assert timers.delays_s == []
+
+
+def test_who_connects_too_often_is_not_answered_and_closed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timers = fake_timers(monkeypatch)
+    rates = ConnectionRates(Windows(KafkaConfig({})))
+    rates.set("10.0.0.1", {"connection_creation_rate": "0"})
+    table = ConnectionTable(KafkaConfig({"max.connections.per.ip": "1"}), rates)
+    delayed, other, late = Client(table), Client(table, "10.0.0.2"), Client(table)
+    for each in (delayed, other):
+        each.send(frame(1))
+    assert (delayed.transport.sent, other.transport.sent) == (b"", b"<1>")
+    assert timers.delays_s == [1, 1]
+    assert (len(table), table.accepted, table.rejected) == (1, 1, 2)
+    late.connection.connection_lost(None)
+    assert timers.delays_s == [1]
+    assert not delayed.transport.closing
+    timers.fire()
+    assert delayed.transport.closing
+    assert delayed.transport.sent == b""

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.server.client_quotas import ConnectionRates
 from kafkapy.server.connection_table import ConnectionTable, parse_overrides
 from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.quota_usage import Windows
 
 
 class FakeConnection:
@@ -106,3 +108,18 @@ def test_idle_connections_may_stay_for_ever() -> None:
     assert not idle.closed
     patient.close_all()
     assert idle.closed
+
+
+def test_those_that_wait_to_be_turned_away_are_no_open_ones() -> None:
+    rates = ConnectionRates(Windows(KafkaConfig({})))
+    rates.set(None, {"connection_creation_rate": "0"})
+    limited: Any = ConnectionTable(KafkaConfig({"max.connections.per.ip": "1"}), rates)
+    gone, waiting = FakeConnection("a"), FakeConnection("a")
+    assert [limited.delay_ms(each) for each in (gone, waiting)] == [1000, 1000]
+    assert (len(limited), limited.rejected) == (0, 2)
+    limited.forget(gone)
+    limited.close_all()
+    assert (gone.closed, waiting.closed) == (False, True)
+    rates.set(None, {})
+    assert limited.delay_ms(FakeConnection("a")) == 0
+    assert limited.admit(FakeConnection("a")) is None

@@ -39,7 +39,12 @@ class Desk:
         self.seen: list[tuple[RequestContext, Any]] = []
         served = SERVED[ApiKey.HEARTBEAT]._replace(handle=self.handle)
         monkeypatch.setitem(SERVED, int(ApiKey.HEARTBEAT), served)
-        broker: Any = SimpleNamespace(metrics=self.metrics, served=SERVED, authorizer=None)
+        broker: Any = SimpleNamespace(
+            metrics=self.metrics,
+            served=SERVED,
+            authorizer=None,
+            client_quotas=SimpleNamespace(are_set=False),
+        )
         self.dispatcher = Dispatcher(broker)
 
     def handle(self, context: RequestContext, request: Any) -> Any:
@@ -159,7 +164,7 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
 
 def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
     def table(authorizer: AclAuthorizer | None) -> Any:
-        broker: Any = SimpleNamespace(metrics=Metrics(), authorizer=authorizer)
+        broker: Any = SimpleNamespace(metrics=Metrics(), authorizer=authorizer, client_quotas=None)
         return Dispatcher(broker)._table
 
     assert table(None) == SERVED

@@ -192,6 +192,37 @@ def test_deletion_is_queued_once() -> None:
     )
 
 
+def test_what_is_made_and_deleted_is_charged_for_by_the_partition() -> None:
+    store = admins.store()
+    charged: list[int] = []
+    run(admin(store).create_topic("t", 3, 1, charge=charged.append))
+    run(admin(store).create_topic("u", 9, 1, validate_only=True, charge=charged.append))
+    run(admin(store).create_partitions("t", 5, charge=charged.append))
+    run(admin(store).create_partitions("t", 9, validate_only=True, charge=charged.append))
+    run(admin(store, ("t",)).delete_topic("t", charged.append))
+    assert charged == [3, 2, len(admins.metadata(("t",), (1,)).image.topics["t"].partitions)]
+
+
+def test_what_is_refused_by_a_quota_is_not_written() -> None:
+    store = admins.store()
+    run(admin(store).create_topic("t", 1, 1))
+
+    def charge(partitions: int) -> None:
+        raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+
+    for work in (
+        admin(store).create_topic("u", 1, 1, charge=charge),
+        admin(store).create_partitions("t", 2, charge=charge),
+        admin(store).delete_topic("t", charge),
+    ):
+        assert refused(work)[0] is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert run(store.topics.names()) == ["t"]
+    topic = run(store.topics.get("t"))
+    assert topic is not None
+    assert len(topic.assignment) == 1
+    assert run(store.requests.topic_deletions()) == []
+
+
 def test_growing_goes_on_behind_partition_zero() -> None:
     store = admins.store()
     run(admin(store).create_topic("t", assignment={0: [2, 3], 1: [3, 1]}))

@@ -85,3 +85,39 @@ def test_old_notifications_are_purged() -> None:
     assert run(store.configs.changes()) == [0]
     run(store.configs.purge_changes([0, 5], now_ms + CHANGE_EXPIRATION_MS + 1))
     assert run(store.configs.changes()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "others", "left"),
+    [
+        ("users", "u", [], []),
+        ("clients", "c", ["d"], ["d"]),
+        ("ips", "10.0.0.1", [], []),
+        ("users", "u/clients/c", [], []),
+        ("users", "u/clients/c", ["u"], ["u"]),
+        ("users", "u/clients/c", ["u/clients/d"], ["u", "u/clients/d"]),
+        ("users", "u", ["u/clients/c"], ["u", "u/clients/c"]),
+    ],
+)
+def test_who_has_no_configs_left_is_forgotten(
+    kind: str, name: str, others: list[str], left: list[str]
+) -> None:
+    store = prepared()
+    for each in (name, *others):
+        run(store.configs.set(kind, each, {"k": "v"}))
+    run(store.configs.set(kind, name, {}))
+    assert list(run(store.configs.get_all(kind))) == left
+    assert run(store.configs.get(kind, name)) == {}
+    run(store.configs.set(kind, name, {}))  # again is no fault
+    assert list(run(store.configs.get_all(kind))) == left
+    if "/" in name and not others:
+        assert run(store.zookeeper.exists("/config/users/u")) is None
+
+
+def test_without_a_controller_nobody_is_forgotten() -> None:
+    store = prepared()
+    run(store.configs.set("users", "u", {"k": "v"}))
+    run(store.zookeeper.delete("/controller"))
+    with pytest.raises(ControllerMoved):
+        run(store.configs.set("users", "u", {}))
+    assert run(store.configs.get("users", "u")) == {"k": "v"}

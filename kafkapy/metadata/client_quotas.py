@@ -1,0 +1,109 @@
+"""Which quota is in force for which client (KIP-13, KIP-55; `kafka.server.ClientQuotaManager`).
+
+A quota is set for a user, for a client id, for both together, or for the default of either. The
+most specific one counts. Whoever it makes share one - all clients of a user, all users of a client
+id - is counted together, and `Tags` names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+
+class QuotaKind(Enum):
+    """What is limited, by the name of the config that limits it."""
+
+    PRODUCE = "producer_byte_rate"
+    FETCH = "consumer_byte_rate"
+    REQUEST = "request_percentage"
+    CONTROLLER_MUTATION = "controller_mutation_rate"
+
+
+CONNECTION_RATE: Final = "connection_creation_rate"
+WHOLE: Final = (QuotaKind.PRODUCE, QuotaKind.FETCH)
+
+
+class Default(Enum):
+    """The name of the default entity, which no user's or client's name is."""
+
+    DEFAULT = "<default>"
+
+
+DEFAULT: Final = Default.DEFAULT
+Name = str | Default | None  # None: the entity has no such part
+
+
+class Tags(NamedTuple):
+    """Who is counted together: a user, a client id, or a pair; "" where that part is not told
+    apart."""
+
+    user: str
+    client_id: str
+
+
+class Limit(NamedTuple):
+    """A quota a second (bytes, percent of a thread, mutations) and who shares it."""
+
+    tags: Tags
+    per_second: float
+
+
+def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
+    """The quotas among an entity's configs.
+
+    Raises:
+        ConfigError: one of them is no number, or no whole one where bytes are counted.
+    """
+    found = {}
+    for kind in QuotaKind:
+        text = configs.get(kind.value)
+        if text is None:
+            continue
+        try:
+            found[kind] = float(int(text)) if kind in WHOLE else float(text)
+        except ValueError:
+            raise ConfigError(f"{kind.value}={text} is no number that a quota can be") from None
+    return found
+
+
+class QuotaTable:
+    """The quotas of one kind, by entity."""
+
+    def __init__(self) -> None:
+        self._limits: dict[tuple[Name, Name], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._limits)
+
+    def set(self, user: Name, client_id: Name, per_second: float | None) -> None:
+        """Set an entity's quota, or take it away."""
+        if per_second is None:
+            self._limits.pop((user, client_id), None)
+        else:
+            self._limits[user, client_id] = per_second
+
+    def find(self, user: str, client_id: str) -> Limit | None:
+        """What counts for a client, if anything does. Without a client id none of those that
+        are for client ids does."""
+        levels: tuple[tuple[Name, Name], ...] = (
+            (user, client_id),
+            (user, DEFAULT),
+            (user, None),
+            (DEFAULT, client_id),
+            (DEFAULT, DEFAULT),
+            (DEFAULT, None),
+            (None, client_id),
+            (None, DEFAULT),
+        )
+        for level in levels:
+            if level[1] is not None and not client_id:
+                continue
+            per_second = self._limits.get(level)
+            if per_second is not None:
+                shared_user = "" if level[0] is None else user
+                return Limit(Tags(shared_user, "" if level[1] is None else client_id), per_second)
+        return None
