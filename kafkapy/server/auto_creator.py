@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.server.topic_admin import Charge, free
 
 if TYPE_CHECKING:
     from kafkapy.server.services import Services
@@ -28,7 +29,7 @@ class AutoCreator:
         self._broker = broker
         self._in_flight: set[str] = set()
 
-    async def create(self, names: list[str], wait_ms: int) -> None:
+    async def create(self, names: list[str], wait_ms: int, charge: Charge = free) -> None:
         """Create what is missing of `names`, then give their leaders `wait_ms` to appear.
 
         A refusal is logged, not raised: the caller answers from the metadata as it then is.
@@ -38,7 +39,7 @@ class AutoCreator:
                 continue
             self._in_flight.add(name)
             try:
-                await self._create(name)
+                await self._create(name, charge)
             except ApiError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     logger.warning("Auto topic creation of %s failed: %s", name, error.message)
@@ -46,7 +47,7 @@ class AutoCreator:
                 self._in_flight.discard(name)
         await self._broker.topics_ready(names, wait_ms)
 
-    async def _create(self, name: str) -> None:
+    async def _create(self, name: str, charge: Charge) -> None:
         get = self._broker.config.get_int
         prefix = _INTERNAL_PREFIX.get(name)
         await self._broker.topic_admin.create_topic(
@@ -56,6 +57,7 @@ class AutoCreator:
             None,
             self._internal_configs(name),
             False,
+            charge,
         )
 
     def _internal_configs(self, name: str) -> dict[str, str]:

@@ -142,9 +142,9 @@ async def metadata_known(context: RequestContext) -> None:
     await broker.when_metadata(lambda _: broker.knows_metadata, _START_WAIT_MS)
 
 
-def mutations(context: RequestContext, strict_since: int) -> Mutations:
+def mutations(context: RequestContext, strict_since: int | None = None) -> Mutations:
     """What the quota of who asks lets the request change; older versions are refused nothing."""
-    strict = context.version >= strict_since
+    strict = strict_since is not None and context.version >= strict_since
     return context.broker.client_quotas.mutations(client_of(context), strict)
 
 

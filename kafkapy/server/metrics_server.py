@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Summa
 
 from kafkapy.coordinator.group import GroupState
 from kafkapy.server.cluster_metrics import QUANTILES, ClusterMetrics
+from kafkapy.server.quota_metrics import QuotaMetrics
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
@@ -43,6 +44,7 @@ class MetricsCollector:
         yield from self._purgatories()
         yield from self._logs()
         yield from ClusterMetrics(self._broker).collect()
+        yield from QuotaMetrics(self._broker.client_quotas, self._broker.clock).collect()
 
     def _topics(self) -> Iterator[Any]:
         for name, attribute, text in _TOPIC_COUNTERS:

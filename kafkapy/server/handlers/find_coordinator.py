@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from kafkapy.server.handler_support import metadata_known, run_async
+from kafkapy.server.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.request import RequestContext
 
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
@@ -38,7 +38,8 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> Any:
 
     async def create() -> FindCoordinatorResponse:
         await metadata_known(context)
-        await context.broker.auto_creator.create([topic], _WAIT_MS)
+        charge = mutations(context).charge
+        await context.broker.auto_creator.create([topic], _WAIT_MS, charge)
         return _response(context, request)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))

@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.metadata import (
 )
 from kafkapy.server.authorization import may_make_topic
 from kafkapy.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kafkapy.server.handler_support import metadata_known, run_async
+from kafkapy.server.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.request import RequestContext
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def handle(context: RequestContext, request: MetadataRequest) -> Any:
         await metadata_known(context)
         missing = _to_create(context, request)
         if missing:
-            await context.broker.auto_creator.create(missing, AUTO_CREATE_WAIT_MS)
+            charge = mutations(context).charge
+            await context.broker.auto_creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
         return _response(context, request)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))

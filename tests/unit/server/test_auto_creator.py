@@ -25,7 +25,9 @@ class FakeTopicAdmin:
         self.refusals: dict[str, ApiError] = {}
 
     async def create_topic(self, *asked: Any) -> None:
-        self.created.append(asked)  # type: ignore[arg-type]
+        *fields, charge = asked
+        self.created.append(tuple(fields))  # type: ignore[arg-type]
+        charge(fields[1])
         await asyncio.sleep(0)
         if asked[0] in self.refusals:
             raise self.refusals[asked[0]]
@@ -49,6 +51,13 @@ class Shop:
 def test_a_topic_gets_the_brokers_defaults() -> None:
     shop = Shop(num_partitions="3", default_replication_factor="2")
     assert shop.create("t") == [("t", 3, 2, None, {}, False)]
+
+
+def test_who_has_a_topic_made_is_charged_for_it() -> None:
+    charged: list[int] = []
+    creator = Shop(num_partitions="3").creator
+    asyncio.run(creator.create(["t", "known", "u"], 0, charged.append))
+    assert charged == [3, 3]
 
 
 def test_the_offsets_topic_is_compacted_and_sized_by_its_own_configs() -> None:

@@ -1,0 +1,61 @@
+"""What each that has a quota uses, under the names of Kafka's beans."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kafkapy.metadata.client_quotas import QuotaKind
+from kafkapy.server.client_quotas import Client, ClientQuotas
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.quota_metrics import QuotaMetrics
+from tests.support.ports import NOW_MS, ManualClock
+
+ALICE = Client("alice", "app")
+
+
+def quotas(**configs: str) -> ClientQuotas:
+    made = ClientQuotas(KafkaConfig({}), ManualClock())
+    made.update("users", "alice/clients/app", configs)
+    return made
+
+
+def scraped(of: ClientQuotas) -> dict[tuple[Any, ...], float]:
+    """Samples by name and the values of their labels."""
+    return {
+        (sample.name.removeprefix("kafka_server_"), *sample.labels.values()): sample.value
+        for family in QuotaMetrics(of, ManualClock()).collect()
+        for sample in family.samples
+    }
+
+
+def test_without_quotas_there_are_no_samples() -> None:
+    assert scraped(quotas()) == {}
+
+
+def test_what_is_used_and_how_long_the_pauses_are() -> None:
+    rates = {"producer_byte_rate": "100", "request_percentage": "1"}
+    used = quotas(**rates)
+    produce, request = used.by_kind[QuotaKind.PRODUCE], used.by_kind[QuotaKind.REQUEST]
+    produce.record(ALICE, 3000, NOW_MS)
+    for pause_ms in (1000, 3000):
+        produce.paused(ALICE, pause_ms, NOW_MS)
+    request.record(ALICE, 50, NOW_MS)
+    found = scraped(used)
+    assert math.isnan(found.pop(("request_throttle_time", "alice", "app")))
+    assert found == {
+        ("produce_byte_rate", "alice", "app"): 300,
+        ("produce_throttle_time", "alice", "app"): 2000,
+        ("request_request_time", "alice", "app"): 5,
+    }
+
+
+def test_what_may_still_change_and_who_connects() -> None:
+    used = quotas(controller_mutation_rate="5")
+    used.mutations(ALICE, strict=True).charge(20)
+    used.connections.set("10.0.0.1", {"connection_creation_rate": "7"})
+    used.connections.connected("10.0.0.1", NOW_MS)
+    found = scraped(used)
+    assert found[("controllermutation_mutation_rate", "alice", "app")] == 2
+    assert found[("controllermutation_tokens", "alice", "app")] == 35
+    assert found[("socketservermetrics_connection_accept_rate", "10.0.0.1")] == 0.1
