@@ -101,8 +101,7 @@ class Mutations:
         if usage is None:
             return
         if self._strict and self._is_exhausted(usage, now_ms):
-            message = "The throttling quota has been exceeded."
-            raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message)
+            raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         usage.rate.record(partitions, now_ms)
         usage.bucket.take(partitions, usage.limit, now_ms)
         if not self._strict:

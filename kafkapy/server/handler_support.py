@@ -148,6 +148,11 @@ def mutations(context: RequestContext, strict_since: int | None = None) -> Mutat
     return context.broker.client_quotas.mutations(client_of(context), strict)
 
 
+def told(error: ApiError) -> str | None:
+    """The message of a row: none if it says no more than the code does."""
+    return None if error.message == error.code.name else error.message
+
+
 def acl_admin(context: RequestContext, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
     """The entries of all resources.
 

@@ -73,7 +73,7 @@ class Throttler:
         if outcome is not NO_RESPONSE:
             costs[QuotaKind.REQUEST] = seconds * 100
         if key == ApiKey.PRODUCE:
-            costs[QuotaKind.PRODUCE] = len(request.frame) - request.body
+            costs[QuotaKind.PRODUCE] = len(request.frame)
         if outcome is NO_RESPONSE:
             self._pause(connection, client, self._charge(client, costs))
             return outcome

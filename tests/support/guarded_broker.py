@@ -11,9 +11,7 @@ from kafkapy.client.cluster import Cluster, error_codes
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import (
-    alter_partition_reassignments as reassignments,
-)
-from kafkapy.protocol.messages import (
+    alter_client_quotas,
     controlled_shutdown,
     create_acls,
     create_partitions,
@@ -23,6 +21,7 @@ from kafkapy.protocol.messages import (
     delete_records,
     delete_topics,
     describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -43,6 +42,9 @@ from kafkapy.protocol.messages import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+)
+from kafkapy.protocol.messages import (
+    alter_partition_reassignments as reassignments,
 )
 from kafkapy.protocol.schema import Message, Struct
 from kafkapy.record.builder import RecordData, build_batch
@@ -372,6 +374,17 @@ def _admin_requests() -> dict[str, Message]:
             ],
             validate_only=True,
         ),
+        "alter quotas": alter_client_quotas.AlterClientQuotasRequest(
+            entries=[
+                alter_client_quotas.EntryData(
+                    entity=[alter_client_quotas.EntityData(entity_type="user", entity_name=user)],
+                    ops=[],
+                )
+                for user in USERS
+            ],
+            validate_only=True,
+        ),
+        "describe quotas": describe_client_quotas.DescribeClientQuotasRequest(components=[]),
         "log dirs": describe_log_dirs.DescribeLogDirsRequest(topics=[]),
         "elect": elect_leaders.ElectLeadersRequest(topic_partitions=[], timeout_ms=5_000),
         "reassign": reassignments.AlterPartitionReassignmentsRequest(topics=[], timeout_ms=5_000),

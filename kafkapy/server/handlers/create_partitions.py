@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from kafkapy.server.handler_support import mutations, require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 
 _STRICT_SINCE: Final = 3
@@ -55,7 +55,7 @@ async def _grow_all(
             ):
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, told(error)
     return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 

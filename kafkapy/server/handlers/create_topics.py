@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafkapy.server.handler_support import mutations, require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
 
@@ -48,7 +48,7 @@ async def _create_all(
             try:
                 await _create(context, request, topic, row, allowed.charge)
             except ApiError as error:
-                row.error_code, row.error_message = error.code, error.message
+                row.error_code, row.error_message = error.code, told(error)
     for name in sorted(repeated):
         results.append(
             CreatableTopicResult(

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from kafkapy.server.handler_support import mutations, require_controller, run_async
+from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
 
@@ -65,7 +65,7 @@ async def _delete_all(
             await _delete(context, row.name, allowed.charge)
             gone.append(row)
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, told(error)
     for row in gone:
         if not await broker.topics_gone([row.name or ""], request.timeout_ms):
             row.error_code = ErrorCode.REQUEST_TIMED_OUT
