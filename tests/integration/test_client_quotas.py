@@ -7,6 +7,7 @@ be. Pauses are looked at as brokers tell them, never by the clock.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -115,6 +116,14 @@ def used_up(servers: str) -> dict[str, Any]:
             found[f"produce {entity}"] = produced(servers, "t", 5000).throttle_time_ms
         for entity in (RAW, ME, (*ME, *RAW)):
             changes.set(entity, producer_byte_rate=None)
+        for rate in (0, -1, math.nan):
+            if not rate < 0:
+                changes.set(RAW, producer_byte_rate=rate)
+            changes.set(RAW, request_percentage=rate)
+            # Kafka's endless pauses overflow to -1, which clients take for none.
+            found[f"produce {rate}"] = max(0, produced(servers, "t", 5000).throttle_time_ms)
+            found[f"fetch {rate}"] = fetched(servers, "t").throttle_time_ms
+        changes.set(RAW, producer_byte_rate=None, request_percentage=None)
         changes.set(ME, consumer_byte_rate=100)
         for epoch in (-1, 0):
             told = fetched(servers, "t", epoch)

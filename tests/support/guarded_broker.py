@@ -229,7 +229,8 @@ def _rows(kind: Any, names: tuple[str, ...], partition: Any, name: str = "name")
 
 
 def _requests(ids: dict[str, Any]) -> dict[str, Message]:
-    return _data_requests(ids) | _group_requests() | _admin_requests() | _acl_requests()
+    of_cluster = _admin_requests() | _acl_requests() | _quota_requests()
+    return _data_requests(ids) | _group_requests() | of_cluster
 
 
 def _data_requests(ids: dict[str, Any]) -> dict[str, Message]:
@@ -374,17 +375,6 @@ def _admin_requests() -> dict[str, Message]:
             ],
             validate_only=True,
         ),
-        "alter quotas": alter_client_quotas.AlterClientQuotasRequest(
-            entries=[
-                alter_client_quotas.EntryData(
-                    entity=[alter_client_quotas.EntityData(entity_type="user", entity_name=user)],
-                    ops=[],
-                )
-                for user in USERS
-            ],
-            validate_only=True,
-        ),
-        "describe quotas": describe_client_quotas.DescribeClientQuotasRequest(components=[]),
         "log dirs": describe_log_dirs.DescribeLogDirsRequest(topics=[]),
         "elect": elect_leaders.ElectLeadersRequest(topic_partitions=[], timeout_ms=5_000),
         "reassign": reassignments.AlterPartitionReassignmentsRequest(topics=[], timeout_ms=5_000),
@@ -415,4 +405,20 @@ def _acl_requests() -> dict[str, Message]:
             filters=[delete_acls.DeleteAclsFilter(**nothing)]
         ),
         "describe acls": describe_acls.DescribeAclsRequest(**nothing),
+    }
+
+
+def _quota_requests() -> dict[str, Message]:
+    return {
+        "alter quotas": alter_client_quotas.AlterClientQuotasRequest(
+            entries=[
+                alter_client_quotas.EntryData(
+                    entity=[alter_client_quotas.EntityData(entity_type="user", entity_name=user)],
+                    ops=[],
+                )
+                for user in USERS
+            ],
+            validate_only=True,
+        ),
+        "describe quotas": describe_client_quotas.DescribeClientQuotasRequest(components=[]),
     }
