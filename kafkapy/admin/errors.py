@@ -31,6 +31,7 @@ _MESSAGES: Final = {
     ErrorCode.POLICY_VIOLATION: "Request parameters do not satisfy the configured policy.",
     ErrorCode.TOPIC_DELETION_DISABLED: "Topic deletion is disabled.",
     ErrorCode.SECURITY_DISABLED: "Security features are disabled.",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
     ErrorCode.UNSUPPORTED_VERSION: "The version of API is not supported.",
     ErrorCode.INVALID_GROUP_ID: "The configured groupId is invalid.",
     ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",

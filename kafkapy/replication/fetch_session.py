@@ -252,6 +252,10 @@ class FetchSessionCache:
         session.last_used_ms = now_ms
         return FetchContext(list(session.partitions.values()), session, incremental=True)
 
+    def forget(self, context: FetchContext) -> None:
+        """The session that a full fetch made is not told of."""
+        self._sessions.pop(context.session_id, None)
+
     def _apply(
         self,
         session: FetchSession,

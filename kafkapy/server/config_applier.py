@@ -61,8 +61,10 @@ class ConfigApplier:
             self._recheck(self._broker.replicas.all_partitions())
             self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
         elif entity_type == "users":
-            self._broker.client_quotas.update(entity_type, name, configs)
-            self._broker.scram_credentials.update(name, configs)
+            try:
+                self._broker.scram_credentials.update(name, configs)
+            finally:  # neither keeps the other from being taken over
+                self._broker.client_quotas.update(entity_type, name, configs)
             return  # what it holds is not for the log
         elif entity_type == "clients":
             self._broker.client_quotas.update(entity_type, name, configs)

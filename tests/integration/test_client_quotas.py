@@ -8,6 +8,7 @@ be. Pauses are looked at as brokers tell them, never by the clock.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -240,6 +241,22 @@ def test_a_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Cluster) 
     assert events[0].broker_id == 0
 
 
+def test_javas_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Cluster) -> None:
+    try:
+        _kafka.jars()
+    except _kafka.Unavailable as reason:
+        print(f"no producer of Apache Kafka's: {reason}")
+        return
+    create_topic(broker.bootstrap_servers, "java")
+    set_quota(cluster, ME, producer_byte_rate=1000)
+    words = "--topic java --num-records 1 --record-size 20000 --throughput -1 --print-metrics"
+    servers = f"bootstrap.servers={broker.bootstrap_servers}"
+    done = _kafka.run_tool(_kafka.PRODUCER_PERFORMANCE, *words.split(), "--producer-props", servers)
+    assert done.returncode == 0, done.stderr.decode()
+    [pause] = re.findall(r"produce-throttle-time-max:\S+ +: +([0-9.]+)", done.stdout.decode())
+    assert 10_000 <= float(pause) < 10_300
+
+
 def test_a_consumer_hears_of_its_pause_and_reads_on(
     broker: BrokerProcess, cluster: Cluster
 ) -> None:
@@ -273,6 +290,18 @@ def test_a_consumer_hears_of_its_pause_and_reads_on(
     set_quota(cluster, ME, consumer_byte_rate=None)
     wait_until(lambda: has_paused() and len(values) == 3, "the consumer reads the rest")
     consumer.close()
+
+
+def test_a_tool_says_that_a_quota_stands_in_its_way(
+    broker: BrokerProcess, cluster: Cluster
+) -> None:
+    servers = ("--bootstrap-server", broker.bootstrap_servers)
+    set_quota(cluster, ME, controller_mutation_rate=1)
+    create = ("topics", *servers, "--create", "--topic")
+    assert kafkapy(*create, "many", "--partitions", "30").status == 0
+    refused = kafkapy(*create, "one-more")
+    assert refused.status == 1
+    assert "The throttling quota has been exceeded." in refused.stdout + refused.stderr
 
 
 def test_each_user_has_a_quota_and_only_who_may_sets_it(tmp_path: Path) -> None:

@@ -158,6 +158,8 @@ def _metered(
         pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
         if pause_ms:
             session_id = session.session_id if session.incremental else 0
+            if not session.incremental:
+                context.broker.fetch_sessions.forget(session)
             return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
     return _response(context, session, results)
 

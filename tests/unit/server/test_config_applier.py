@@ -76,6 +76,10 @@ def test_quotas_of_users_and_clients_are_in_force(parts: Parts) -> None:
     with pytest.raises(ConfigError, match="producer_byte_rate=much"):
         applier.apply("users", "a%20b", {"producer_byte_rate": "much"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
+    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("a b") is None
+    with pytest.raises(ConfigError, match="SCRAM-SHA-256"):
+        applier.apply("users", "a%20b", {"producer_byte_rate": "7", "SCRAM-SHA-256": "x"})
+    assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 7)
     applier.apply("users", "a%20b", {})
     applier.apply("clients", "<default>", {})
     assert not quotas.are_set

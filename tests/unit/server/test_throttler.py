@@ -168,6 +168,7 @@ def test_a_full_fetch_that_is_throttled_makes_no_session(parts: Parts, client: C
     answer = client.fetches(fetch(session=(0, 0)))
     assert answer.throttle_time_ms > 0
     assert (answer.session_id, answer.responses) == (0, [])
+    assert len(parts.services.fetch_sessions) == 0
 
 
 def test_a_fetch_asks_for_no_more_than_its_quota_has(parts: Parts, client: Client) -> None:
