@@ -3,13 +3,14 @@
 Behaviour: full and incremental sessions (KIP-227), byte budgets, min bytes and max wait,
 read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch is
 parked its connection handles nothing else, as in Kafka. A consumer beyond a quota gets no rows.
-Not done: down-conversion for versions
-below 4, tiered storage. Version notes: v11 reads from followers (KIP-392); v12 diverging epochs;
-v13 topic ids; v15 replica state; v16 node endpoints (KIP-951).
+Not done: down-conversion for versions below 4, tiered storage. Version notes: v11 reads from
+followers (KIP-392); v12 diverging epochs; v13 topic ids; v15 replica state; v16 node endpoints
+(KIP-951).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from kafkapy.common.acls import Operation, ResourceKind
@@ -27,6 +28,7 @@ from kafkapy.protocol.messages.fetch import (
 )
 from kafkapy.replication.delayed_fetch import READS_FOLLOWERS_VERSION, FetchParams
 from kafkapy.replication.fetch_session import (
+    NO_SESSION,
     FetchContext,
     FetchPartition,
     FetchResult,
@@ -58,9 +60,10 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes, min_bytes = min(request.max_bytes, broker.fetch_max_bytes), request.min_bytes
-    meter = None
+    meter, respond = None, _response
     if broker.client_quotas.are_set and replica_id < 0:
         meter = broker.throttler.meter(context)
+        respond = partial(_metered, meter)
         if meter.bytes_max is not None:
             max_bytes = min(max_bytes, meter.bytes_max)
             min_bytes = min(min_bytes, max_bytes)
@@ -78,13 +81,13 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
     if broker.authorizer is not None:
         plan, refused = _readable(context, session.plan, replica_id)
         if not plan:
-            return _metered(context, session, refused, meter)
+            return respond(context, session, refused)
     pending = Pending(blocks=True)
     operation = broker.fetcher.fetch(
         params,
         plan,
         lambda results: pending.complete(
-            _metered(context, session, [*results, *refused] if refused else results, meter)
+            respond(context, session, [*results, *refused] if refused else results)
         ),
     )
     if pending.done:
@@ -148,20 +151,18 @@ def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
 
 
 def _metered(
-    context: RequestContext,
-    session: FetchContext,
-    results: list[FetchResult],
-    meter: FetchMeter | None,
+    meter: FetchMeter, context: RequestContext, session: FetchContext, results: list[FetchResult]
 ) -> FetchResponse:
     """The rows; or none, and as if none had been read, where the client must pause."""
-    if meter is not None:
-        pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
-        if pause_ms:
-            session_id = session.session_id if session.incremental else 0
-            if not session.incremental:
-                context.broker.fetch_sessions.forget(session)
-            return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
-    return _response(context, session, results)
+    pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
+    if not pause_ms:
+        return _response(context, session, results)
+    if session.incremental:
+        session_id = session.session_id
+    else:
+        session_id = NO_SESSION
+        context.broker.fetch_sessions.forget(session)
+    return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
 def _response(
