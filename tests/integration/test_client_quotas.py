@@ -228,10 +228,15 @@ def is_told(client: Producer, events: list[ThrottleEvent]) -> bool:
 
 def test_a_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Cluster) -> None:
     create_topic(broker.bootstrap_servers, "produced")
-    set_quota(cluster, ME, producer_byte_rate=1000)
+    set_quota(cluster, (("client-id", "c"),), producer_byte_rate=1000)
     events: list[ThrottleEvent] = []
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "throttle_cb": events.append, **QUIET}
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "client.id": "c",
+            "throttle_cb": events.append,
+            **QUIET,
+        }
     )
     producer.produce("produced", b"v" * 20_000)
     assert producer.flush(LIMIT_S) == 0  # the answer does not wait for the pause
@@ -248,10 +253,11 @@ def test_javas_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Clust
         print(f"no producer of Apache Kafka's: {reason}")
         return
     create_topic(broker.bootstrap_servers, "java")
-    set_quota(cluster, ME, producer_byte_rate=1000)
+    set_quota(cluster, (("client-id", "java"),), producer_byte_rate=1000)
     words = "--topic java --num-records 1 --record-size 20000 --throughput -1 --print-metrics"
     servers = f"bootstrap.servers={broker.bootstrap_servers}"
-    done = _kafka.run_tool(_kafka.PRODUCER_PERFORMANCE, *words.split(), "--producer-props", servers)
+    properties = ("--producer-props", servers, "client.id=java")
+    done = _kafka.run_tool(_kafka.PRODUCER_PERFORMANCE, *words.split(), *properties)
     assert done.returncode == 0, done.stderr.decode()
     [pause] = re.findall(r"produce-throttle-time-max:\S+ +: +([0-9.]+)", done.stdout.decode())
     assert 10_000 <= float(pause) < 10_300

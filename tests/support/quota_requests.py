@@ -4,6 +4,7 @@ broker of Kafka's protocol, and what is told of the answers can be compared."""
 from __future__ import annotations
 
 import math
+import time
 from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster
@@ -190,7 +191,8 @@ def answers(servers: str) -> dict[str, Any]:
 
 def produced(servers: str, topic: str, size: int, acks: int = 1, partition: int = 0) -> Any:
     """The answer to a record of so many bytes, over a connection of its own."""
-    records = build_batch([RecordData(None, b"v" * size, 1, [])])
+    # Of now: retention would delete an older one in the middle of a test.
+    records = build_batch([RecordData(None, b"v" * size, time.time_ns() // 1_000_000, [])])
     request = produce.ProduceRequest(
         acks=acks,
         timeout_ms=10_000,
