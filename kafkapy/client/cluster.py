@@ -158,18 +158,19 @@ class Cluster:
         return channel
 
     def metadata(
-        self, topics: Sequence[str] | None = None, refresh: bool = False
+        self, topics: Sequence[str] | None = None, refresh: bool = False, create: bool = False
     ) -> ClusterMetadata:
         """Brokers and topics (None: all). Known topics are answered from memory unless `refresh`.
 
-        A topic that is not there comes with its error; it is never created by this.
+        A topic that is not there comes with its error. Only with `create` may brokers create it
+        (`auto.create.topics.enable`), as they do for producers.
         """
         known = self._latest
         if known and topics and not refresh and all(name in self._topics for name in topics):
             chosen = {name: self._topics[name] for name in topics}
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         found = cluster_metadata(self.retrying(lambda: self.request(request)))
         self._remember(found)
         return found

@@ -117,15 +117,29 @@ _LZ4_HEADER_CRAMJAM: Final = bytes.fromhex("04224d18 70 40 ad")  # the same, eac
 _LZ4_RAW_BIT: Final = 0x80000000
 
 
-_LZ4_FAST: Final = 0
+_LZ4_BLOCK: Final = 65536
+_LZ4_END: Final = bytes(4)
 
 
 def _compress_lz4(data: bytes | bytearray | memoryview, level: int) -> bytes:
-    """The library's frame without the four bytes of checksum after each block.
+    """The default, 9, is no level of the high compressor but the fast one (`Lz4BlockOutputStream`),
+    which the library offers for single blocks; only its frames have levels."""
+    if level != LEVEL_DEFAULT[Codec.LZ4]:
+        return _compress_lz4_high(data, level)
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = [_LZ4_HEADER]
+    for start in range(0, len(view), _LZ4_BLOCK):
+        raw = view[start : start + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(raw, store_size=False))
+        if len(block) < len(raw):
+            parts += (len(block).to_bytes(4, "little"), block)
+        else:
+            parts += ((len(raw) | _LZ4_RAW_BIT).to_bytes(4, "little"), raw)
+    return b"".join((*parts, _LZ4_END))
 
-    The default, 9, is no level of the high compressor but the fast one (`Lz4BlockOutputStream`).
-    """
-    level = _LZ4_FAST if level == LEVEL_DEFAULT[Codec.LZ4] else level
+
+def _compress_lz4_high(data: bytes | bytearray | memoryview, level: int) -> bytes:
+    """The library's frame without the four bytes of checksum after each block."""
     compressor = cramjam.lz4.Compressor(level, content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     frame = bytes(compressor.finish())
