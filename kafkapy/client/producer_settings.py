@@ -13,24 +13,25 @@ from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, between, one_of
 from kafkapy.common.errors import ConfigError
-from kafkapy.record.compression import Codec, codec_by_name
+from kafkapy.record.compression import LEVEL_DEFAULT, Codec, codec_by_name
 
 BATCH_BYTES: Final = 1_000_000
 """`batch.size` unless it is given. Java's 16 KB are for senders that wait for each record; topics
 take batches of 1,048,588 bytes."""
 
 _INT_MAX: Final = 2**31 - 1
-_I, _S, _B = ConfigType.INT, ConfigType.STRING, ConfigType.BOOLEAN
+_I, _L = ConfigType.INT, ConfigType.LONG
+_S, _B = ConfigType.STRING, ConfigType.BOOLEAN
 _CODECS: Final = tuple(codec.label for codec in Codec)
 _COUNTED: Final = ConfigDef(
     (
         ConfigKey("acks", _S, "all", *one_of("all", "-1", "0", "1")),
         ConfigKey("batch.size", _I, BATCH_BYTES, *at_least(0)),
-        ConfigKey("buffer.memory", _I, 32 << 20, *at_least(0)),
-        ConfigKey("compression.gzip.level", _I, None, *between(-1, 9)),
-        ConfigKey("compression.lz4.level", _I, None, *between(1, 17)),
+        ConfigKey("buffer.memory", _L, 32 << 20, *at_least(0)),
+        ConfigKey("compression.gzip.level", _I, LEVEL_DEFAULT[Codec.GZIP], *between(-1, 9)),
+        ConfigKey("compression.lz4.level", _I, LEVEL_DEFAULT[Codec.LZ4], *between(1, 17)),
         ConfigKey("compression.type", _S, "none", *one_of(*_CODECS)),
-        ConfigKey("compression.zstd.level", _I, None, *between(-131072, 22)),
+        ConfigKey("compression.zstd.level", _I, LEVEL_DEFAULT[Codec.ZSTD], *between(-131072, 22)),
         ConfigKey("delivery.timeout.ms", _I, None, *at_least(0)),
         ConfigKey("enable.idempotence", _B),
         ConfigKey("max.block.ms", _I, 60_000, *at_least(0)),

@@ -134,7 +134,7 @@ SINK_CLIENT_OPTIONS: Final = (
         "-1 (6) to 9; also of `lz4` (9 is the fast one) and `zstd` (3)",
     ),
     Option("kafka.batch.size", "both", "1000000", "bytes of a batch before it is compressed"),
-    Option("kafka.buffer.memory", "both", "32 MiB", "bytes of a task's batches that are not full"),
+    Option("kafka.buffer.memory", "both", "33554432", "bytes of a task's batches that are open"),
     Option(
         "kafka.*",
         "both",

@@ -24,7 +24,7 @@ def test_defaults() -> None:
         ({"acks": "-1"}, {}),
         ({"retries": "0"}, {"retries": 0, "idempotent": False}),
         ({"enable.idempotence": "false"}, {"idempotent": False}),
-        ({"compression.type": "gzip"}, {"codec": Codec.GZIP}),
+        ({"compression.type": "gzip"}, {"codec": Codec.GZIP, "level": -1}),
         (
             {
                 "compression.type": "zstd",
