@@ -171,8 +171,18 @@ class Cluster:
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        found = cluster_metadata(self.retrying(lambda: self.request(request)))
+        found: ClusterMetadata = self.retrying(lambda: self._ask_metadata(request))
         self._remember(found)
+        return found
+
+    def _ask_metadata(self, request: MetadataRequest) -> ClusterMetadata:
+        found = cluster_metadata(self.request(request))
+        if not found.brokers:
+            # Its topics would look deleted: it is registered, but was told nothing so far.
+            raise ApiError(
+                ErrorCode.LEADER_NOT_AVAILABLE,
+                f"{self.channel().peer} has just started and knows of no broker yet",
+            )
         return found
 
     def leader_of(self, topic_partition: TopicPartition) -> int:
