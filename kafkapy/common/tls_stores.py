@@ -55,10 +55,11 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
             "a TLS listener needs a certificate: set ssl.keystore.location to a PEM file, or"
             " ssl.keystore.certificate.chain and ssl.keystore.key"
         )
+    trusts = _trust(context, properties)  # which may be wrong although nobody is asked
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        if not _trust(context, properties):
+        if not trusts:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     _negotiate(context, properties)
     return context

@@ -111,7 +111,8 @@ class Acceptor:
                 from kafkapy.server.tls_acceptor import TlsAcceptor
 
                 failed = partial(self._connections.logins.handshake_failed, listener.name)
-                server = TlsAcceptor(listener.name, bound, security.tls, new_connection, failed)
+                context = security.tls.accepting
+                server = TlsAcceptor(listener.name, bound, context, new_connection, failed)
                 server.start(backlog)
                 self._servers.append(server)
             logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])

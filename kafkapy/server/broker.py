@@ -40,7 +40,8 @@ from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
-from kafkapy.server.listener_security import listener_security
+from kafkapy.server.listener_changes import ListenerChanges
+from kafkapy.server.listener_security import secured_listeners
 from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
@@ -87,14 +88,14 @@ class Broker:
         self._configs = DynamicConfig(config)
         self._services = Services(config, self.clock, MetadataCache())
         self._connections = ConnectionTable(config)
-        self._services.node_security = node_security(config, self.random)
-        security = {
-            listener.name: listener_security(
-                config, listener, self._services.scram_credentials, self.random
-            )
-            for listener in config.listeners
-            if listener.security_protocol != "PLAINTEXT"
-        }
+        services = self._services
+        security = secured_listeners(config, services.scram_credentials, self.random)
+        tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
+        services.listener_changes = ListenerChanges(
+            (x.name for x in config.listeners), tls.values()
+        )
+        between = tls.get(config.inter_broker_listener)
+        services.node_security = node_security(config, self.random, between)
         self._acceptor = Acceptor(config, self._connections, self.clock, security, machine.bind)
 
     async def start(self) -> None:
@@ -326,6 +327,9 @@ class Broker:
             BROKER_CONFIGS,
             services.broker_id,
             self._configs.log_defaults,
+            lambda configs: services.listener_changes.prepare(
+                *self._configs.change_of_own(configs)
+            ),
         )
 
     async def _start_metrics(self) -> None:

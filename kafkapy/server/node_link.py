@@ -110,7 +110,7 @@ class NodeLink(asyncio.BufferedProtocol):
 
     async def _connect(self, host: str, port: int) -> None:
         try:
-            tls = self._security.tls
+            tls = None if self._security.tls is None else self._security.tls()
             await self._loop.create_connection(
                 lambda: self, host, port, ssl=tls, server_hostname=None if tls is None else host
             )

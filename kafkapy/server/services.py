@@ -12,6 +12,7 @@ from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
+from kafkapy.server.listener_changes import ListenerChanges
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.node_security import PLAINTEXT
 from kafkapy.server.scram_credentials import ScramCredentials
@@ -76,6 +77,7 @@ class Services:
         self.metrics = Metrics()
         self.node_security = PLAINTEXT  # of connections to other brokers
         self.scram_credentials = ScramCredentials()
+        self.listener_changes = ListenerChanges()
         self.authorizer: AclAuthorizer | None = None  # the three are there together
         self.acl_changes: AclChangeListener | None = None
         self.acl_admin: AclAdmin | None = None

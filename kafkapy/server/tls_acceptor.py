@@ -21,14 +21,14 @@ _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE
 
 
 class TlsAcceptor:
-    """Accepts until `close`. Fixed: the bound socket, its context, what makes protocols, and who is
+    """Accepts until `close`. Fixed: the bound socket, what gives contexts and protocols, and who is
     told of each handshake that failed."""
 
     def __init__(
         self,
         listener: str,
         bound: socket.socket,
-        context: ssl.SSLContext,
+        context: Callable[[], ssl.SSLContext],
         new_connection: Callable[[], asyncio.BaseProtocol],
         on_failure: Callable[[], None],
     ) -> None:
@@ -73,7 +73,7 @@ class TlsAcceptor:
             accepted.close()
             return
         try:  # from here on the transport owns the socket
-            await loop.connect_accepted_socket(self._new_connection, accepted, ssl=self._context)
+            await loop.connect_accepted_socket(self._new_connection, accepted, ssl=self._context())
         except ssl.SSLError as error:
             self._on_failure()
             reason = error.reason or str(error)

@@ -38,7 +38,9 @@ def serving(directory: Path, client_auth: str, scenario: Scenario) -> int:
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         bound.setblocking(False)
-        acceptor = TlsAcceptor("X", bound, contexts.broker, Echo, lambda: failures.append(1))
+        acceptor = TlsAcceptor(
+            "X", bound, lambda: contexts.broker, Echo, lambda: failures.append(1)
+        )
         acceptor.start(5)
         try:
             await scenario(contexts, bound.getsockname()[1])
