@@ -38,9 +38,9 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not properties.text("ssl.endpoint.identification.algorithm", "https"):
         context.check_hostname = False
-    if not _trust(context, properties):
+    if not load_trust(context, properties):
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
-    _identify(context, properties)
+    load_identity(context, properties)
     _negotiate(context, properties)
     return context
 
@@ -51,12 +51,12 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if not _identify(context, properties):
+    if not load_identity(context, properties):
         raise ConfigError(
             "a TLS listener needs a certificate: set ssl.keystore.location to a PEM or PKCS12 file,"
             " or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
-    trusts = _trust(context, properties)  # which may be wrong although nobody is asked
+    trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
@@ -111,8 +111,12 @@ def openssl_cipher(name: str) -> str:
     return (cipher if keys == "RSA" else f"{keys}-{cipher}").replace("_", "-")
 
 
-def _trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the truststore, if there is one."""
+def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the truststore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     inline = properties.get("ssl.truststore.certificates")
     if inline is not None:
         certificates = "\n".join(_PEM_CHAIN.findall(inline))
@@ -131,8 +135,12 @@ def _trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
     return True
 
 
-def _identify(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the keystore, if there is one."""
+def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the keystore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     # "" and not None: without a password OpenSSL would ask the terminal for one.
     password = properties.text("ssl.key.password")
     chain = properties.get("ssl.keystore.certificate.chain")
