@@ -195,6 +195,7 @@ class Broker:
             default=await configs.get("brokers", "<default>"),
             broker=await configs.get("brokers", str(self._services.broker_id)),
         )
+        self._services.listener_changes.begin(self._configs.layers.given())
         self._configs.topic_overrides.update(await configs.get_all("topics"))
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
 

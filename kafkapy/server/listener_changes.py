@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from kafkapy.common.errors import ConfigError
 from kafkapy.metadata.dynamic_broker_configs import refuse_fixed_of_listeners
 
 if TYPE_CHECKING:
     from kafkapy.server.listener_tls import ListenerTls
+
+
+logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class ListenerChanges:
@@ -18,6 +23,17 @@ class ListenerChanges:
     def __init__(self, names: Iterable[str] = (), tls: Iterable[ListenerTls] = ()) -> None:
         self._names = tuple(names)
         self._tls = tuple(tls)
+
+    def begin(self, configs: Mapping[str, str]) -> None:
+        """Have the stores that the configs named when this broker stopped, before it listens."""
+        for tls in self._tls:
+            try:
+                stores = tls.renewed(configs, compared=False)
+            except ConfigError as error:
+                logger.error("%s; the stores of server.properties serve instead", error)
+                continue
+            if stores is not None:
+                tls.replace(stores)
 
     def prepare(self, before: Mapping[str, str], after: Mapping[str, str]) -> Callable[[], None]:
         """What makes the broker's configs `after` those of the listeners, which were `before`.

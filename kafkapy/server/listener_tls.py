@@ -72,22 +72,24 @@ class ListenerTls:
         assert self._stores.connecting is not None, self._listener
         return self._stores.connecting
 
-    def renewed(self, configs: Mapping[str, str]) -> Stores | None:
-        """The stores, where `configs` are the broker's dynamic ones; None if they say what they
-        said, and their files are what they were.
+    def renewed(self, configs: Mapping[str, str], *, compared: bool = True) -> Stores | None:
+        """The stores by the broker's configs; None if these say what they said, and the files are
+        what they were. `compared`: with those in force, which may not be left for any others.
 
         Raises:
             ConfigError: names the listener, the property and the file, and what is wrong.
         """
         prefix = f"listener.name.{self._listener.name.lower()}."
-        own = {key: text for key, text in configs.items() if key.removeprefix(prefix) in TLS_STORES}
+        keys = {f"{prefix}{name}" for name in TLS_STORES}.intersection(configs)
+        own = {key: configs[key] for key in keys}
         properties = of_listener({**self._properties, **own}, self._listener.name)
         if not self._has_changed(properties):
             return None
         try:
             new = self._read(properties)
-            self._check_kept(new, properties)
-            self._check_trust(new)
+            if compared:
+                self._check_kept(new, properties)
+                self._check_trust(new)
         except ConfigError as error:
             name, protocol = self._listener.name, self._listener.security_protocol
             raise ConfigError(f"listener {name} ({protocol}): {error}") from error

@@ -91,7 +91,7 @@ def test_new_connections_get_the_new_certificate(
         assert is_served(old_connection)
         with connect(secure.port_of("MUTUAL"), trusting(secure.identity)):
             pass  # another listener keeps its own
-    # The config is the broker's, not the process's.
+    # The config is the broker's, and not the process's.
     assert secure.stop(LIMIT_S) == 0
     secure.start()
     with connect(port, trusting(new)) as connection:

@@ -31,6 +31,29 @@ def test_of_two_listeners_neither_changes_when_one_cannot(tmp_path: Path) -> Non
     assert all(tls.accepting() is not was for tls, was in zip(both, contexts, strict=True))
 
 
+def test_at_the_start_there_is_nothing_to_compare_with(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stores of server.properties may be those of years ago."""
+    if not can_make("stores of a restarted broker"):
+        return
+    (tmp_path / "new").mkdir()
+    old, new = make_identity(tmp_path, "broker"), make_identity(tmp_path / "new", "renamed")
+    static = {"ssl.keystore.location": str(old), "ssl.truststore.location": str(old)}
+    tls = ListenerTls(Listener("X", "h", 0, "SSL"), static, "required", connects=True)
+    changes, key = ListenerChanges(["X"], [tls]), "listener.name.x.ssl.{}.location"
+    configs = {**static, key.format("keystore"): str(new), key.format("truststore"): str(new)}
+    first = tls.accepting()
+    changes.begin({**static, key.format("keystore"): "/none.pem"})
+    assert tls.accepting() is first
+    assert "/none.pem cannot be used: No such file" in caplog.text
+    changes.begin(configs)
+    second = tls.accepting()
+    assert second is not first
+    changes.prepare(configs, configs)()
+    assert tls.accepting() is second
+
+
 def test_what_a_listener_keeps_until_a_restart() -> None:
     changes = ListenerChanges(["X"])
     key = "listener.name.x.ssl.client.auth"
