@@ -156,6 +156,7 @@ class FollowerFetcher:
         Throttled partitions that are out of sync are left out while the quota is exceeded.
         """
         wanted = {}
+        told = self._session.told
         exceeded = self._quota.is_exceeded(now_ms)
         self._held_until_ms = None
         for key, following in self._following.items():
@@ -166,7 +167,7 @@ class FollowerFetcher:
             if exceeded and not following.is_in_sync and self._is_throttled(following.partition):
                 self._held_until_ms = now_ms + self._backoff_ms
                 continue
-            wanted[key] = self._row(key, following)
+            wanted[key] = self._row(key, following, told.get(key))
         return self._session.build(wanted) if wanted else None
 
     def next_due_ms(self) -> int | None:
@@ -180,9 +181,19 @@ class FollowerFetcher:
         throttled = partition.log.config.follower_replication_throttled_replicas
         return self._quota.covers(throttled, partition.topic_partition.partition)
 
-    def _row(self, key: TopicPartition, following: _Following) -> FetchRow:
+    def _row(self, key: TopicPartition, following: _Following, told: FetchRow | None) -> FetchRow:
+        """What to ask of a partition: what the leader was told of it, if that is still so."""
         partition = following.partition
         log = partition.log
+        if (
+            told is not None
+            and told.fetch_offset == log.local.log_end_offset
+            and told.last_fetched_epoch == log.epochs.latest
+            and told.log_start_offset == log.log_start_offset
+            and told.current_leader_epoch == following.leader_epoch
+            and told.topic_id is partition.topic_id
+        ):
+            return told
         return FetchRow(
             key,
             partition.topic_id,
@@ -256,11 +267,10 @@ class FollowerFetcher:
         if row.records and not self._append(following, row.records, now_ms, time_ms):
             return False
         following.lag = max(0, row.high_watermark - log.log_end_offset)
-        if self._is_throttled(partition):
+        if self._quota.limit is not None and self._is_throttled(partition):
             self._quota.record(len(row.records), now_ms)
-        log.update_high_watermark(
-            max(log.high_watermark, min(row.high_watermark, log.log_end_offset))
-        )
+        if row.high_watermark > log.high_watermark:
+            log.update_high_watermark(row.high_watermark)
         if row.log_start_offset > log.log_start_offset:
             self._raise_log_start(partition, row.log_start_offset)
         return before != (log.log_end_offset, log.high_watermark)

@@ -7,7 +7,7 @@ from (`_may_handle`), and the frames already received wait as copies, at most on
 them.
 
 Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
-requests, and the `ProduceLane` of a producer.
+requests, and the lane of a producer or follower.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
 from kafkapy.server.request import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
     from kafkapy.server.dispatcher import Dispatcher
+    from kafkapy.server.fetch_lane import FetchLane
+    from kafkapy.server.produce_lane import ProduceLane
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -54,11 +55,11 @@ class Connection(asyncio.BufferedProtocol):
         "_wire",
         "_writable",
         "client_host",
+        "lane",
         "last_active_ms",
         "listener",
         "peer",
         "principal",
-        "produce_lane",
     )
 
     def __init__(
@@ -74,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_host = "?"
         self.principal = ANONYMOUS
         self.last_active_ms = now_ms()
-        self.produce_lane: ProduceLane | None = None
+        self.lane: ProduceLane | FetchLane | None = None  # the short way of its requests
         self._dispatcher = dispatcher
         self._table = table
         self._wire = wire
@@ -108,6 +109,8 @@ class Connection(asyncio.BufferedProtocol):
             pending.abandon()
         self._parked.clear()
         self._waiting.clear()
+        if self.lane is not None:
+            self.lane.close()
         self._sender = None
         self._transport = None
 
@@ -170,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, frame: memoryview) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        lane = self.produce_lane
+        lane = self.lane
         if lane is not None:
             answer = lane.handle(frame)
             if answer is not None:
@@ -178,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
                 if isinstance(answer, Pending):
                     self._park(slot, answer, _as_parts)
                 else:
-                    self._answer(slot, [answer])
+                    self._answer(slot, _as_parts(answer))
                 return
         request = self._wire.request(frame)
         outcome = self._dispatcher.dispatch(self, request)
@@ -279,6 +282,6 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
 
-def _as_parts(frame: bytes) -> list[bytes]:
+def _as_parts(answer: bytes | list[Any]) -> list[Any]:
     """A response that is encoded already."""
-    return [frame]
+    return [answer] if isinstance(answer, bytes) else answer

@@ -47,8 +47,9 @@ class Fetcher:
         if waits is None or not plan or params.max_wait_ms <= 0:
             self._answer(params, results, answer)
             return None
+        now_ms = self._clock.monotonic_ms()
         operation = DelayedFetch(
-            self._clock.monotonic_ms() + self._wait_ms(params, len(plan)),
+            now_ms + self.wait_ms(params, len(plan), now_ms),
             params,
             waits,
             lambda: self._answer(params, self._read(params, plan, is_first=False)[0], answer),
@@ -67,12 +68,15 @@ class Fetcher:
             return None
         return operation
 
-    def _wait_ms(self, params: FetchParams, partitions: int) -> int:
+    def read_again(self, params: FetchParams, plan: list[FetchPartition]) -> list[FetchResult]:
+        """The rows of a plan, for a fetch that has been taken note of."""
+        return self._read(params, plan, is_first=False)[0]
+
+    def wait_ms(self, params: FetchParams, partitions: int, now_ms: int) -> int:
         """How long to park a fetch: not for long if its follower has more to ask for."""
         if not params.is_from_follower:
             return params.max_wait_ms
-        awaited = self._replicas.awaited_followers
-        wait_ms = awaited.wait_ms(params.replica_id, partitions, self._clock.monotonic_ms())
+        wait_ms = self._replicas.awaited_followers.wait_ms(params.replica_id, partitions, now_ms)
         return params.max_wait_ms if wait_ms is None else min(wait_ms, params.max_wait_ms)
 
     def _answer(

@@ -47,6 +47,9 @@ class ProduceLane:
         if self._shape is None or self._shape.match(frame) is None:
             self._shape = ProduceShape.of(frame, header, request)
 
+    def close(self) -> None:
+        """The connection is gone; what waits was abandoned."""
+
     def handle(self, frame: memoryview) -> bytes | Pending | None:
         """Append and answer: the whole frame, now or later. None, and nothing done, if the request
         must take the long way."""

@@ -69,13 +69,13 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
     if broker.authorizer is not None:
         plan, refused = _readable(context, session.plan, replica_id)
         if not plan:
-            return _response(context, session, refused)
+            return answer(context, session, refused)
     pending = Pending(blocks=True)
     operation = broker.fetcher.fetch(
         params,
         plan,
         lambda results: pending.complete(
-            _response(context, session, [*results, *refused] if refused else results)
+            answer(context, session, [*results, *refused] if refused else results)
         ),
     )
     if pending.done:
@@ -136,9 +136,10 @@ def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
     ]
 
 
-def _response(
+def answer(
     context: RequestContext, session: FetchContext, results: list[FetchResult]
 ) -> FetchResponse:
+    """What a session's rows come to."""
     broker = context.broker
     topics: list[FetchableTopicResponse] = []
     last: object = None
