@@ -87,7 +87,7 @@ class FetchShape:
     """Requests of one session that name one partition, and answers that have one."""
 
     __slots__ = ("_answer", "_answer_parts", "_answer_tail", "_request", "_request_parts",
-                 "_sized_request", "session_id", "version")  # fmt: skip
+                 "_sized_answer", "_sized_request", "session_id", "version")  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: FetchRequest) -> None:
         """Of `request`, as far as it is the same for all of its session."""
@@ -153,7 +153,8 @@ class FetchShape:
         parts = head[4:], before_row, before_records
         self._answer_parts = parts
         session, partitions, records = map(len, parts)
-        self._answer = Layout(f">i{session}s16s{partitions}sihqqq{records}s")  # as in _ANSWERED
+        fields = f"i{session}s16s{partitions}sihqqq{records}s"  # as in _ANSWERED
+        self._answer, self._sized_answer = Layout(f">{fields}"), Layout(f">i{fields}")
 
     @classmethod
     def of(cls, frame: memoryview, header: RequestHeader, request: FetchRequest) -> Self | None:
@@ -212,13 +213,13 @@ class FetchShape:
     ) -> bytes:
         """The frame of an answer, its size first."""
         session, partitions, before_records = self._answer_parts
-        head = self._answer.pack(
-            correlation_id, session, topic_id, partitions, partition, 0, high_watermark,
+        length = uvarint(len(records) + 1)
+        size = self._answer.size + len(length) + len(records) + len(self._answer_tail)
+        head = self._sized_answer.pack(
+            size, correlation_id, session, topic_id, partitions, partition, 0, high_watermark,
             last_stable_offset, log_start_offset, before_records,
         )  # fmt: skip
-        length = uvarint(len(records) + 1)
-        size = len(head) + len(length) + len(records) + len(self._answer_tail)
-        return b"".join((size.to_bytes(_SIZE, "big"), head, length, records, self._answer_tail))
+        return b"".join((head, length, records, self._answer_tail))
 
     def match_answer(self, frame: memoryview) -> AnsweredRow | None:
         """What an answer of this shape says, None for any other frame."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.replication.partition import Partition
 
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
@@ -28,6 +29,17 @@ class FetchRow(NamedTuple):
     last_fetched_epoch: int
     log_start_offset: int
     max_bytes: int
+
+    def holds_for(self, partition: Partition, leader_epoch: int) -> bool:
+        """Whether a leader that was told this need not be told anything else now."""
+        log = partition.log
+        return (
+            self.fetch_offset == log.local.log_end_offset
+            and self.last_fetched_epoch == log.epochs.latest
+            and self.log_start_offset == log.log_start_offset
+            and self.current_leader_epoch == leader_epoch
+            and self.topic_id is partition.topic_id
+        )
 
 
 class FollowerFetch(NamedTuple):

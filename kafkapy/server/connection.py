@@ -242,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
     def _flush(self) -> None:
         parts = self._wire.data_to_send()
         if parts:
-            self._queued_bytes -= sum(map(len, parts))
+            self._queued_bytes -= len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
             if self._sender is not None:
                 self._sender.send(parts)
             elif self._transport is not None:

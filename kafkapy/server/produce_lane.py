@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 class ProduceLane:
     """One connection's requests to one topic."""
 
-    __slots__ = ("_broker", "_last_topic", "_shape")
+    __slots__ = ("_broker", "_last_topic", "_shape", "_times")
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
         self._last_topic: str | None = None
         self._shape: ProduceShape | None = None
+        self._times = broker.metrics.requests.by_name["Produce"]
 
     def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
         """A request went the long way: when it repeats the topic of the last one, later ones need
@@ -82,7 +83,7 @@ class ProduceLane:
                 correlation_id, index, 0, info.first_offset, info.log_append_time,
                 info.log_start_offset,
             )  # fmt: skip
-        broker.metrics.requests.observe("Produce", time.perf_counter() - started)
+        self._times.add(time.perf_counter() - started)
         return answer
 
     def _wait(
@@ -103,5 +104,5 @@ class ProduceLane:
         deadline_ms = self._broker.clock.monotonic_ms() + max(0, shape.timeout_ms)
         operation = DelayedProduce(deadline_ms, [wait], answer)
         pending.on_abandon = lambda: purgatory.cancel(operation)
-        purgatory.try_complete_else_watch(operation, (key,))
+        purgatory.watch(operation, (key,))
         return pending

@@ -146,6 +146,7 @@ class UnifiedLog(PartitionLog):
         if size > self.config.segment_bytes:
             raise self._too_large(size)
         newest, record_count = first, 0
+        last_offset = last.last_offset
         try:
             for _, header in batches:
                 if header.partition_leader_epoch > self.epochs.latest or header.magic < MAGIC:
@@ -155,24 +156,24 @@ class UnifiedLog(PartitionLog):
                 if header.record_count > 0:
                     record_count += header.record_count
             segment = self._segment_for(
-                size, newest.max_timestamp, first.base_offset, last.last_offset, now_ms
+                size, newest.max_timestamp, first.base_offset, last_offset, now_ms
             )
             segment.append(
-                [memoryview(records)[:size]], size, -1, last.last_offset, newest.max_timestamp,
+                [memoryview(records)[:size]], size, -1, last_offset, newest.max_timestamp,
                 newest.last_offset, self.config.index_interval_bytes,
             )  # fmt: skip
-            local.log_end_offset = last.next_offset
+            local.log_end_offset = last_offset + 1
             for position, header in batches:
                 if header.producer_id >= 0:
                     marker = marker_of(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
                     self.first_unstable_offset = self.producers.state.first_unstable_offset
-            if local.log_end_offset - local.recovery_point >= self.config.flush_messages:
+            if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
                 self._flush(now_ms)
         except OSError as error:
             raise self._failure(error) from error
         return LogAppendInfo(
-            first.base_offset, last.last_offset, newest.max_timestamp, -1, self.log_start_offset,
+            first.base_offset, last_offset, newest.max_timestamp, -1, self.log_start_offset,
             last.partition_leader_epoch, record_count, size,
         )  # fmt: skip
 
