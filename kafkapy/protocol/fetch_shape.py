@@ -25,11 +25,12 @@ from kafkapy.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from kafkapy.protocol.primitives import read_uvarint, uvarint
+from kafkapy.protocol.primitives import Buffer, read_uvarint, uvarint
 
 FIRST_VERSION: Final = 13  # before it, topics have names, which vary in length
 
 _SIZE: Final = 4
+_JOINED_MAX: Final = 4096  # bytes of records whose copy costs less than a write of several buffers
 _SESSION_EPOCH: Final = Layout(">i")
 _ASKED: Final = Layout(">iiqiqi")
 _ANSWERED: Final = Layout(">ihqqq")  # index, error code, high watermark, last stable, log start
@@ -210,8 +211,8 @@ class FetchShape:
         last_stable_offset: int,
         log_start_offset: int,
         records: bytes,
-    ) -> bytes:
-        """The frame of an answer, its size first."""
+    ) -> list[Buffer]:
+        """The frame of an answer, its size first, as buffers."""
         session, partitions, before_records = self._answer_parts
         length = uvarint(len(records) + 1)
         size = self._answer.size + len(length) + len(records) + len(self._answer_tail)
@@ -219,7 +220,9 @@ class FetchShape:
             size, correlation_id, session, topic_id, partitions, partition, 0, high_watermark,
             last_stable_offset, log_start_offset, before_records,
         )  # fmt: skip
-        return b"".join((head, length, records, self._answer_tail))
+        if len(records) > _JOINED_MAX:
+            return [head + length, records, self._answer_tail]
+        return [b"".join((head, length, records, self._answer_tail))]
 
     def match_answer(self, frame: memoryview) -> AnsweredRow | None:
         """What an answer of this shape says, None for any other frame."""

@@ -71,7 +71,7 @@ class FetchLane:
             listener=self._context.listener,
         )
 
-    def handle(self, frame: memoryview) -> bytes | list[Any] | Pending | None:
+    def handle(self, frame: memoryview) -> list[Any] | Pending | None:
         """Take note and answer: the whole frame, now or later. None if the request must take the
         long way, which will find nothing else than it would have found at once."""
         shape = self._shape
@@ -133,7 +133,7 @@ class FetchLane:
         if pending is not None:
             pending.complete(self._answer())
 
-    def _answer(self) -> bytes | list[Any]:
+    def _answer(self) -> list[Any]:
         wait = self._wait
         assert wait is not None
         news = wait.news()
@@ -149,7 +149,7 @@ class FetchLane:
 
     def _records(
         self, session: FetchSession, partition: Partition, wanted: FetchPartition
-    ) -> bytes | None:
+    ) -> list[Any] | None:
         """The answer with what one partition has got since; None if that is not all there is to
         it."""
         log, shape = partition.log, self._shape

@@ -201,8 +201,13 @@ def answer_frame(message: FetchResponse, version: int, correlation_id: int) -> b
 def test_an_answer_of_the_shape(version: int, row: AnsweredRow) -> None:
     shape = shape_of(version)
     frame = answer_frame(answer(row), version, row.correlation_id)
-    assert shape.answer(*row[:-1], bytes(row.records)) == frame
+    assert b"".join(shape.answer(*row[:-1], bytes(row.records))) == frame
     assert shape.match_answer(memoryview(frame)[4:]) == row
+
+
+def test_many_records_are_not_copied() -> None:
+    records = bytes(10_000)
+    assert any(part is records for part in shape_of(17).answer(*PLAIN[:-1], records))
 
 
 PLAIN = AnsweredRow(5, Uuid(bytes(range(16))), 3, 99, 98, 1, memoryview(b"some records"))
