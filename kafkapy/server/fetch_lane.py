@@ -60,6 +60,7 @@ class FetchLane:
         """A request that `is_of_session` went the long way; later ones need not."""
         if self._shape is not None and self._shape.match(frame) is not None:
             return
+        self.close()
         self._shape = FetchShape.of(frame, header, request)
         self._params = FetchParams(
             request.replica_state.replica_id,
@@ -155,6 +156,8 @@ class FetchLane:
         log, shape = partition.log, self._shape
         assert shape is not None
         if not partition.is_leader or wanted.current_leader_epoch != partition.leader_epoch:
+            return None
+        if self._broker.replicas.quotas.leader.limit is not None:  # since the fetch was parked
             return None
         try:
             records = log.read_tail(

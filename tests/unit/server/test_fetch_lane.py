@@ -13,7 +13,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.fetch_lane import FetchLane
 from tests.support.followers import Follower
 from tests.support.hot_path import Client, produce
-from tests.support.partitions import batch
+from tests.support.partitions import batch, told
 from tests.support.server_parts import Parts
 
 PARTITIONS = 3
@@ -192,7 +192,6 @@ def test_a_fetch_counts_for_each_partition_of_the_session(parts: Parts) -> None:
 def test_a_follower_that_caught_up_is_proposed(parts: Parts) -> None:
     parts.lead(index=1, isr=(1, 3), replicas=(1, 2, 3), leader_epoch=1, partition_epoch=1)
     parts.announce("t")
-    parts.metadata.image.brokers
     asking = follower(parts)
     proposed: list[frozenset[int]] = []
     parts.replicas.on_isr_change = lambda _, change: proposed.append(frozenset(change.isr))
@@ -232,6 +231,27 @@ def test_a_fetch_of_a_throttled_leader_goes_the_long_way(parts: Parts) -> None:
     parts.replicas.quotas.leader.limit = 1
     asking.send(0)
     assert asking.long_way == 1
+
+
+def test_a_throttle_that_begins_while_a_fetch_waits(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    everyone = {"leader_replication_throttled_replicas": "*"}
+    parts.tell(told(1, (1, 2)), told(1, (1, 3), (1, 2, 3), partition=1), **everyone)
+    parts.announce("t")
+    parts.replicas.is_live = lambda broker_id: False  # type: ignore[method-assign]
+    asking = Follower(parts, 2, 2)
+    asking.begin()
+    asking.send(0)
+    fire(parts)
+    asking.answer()
+    asking.send(0)
+    quota = parts.replicas.quotas.leader
+    quota.limit = 1
+    append(parts)
+    size = len(asking.row().records or b"")
+    assert quota.rate(parts.clock.monotonic_ms()) == size
+    assert quota.is_exceeded(parts.clock.monotonic_ms())
+    assert asking.long_way == 2
 
 
 def test_a_leader_calls_a_parked_follower(parts: Parts) -> None:
