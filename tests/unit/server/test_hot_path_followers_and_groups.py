@@ -272,3 +272,25 @@ def test_a_request_leaves_nothing_behind(member: Member) -> None:
 
         left = blocks_left(again) / COUNT
         assert left <= BLOCKS_LEFT, f"a {name} leaves {left:.2f} blocks, at most {BLOCKS_LEFT}"
+
+
+def test_a_followers_fetch_leaves_nothing_behind(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    asking = follower(parts)
+    for api in ("Produce", "Fetch"):
+        for number in range(2000):
+            parts.services.metrics.requests.observe(api, number / 1e6)
+    one = batch(1, NOW_MS)
+
+    def again() -> None:
+        for _ in range(COUNT):
+            asking.has(0, parts.replicas.get("t", 0).log.log_end_offset)
+            asking.send(0)
+            parts.replicas.append("t", 0, one, 1, PRODUCE)
+            asking.client.transport.sent = b""
+
+    for _ in range(3):
+        again()
+    left = blocks_left(again) / COUNT
+    assert asking.long_way == 0
+    assert left <= BLOCKS_LEFT, f"a follower's fetch leaves {left:.2f} blocks"
