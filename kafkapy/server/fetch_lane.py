@@ -61,6 +61,7 @@ class FetchLane:
         if self._shape is not None and self._shape.match(frame) is not None:
             return
         self.close()
+        self._context.header, self._context.version = header, header.api_version
         self._shape = FetchShape.of(frame, header, request)
         self._params = FetchParams(
             request.replica_state.replica_id,

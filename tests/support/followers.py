@@ -17,8 +17,6 @@ from tests.support.hot_path import Client
 from tests.support.partitions import TOPIC_ID
 from tests.support.server_parts import Parts
 
-VERSION = 17
-
 
 class Follower:
     """Broker `broker_id`, which follows the first `partitions` of topic `t` in one session.
@@ -35,6 +33,7 @@ class Follower:
         self.leader_epoch = 0
         self.session = (0, 0)
         self.long_way = 0
+        self.version = 17
         dispatcher = self.client.connection._dispatcher
         dispatch = dispatcher.dispatch
 
@@ -81,7 +80,7 @@ class Follower:
 
     def prepare(self, *named: int, **terms: int) -> Callable[[], None]:
         """A fetch that is sent later, encoded now."""
-        send = self.client.sends(VERSION, self.request(*named, **terms))
+        send = self.client.sends(self.version, self.request(*named, **terms))
         self.session = (self.session[0], self.session[1] + 1)
         return send
 
@@ -95,7 +94,7 @@ class Follower:
         if not sent:
             return None
         assert int.from_bytes(sent[:4], "big") == len(sent) - 4
-        return decode_response(FetchResponse, VERSION, sent[4:])[1]
+        return decode_response(FetchResponse, self.version, sent[4:])[1]
 
     def fetches(self, *named: int, **terms: int) -> FetchResponse:
         """Fetch what is answered at once."""

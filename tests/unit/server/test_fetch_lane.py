@@ -211,6 +211,25 @@ def test_a_wrong_epoch_of_the_session_is_refused_by_the_long_way(parts: Parts) -
     assert asking.long_way == 1
 
 
+@pytest.mark.parametrize(("version", "leader"), [(15, -1), (16, 1), (17, 1)])
+def test_an_answer_has_the_version_of_its_request(parts: Parts, version: int, leader: int) -> None:
+    """A refusal names the leader, where the version has a field for it (KIP-951)."""
+    asking = follower(parts)
+    asking.version = version
+    for index in range(2):
+        asking.send(index)
+        fire(parts)
+        asking.answer()
+    asking.long_way = 0
+    asking.send(1)
+    partition(parts).is_leader = False
+    parts.replicas.checked(partition(parts))
+    row = asking.row()
+    assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert row.current_leader.leader_id == leader
+    assert asking.long_way == 0
+
+
 def test_a_new_partition_of_the_session_is_waited_for_too(parts: Parts) -> None:
     asking = follower(parts)
     asking.offsets.append(0)
