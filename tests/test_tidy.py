@@ -37,7 +37,9 @@ MAY_SLEEP = {
 # Modules without a test file of their own, and what covers them instead.
 TESTED_ELSEWHERE = {
     "kafkapy/protocol/messages/": "tests/conformance/test_protocol_kio.py: every message, version",
+    "kafkapy/record/binary_columns.py": "tests/unit/record/test_columns.py, test_row_batches.py",
     "kafkapy/record/codec_frames.py": "tests/unit/record/test_compression.py, test_java_bytes.py",
+    "kafkapy/record/compiled.py": "the tests of column_kernels and row_kernels",
     "kafkapy/server/handlers/": "tests/integration/test_served_apis.py: every API and version",
     "kafkapy/server/acceptor.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/server/authorized_operations.py": "tests/integration/test_served_apis.py",

@@ -158,20 +158,31 @@ class Cluster:
         return channel
 
     def metadata(
-        self, topics: Sequence[str] | None = None, refresh: bool = False
+        self, topics: Sequence[str] | None = None, refresh: bool = False, create: bool = False
     ) -> ClusterMetadata:
         """Brokers and topics (None: all). Known topics are answered from memory unless `refresh`.
 
-        A topic that is not there comes with its error; it is never created by this.
+        A topic that is not there comes with its error. Only with `create` may brokers create it
+        (`auto.create.topics.enable`), as they do for producers.
         """
         known = self._latest
         if known and topics and not refresh and all(name in self._topics for name in topics):
             chosen = {name: self._topics[name] for name in topics}
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        found = cluster_metadata(self.retrying(lambda: self.request(request)))
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
+        found: ClusterMetadata = self.retrying(lambda: self._ask_metadata(request))
         self._remember(found)
+        return found
+
+    def _ask_metadata(self, request: MetadataRequest) -> ClusterMetadata:
+        found = cluster_metadata(self.request(request))
+        if not found.brokers:
+            # Its topics would look deleted: it is registered, but was told nothing so far.
+            raise ApiError(
+                ErrorCode.LEADER_NOT_AVAILABLE,
+                f"{self.channel().peer} has just started and knows of no broker yet",
+            )
         return found
 
     def leader_of(self, topic_partition: TopicPartition) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkapy.client.security import pem_location, security_from
+from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
 
 # Java's name -> librdkafka's.
@@ -112,15 +112,28 @@ def _translated(properties: Mapping[str, str]) -> dict[str, str]:
         if name not in _DROPPED and name not in _LEVELS
     }
     security = security_from(properties)
-    truststore = pem_location(properties, "truststore")
-    keystore = pem_location(properties, "keystore")
-    if truststore is not None:
-        config["ssl.ca.location"] = truststore
-    if keystore is not None:
-        config["ssl.certificate.location"] = config["ssl.key.location"] = keystore
+    config |= _stores(properties)
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         config["ssl.endpoint.identification.algorithm"] = "none"
     if security.sasl and "sasl.jaas.config" in properties:
         user = security.credentials()
         config |= {"sasl.username": user.username, "sasl.password": user.password}
+    return config
+
+
+def _stores(properties: Mapping[str, str]) -> dict[str, str]:
+    """Where librdkafka finds its key and whom it trusts. It reads PKCS12 as keystores only, and
+    only such as OpenSSL opens without its old ciphers: those it is given as PEM."""
+    config = {}
+    truststore, keystore = store_of(properties, "truststore"), store_of(properties, "keystore")
+    if truststore is not None and truststore.converted is not None:
+        config["ssl.ca.pem"] = truststore.converted.certificates
+    elif truststore is not None:
+        config["ssl.ca.location"] = truststore.source.location
+    if keystore is not None and keystore.converted is not None:
+        config["ssl.certificate.pem"] = keystore.converted.certificates
+        config["ssl.key.pem"] = keystore.converted.key
+    elif keystore is not None:
+        location = keystore.source.location
+        config["ssl.certificate.location"] = config["ssl.key.location"] = location
     return config

@@ -9,6 +9,7 @@ from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials, jaas_credentials
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.common.tls_stores import Store
 
 if TYPE_CHECKING:
     import socket
@@ -64,15 +65,15 @@ def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """The TLS context that the `ssl.*` properties describe.
 
     Raises:
-        ConfigError: a store is not PEM, cannot be read, or holds nothing usable.
+        ConfigError: a store cannot be read, or holds nothing usable.
     """
     return tls_stores.client_context(PrefixedProperties(properties))
 
 
-def pem_location(properties: Mapping[str, str], store: str) -> str | None:
-    """The file of `ssl.<store>.location`, which must be PEM.
+def store_of(properties: Mapping[str, str], kind: str) -> Store | None:
+    """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`, if there is one.
 
     Raises:
-        ConfigError: the store is of a Java type.
+        ConfigError: it is one of Java's stores and cannot be used.
     """
-    return tls_stores.pem_location(PrefixedProperties(properties), store)
+    return tls_stores.store_of(PrefixedProperties(properties), kind)

@@ -1,6 +1,6 @@
 """Who a certificate is for: its subject as Java writes it, and the rules that make it a user.
 
-`X500Principal.getName()` (RFC 2253: last part first) and `SslPrincipalMapper`.
+`X500Principal.getName()` (RFC 2253: last part first), `SslPrincipalMapper`, and the names of hosts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from kafkapy.common.errors import ConfigError
 
 _SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
+_EXTENSIONS: Final = 0xA3
+_DNS_NAME: Final = 0x82
+_IP_ADDRESS: Final = 0x87
+_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -52,6 +56,25 @@ def subject_of(certificate: bytes) -> str:
     # serial number, signature, issuer, validity, subject
     parts = ["+".join(map(_attribute, _values(rdn.content))) for rdn in _values(fields[4].content)]
     return ",".join(reversed(parts))
+
+
+def alternative_names_of(certificate: bytes) -> frozenset[str]:
+    """Whom else a certificate in DER is for: `DNS:broker`, `IP:7f000001`; other kinds in hex."""
+    [outer] = _values(certificate)
+    to_be_signed = next(_values(outer.content))
+    extensions = [v.content for v in _values(to_be_signed.content) if v.tag == _EXTENSIONS]
+    for extension in (e for content in extensions for e in _values(next(_values(content)).content)):
+        kind, *_, value = _values(extension.content)
+        if _oid(kind.content) == _ALTERNATIVE_NAMES:
+            names = next(_values(value.content)).content
+            return frozenset(map(_alternative_name, _values(names)))
+    return frozenset()
+
+
+def _alternative_name(name: _Value) -> str:
+    if name.tag == _DNS_NAME:
+        return f"DNS:{name.content.decode('ascii', 'replace')}"
+    return f"IP:{name.content.hex()}" if name.tag == _IP_ADDRESS else name.whole.hex()
 
 
 def _values(data: bytes) -> Iterator[_Value]:

@@ -1,16 +1,17 @@
 """TLS contexts from Kafka's `ssl.*` properties; `ssl` is imported on demand.
 
-Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline. Java's JKS and PKCS12
-stores are refused with the command that converts them.
+Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or PKCS12 (`keystores`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkapy.common import keystores
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.keystores import PemStore, StoreSource
 from kafkapy.common.prefixed_properties import PrefixedProperties
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     """What a client connects with; without a truststore the system's authorities are trusted.
 
     Raises:
-        ConfigError: names the property that is wrong: a store is not PEM, cannot be read, or
-            holds nothing usable; a version or a cipher is not known.
+        ConfigError: names the property that is wrong: a store cannot be read, or holds nothing
+            usable; a version or a cipher is not known.
     """
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not properties.text("ssl.endpoint.identification.algorithm", "https"):
         context.check_hostname = False
-    if not _trust(context, properties):
+    if not load_trust(context, properties):
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
-    _identify(context, properties)
+    load_identity(context, properties)
     _negotiate(context, properties)
     return context
 
@@ -50,39 +51,54 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if not _identify(context, properties):
+    if not load_identity(context, properties):
         raise ConfigError(
-            "a TLS listener needs a certificate: set ssl.keystore.location to a PEM file, or"
-            " ssl.keystore.certificate.chain and ssl.keystore.key"
+            "a TLS listener needs a certificate: set ssl.keystore.location to a PEM or PKCS12 file,"
+            " or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
+    trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        if not _trust(context, properties):
+        if not trusts:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     _negotiate(context, properties)
     return context
 
 
-def pem_location(properties: PrefixedProperties, store: str) -> str | None:
-    """The file of `ssl.<store>.location`, which must be PEM.
+class Store(NamedTuple):
+    """A keystore or truststore in a file; `converted` is what a file holds that is not PEM."""
+
+    source: StoreSource
+    converted: PemStore | None
+
+
+def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
+    """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`, if there is one.
+
+    PEM is what is said to be, by its type or without one by its name. Of all else, type or name,
+    the content tells.
 
     Raises:
-        ConfigError: the store is of a Java type.
+        ConfigError: it is one of Java's stores and cannot be used.
     """
-    name = f"ssl.{store}.location"
+    name = f"ssl.{kind}.location"
     location = properties.get(name)
     if location is None:
         return None
-    inferred = "PEM" if location.endswith(_PEM_NAMES) else "JKS"
-    kind = properties.text(f"ssl.{store}.type", inferred).upper()
-    if kind != "PEM":
-        raise ConfigError(
-            f"{properties.key(name)} {location} is of type {kind}; only PEM is read. Convert it: "
-            f"keytool -importkeystore -srckeystore {location} -destkeystore store.p12 "
-            "-deststoretype PKCS12 && openssl pkcs12 -in store.p12 -nodes -out store.pem"
-        )
-    return location
+    source = StoreSource(properties.key(name), location, properties.key(f"ssl.{kind}.password"))
+    type_ = properties.text(f"ssl.{kind}.type", "PEM" if location.endswith(_PEM_NAMES) else "JKS")
+    if type_.upper() == "PEM":
+        return Store(source, None)
+    try:
+        with open(location, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise source.unusable(error.strerror or str(error)) from error
+    if keystores.is_pem(data):
+        return Store(source, None)
+    convert = keystores.keystore if kind == "keystore" else keystores.truststore
+    return Store(source, convert(data, properties.text(f"ssl.{kind}.password"), source))
 
 
 def openssl_cipher(name: str) -> str:
@@ -95,39 +111,62 @@ def openssl_cipher(name: str) -> str:
     return (cipher if keys == "RSA" else f"{keys}-{cipher}").replace("_", "-")
 
 
-def _trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the truststore, if there is one."""
+def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the truststore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     inline = properties.get("ssl.truststore.certificates")
-    location = pem_location(properties, "truststore")
     if inline is not None:
         certificates = "\n".join(_PEM_CHAIN.findall(inline))
         key = properties.key("ssl.truststore.certificates")
         _load(key, lambda: context.load_verify_locations(cadata=certificates))
-    elif location is not None:
-        key = f"{properties.key('ssl.truststore.location')}={location}"
+        return True
+    store = store_of(properties, "truststore")
+    if store is None:
+        return False
+    key, location = str(store.source), store.source.location
+    if store.converted is not None:
+        text = store.converted.certificates
+        _load(key, lambda: context.load_verify_locations(cadata=text))
+    else:
         _load(key, lambda: context.load_verify_locations(cafile=location))
-    return inline is not None or location is not None
+    return True
 
 
-def _identify(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the keystore, if there is one."""
+def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the keystore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     # "" and not None: without a password OpenSSL would ask the terminal for one.
     password = properties.text("ssl.key.password")
     chain = properties.get("ssl.keystore.certificate.chain")
-    location = pem_location(properties, "keystore")
     if chain is not None:
-        # The standard library reads keys from files only; this one is private and gone at once.
-        import tempfile
-
-        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-            file.write(properties.text("ssl.keystore.key") + "\n" + chain)
-            file.flush()
-            key = properties.key("ssl.keystore.certificate.chain")
-            _load(key, lambda: context.load_cert_chain(file.name, password=password))
-    elif location is not None:
-        key = f"{properties.key('ssl.keystore.location')}={location}"
+        key = properties.key("ssl.keystore.certificate.chain")
+        _load_text(context, key, PemStore(properties.text("ssl.keystore.key"), chain), password)
+        return True
+    store = store_of(properties, "keystore")
+    if store is None:
+        return False
+    key, location = str(store.source), store.source.location
+    if store.converted is not None:
+        _load_text(context, key, store.converted, "")
+    else:
         _load(key, lambda: context.load_cert_chain(location, password=password))
-    return chain is not None or location is not None
+    return True
+
+
+def _load_text(context: ssl.SSLContext, key: str, store: PemStore, password: str) -> None:
+    # The standard library reads keys from files only; this one is private and gone at once.
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(f"{store.key}\n{store.certificates}")
+        file.flush()
+        _load(key, lambda: context.load_cert_chain(file.name, password=password))
 
 
 def _load(key: str, load: Callable[[], None]) -> None:

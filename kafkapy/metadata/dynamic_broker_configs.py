@@ -15,12 +15,9 @@ from kafkapy.common.topic_configs import TOPIC_CONFIGS
 
 _LISTENER_KEY: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
-_SECURITY: Final = frozenset(
+# Of a listener that is served; all else of it stays until a restart.
+TLS_STORES: Final = frozenset(
     {
-        "ssl.protocol",
-        "ssl.provider",
-        "ssl.cipher.suites",
-        "ssl.enabled.protocols",
         "ssl.keystore.type",
         "ssl.keystore.location",
         "ssl.keystore.password",
@@ -31,6 +28,14 @@ _SECURITY: Final = frozenset(
         "ssl.truststore.location",
         "ssl.truststore.password",
         "ssl.truststore.certificates",
+    }
+)
+_SECURITY: Final = TLS_STORES | frozenset(
+    {
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.cipher.suites",
+        "ssl.enabled.protocols",
         "ssl.keymanager.algorithm",
         "ssl.trustmanager.algorithm",
         "ssl.endpoint.identification.algorithm",
@@ -150,6 +155,31 @@ def validate_dynamic_configs(
             "Cannot update these configs at default cluster level, broker id must be specified",
             (n for n in configs if _only_per_broker(n)),
         )
+
+
+def refuse_fixed_of_listeners(
+    listeners: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    """Refuse to change what the listeners of these names keep until a restart: all but their stores
+    and limits (`DynamicListenerConfig.validateReconfiguration`).
+
+    Raises:
+        ConfigError: names the listener and the keys.
+    """
+    for listener in listeners:
+        prefix = f"listener.name.{listener.lower()}."
+        changed = sorted(
+            key
+            for key in before.keys() | after.keys()
+            if key.startswith(prefix)
+            and base_name(key) not in TLS_STORES | _CLUSTER_LISTENER
+            and before.get(key) != after.get(key)
+        )
+        if changed:
+            raise ConfigError(
+                f"Configs cannot be updated dynamically for existing listener {listener}, restart"
+                f" broker or create a new listener for update: {', '.join(changed)}"
+            )
 
 
 def _only_per_broker(name: str) -> bool:

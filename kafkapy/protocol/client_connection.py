@@ -7,7 +7,9 @@ the oldest request that still waits for one.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.framing import FrameReader
@@ -20,11 +22,17 @@ _SCRATCH_BYTES: Final = 64 * 1024
 _CORRELATION_ID_MAX: Final = 2**31 - 1
 
 
+MakeFrame = Callable[[int], bytes]
+"""A request with the correlation id, size prefix first."""
+ReadFrame = Callable[[memoryview], Any]
+"""A response's frame as what its reader wants of it. Raises ProtocolViolation."""
+
+
 class Response(NamedTuple):
-    """A response and the correlation id of its request."""
+    """A response, as its request asked for it to be read, and the correlation id of both."""
 
     correlation_id: int
-    message: Message
+    message: Any
 
 
 class ClientConnection:
@@ -37,7 +45,7 @@ class ClientConnection:
         self._next_id = 0
         self._scratch = bytearray(_SCRATCH_BYTES)
         self._reader = FrameReader(max_response_bytes, self._scratch)
-        self._waiting: deque[tuple[int, type[Message], int]] = deque()
+        self._waiting: deque[tuple[int, ReadFrame]] = deque()
 
     @property
     def pending(self) -> int:
@@ -55,8 +63,17 @@ class ClientConnection:
         frame = encode_request(message, version, correlation_id, self._client_id)
         self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
         if expect_response:
-            self._waiting.append((correlation_id, response_class(message.API_KEY), version))
+            read = partial(_decode, response_class(message.API_KEY), version)
+            self._waiting.append((correlation_id, read))
         return correlation_id, frame
+
+    def send_frame(self, make: MakeFrame, read: ReadFrame) -> bytes:
+        """The same for a request that is encoded already, and whose response `read` decodes."""
+        correlation_id = self._next_id
+        frame = make(correlation_id)
+        self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
+        self._waiting.append((correlation_id, read))
+        return frame
 
     def get_buffer(self) -> memoryview:
         """Where to put the next received bytes."""
@@ -75,9 +92,13 @@ class ClientConnection:
     def _response(self, frame: memoryview) -> Response:
         if not self._waiting:
             raise ProtocolViolation(f"a response of {len(frame)} bytes to no request")
-        expected_id, cls, version = self._waiting.popleft()
+        expected_id, read = self._waiting.popleft()
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if correlation_id != expected_id:
             raise ProtocolViolation(f"correlation id {correlation_id} instead of {expected_id}")
         lasting = bytes(frame) if frame.obj is self._scratch else frame
-        return Response(*decode_response(cls, version, lasting))
+        return Response(correlation_id, read(memoryview(lasting)))
+
+
+def _decode(cls: type[Message], version: int, frame: memoryview) -> Message:
+    return decode_response(cls, version, frame)[1]

@@ -66,16 +66,18 @@ class FrameReader:
                 break
             frames.append(buffer[start + SIZE_PREFIX : start + SIZE_PREFIX + size])
             start += SIZE_PREFIX + size
-        self._keep(buffer, start, end, missing)
+        if start == end:
+            self._own = None
+            self._filled = 0
+        else:
+            self._keep(buffer, start, end, missing)
         return frames
 
     def _keep(self, buffer: memoryview, start: int, end: int, missing: int) -> None:
         """Hold on to the incomplete frame in `buffer[start:end]`."""
         kept = end - start
         self._filled = kept
-        if kept == 0:
-            self._own = None
-        elif start > 0 or end == len(buffer) or self._own is None:
+        if start > 0 or end == len(buffer) or self._own is None:
             # A new buffer, as the old one may hold frames that were just handed out.
             capacity = max(OWN_BUFFER_BYTES_MIN, kept + min(kept, missing))
             self._own = memoryview(bytearray(capacity))

@@ -24,6 +24,8 @@ ONE_BYTE_UVARINT: Final = tuple(bytes([n]) for n in range(128))
 
 def uvarint(n: int) -> bytes:
     """Encode `n` (0 <= n < 2**35)."""
+    if n < 1 << 14:  # nearly always
+        return bytes((n,)) if n < 128 else bytes((n & 127 | 128, n >> 7))
     out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)

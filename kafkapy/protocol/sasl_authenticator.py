@@ -105,7 +105,8 @@ class _Fault(Exception):
 
 
 class SaslAuthenticator:
-    """One conversation. `login` is None until it has succeeded."""
+    """One conversation. `login` is None until it has succeeded; `mechanism` is empty until one of
+    the listener's was chosen."""
 
     def __init__(
         self, mechanisms: Mapping[str, SaslMechanism], session: SaslLogin | None = None
@@ -115,7 +116,7 @@ class SaslAuthenticator:
         self.login: SaslLogin | None = None
         self._mechanisms = mechanisms
         self._session = session
-        self._mechanism = ""
+        self.mechanism = ""  # until one is agreed on
         self._server: SaslServer | None = None
         self._has_headers = False  # tokens come as SaslAuthenticate requests
         self._renews = False  # the client speaks a version that tells when a session ends
@@ -167,7 +168,7 @@ class SaslAuthenticator:
             raise _Fault(
                 f"Unsupported SASL mechanism {request.mechanism}", _encoded(refusal, header)
             )
-        self._mechanism = request.mechanism
+        self.mechanism = request.mechanism
         self._has_headers = header.api_version >= 1
         if self._session is not None and self._session.mechanism != request.mechanism:
             self._happened(SaslEvent.OTHER_MECHANISM)
@@ -179,7 +180,7 @@ class SaslAuthenticator:
     def _bad_mechanism(self) -> str:
         assert self._session is not None
         return (
-            f"SASL mechanism '{self._mechanism}' requested by client is not supported for"
+            f"SASL mechanism '{self.mechanism}' requested by client is not supported for"
             f" re-authentication of mechanism '{self._session.mechanism}'"
         )
 
@@ -206,7 +207,7 @@ class SaslAuthenticator:
             doing = "authentication" if self._session is None else "re-authentication"
             told = (
                 f"Authentication failed during {doing} due to invalid credentials with SASL"
-                f" mechanism {self._mechanism}"
+                f" mechanism {self.mechanism}"
             )
             raise _Fault(f"{told}: {refusal}", _refusal(told, header)) from None
         lifetime_ms = 0 if self.login is None else self.login.session_lifetime_ms
@@ -226,8 +227,8 @@ class SaslAuthenticator:
                 "Cannot change principals during re-authentication from"
                 f" User.{session.username}: User.{username}"
             )
-        lifetime_ms = self._mechanisms[self._mechanism].session_max_ms if self._renews else 0
-        self.login = SaslLogin(username, self._mechanism, lifetime_ms)
+        lifetime_ms = self._mechanisms[self.mechanism].session_max_ms if self._renews else 0
+        self.login = SaslLogin(username, self.mechanism, lifetime_ms)
         self._happened(SaslEvent.LAST_TOKEN)
         return answer
 

@@ -142,7 +142,7 @@ def assemble(header: BatchHeader, payload: Buffer) -> bytes:
     return bytes(batch)
 
 
-def seal(batch: bytearray, header: BatchHeader) -> BatchHeader:
+def seal(batch: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
     """Write `header` over the head of a whole batch, with the length and the CRC it has now."""
     header = header._replace(batch_length=len(batch) - LOG_OVERHEAD)
     HEADER.pack_into(batch, 0, *header)

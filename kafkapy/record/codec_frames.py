@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -24,7 +25,7 @@ import cramjam
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.compression import LEVEL_DEFAULT, Codec
 
-_GZIP_LEVEL: Final = 6
+_GZIP_WINDOW: Final = 31  # of 32 KB, with gzip's header; zlib's -1 is its own default level
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | None) -> bytes:
@@ -33,7 +34,7 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, level: int | No
         return _compress_snappy(data)
     level = LEVEL_DEFAULT[codec] if level is None else level
     if codec is Codec.GZIP:
-        return bytes(cramjam.gzip.compress(data, _GZIP_LEVEL if level < 0 else level))
+        return zlib.compress(data, level, _GZIP_WINDOW)
     if codec is Codec.LZ4:
         return _compress_lz4(data, level)
     return bytes(cramjam.zstd.compress(data, level))
@@ -116,7 +117,28 @@ _LZ4_HEADER_CRAMJAM: Final = bytes.fromhex("04224d18 70 40 ad")  # the same, eac
 _LZ4_RAW_BIT: Final = 0x80000000
 
 
+_LZ4_BLOCK: Final = 65536
+_LZ4_END: Final = bytes(4)
+
+
 def _compress_lz4(data: bytes | bytearray | memoryview, level: int) -> bytes:
+    """The default, 9, is no level of the high compressor but the fast one (`Lz4BlockOutputStream`),
+    which the library offers for single blocks; only its frames have levels."""
+    if level != LEVEL_DEFAULT[Codec.LZ4]:
+        return _compress_lz4_high(data, level)
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = [_LZ4_HEADER]
+    for start in range(0, len(view), _LZ4_BLOCK):
+        raw = view[start : start + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(raw, store_size=False))
+        if len(block) < len(raw):
+            parts += (len(block).to_bytes(4, "little"), block)
+        else:
+            parts += ((len(raw) | _LZ4_RAW_BIT).to_bytes(4, "little"), raw)
+    return b"".join((*parts, _LZ4_END))
+
+
+def _compress_lz4_high(data: bytes | bytearray | memoryview, level: int) -> bytes:
     """The library's frame without the four bytes of checksum after each block."""
     compressor = cramjam.lz4.Compressor(level, content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))

@@ -4,59 +4,28 @@ One pass finds where a record's fields are, checks that they fit, and copies the
 the cache: 40 ns for a record of 100 B on one core. Nothing is read outside a batch, whatever its
 lengths claim. Compiling takes 2 s, loading from numba's cache 0.2 s.
 
-Unsigned indices are what lets the copy loop vectorise. Columns are not handed to a function of
-their own for a field: counting the references of its arrays costs more than the record.
+Columns are not handed to a function of their own for a field: counting the references of its arrays
+costs more than the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numba
 import numpy as np
+
+from kafkapy.record.compiled import I32S, I64, I64S, SOURCE, U8S, compiled, copy, part
 
 # Columns of what a kernel is told of the batches: the fields of `columns._Batch`.
 _START, _SIZE, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_TIME, _TIME_TYPE = range(7)
 _APPEND_TIME = 1
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-# The signatures of the kernels are given, so they compile, or load, when this module is imported,
-# and never a second time for another variant of array. Their parts have none: they are compiled
-# with the kernels, and nothing of them needs to be loaded.
-_I64 = numba.int64
-_SOURCE = numba.types.Array(numba.uint8, 1, "C", readonly=True)
-_U8S = numba.uint8[::1]
-_I32S = numba.int32[::1]
-_I64S = numba.int64[::1]
 _I64S2 = numba.int64[:, ::1]
-_PAIR = numba.types.UniTuple(_I64, 2)
+_PAIR = numba.types.UniTuple(I64, 2)
 
 
-def _compiled(signature: Any) -> Callable[[_Function], _Function]:
-    """Compile now, and keep the machine code where numba finds it the next time.
-
-    Inside a zip (an executor without kafkapy) nothing is kept: the path changes with each
-    application, so that a cache would only grow.
-    """
-    in_zip = __spec__ is not None and hasattr(__spec__.loader, "archive")
-
-    def decorate(function: _Function) -> _Function:
-        try:
-            return cast(_Function, numba.njit(signature, cache=not in_zip)(function))
-        except (RuntimeError, OSError):  # no directory that can be written
-            return cast(_Function, numba.njit(signature)(function))
-
-    return decorate
-
-
-def _part(function: _Function) -> _Function:
-    """A function that only kernels call."""
-    return cast(_Function, numba.njit(function))
-
-
-@_part
+@part
 def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     """A zigzag varint of at most 10 bytes and the position after it, or -1 if it does not fit."""
     if position < end and source[np.uint64(position)] < 0x80:  # most are one byte long
@@ -74,7 +43,7 @@ def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@_part
+@part
 def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     """A length, -1 for null, whose bytes fit before `end`, and where they are, or -1."""
     length, position = _varint(source, position, end)
@@ -83,7 +52,7 @@ def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     return length, position
 
 
-@_part
+@part
 def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     """The position after `count` headers, or -1 if one is malformed."""
     for _ in range(count):
@@ -97,7 +66,7 @@ def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     return position
 
 
-@_part
+@part
 def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
     """Where the fields of the record at `position` are.
 
@@ -129,19 +98,10 @@ def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
     return end, time_delta, offset_delta, key, key_length, value, value_length, headers, count
 
 
-@_part
-def _copy(source: Any, begin: int, length: int, data: Any, used: Any) -> Any:
-    """Append a field to the bytes of its column; how many there are then."""
-    at = np.uint64(begin)
-    for k in range(np.uint64(max(length, 0))):
-        data[used + k] = source[at + k]
-    return used + np.uint64(max(length, 0))
+_COLUMN = (I32S, U8S, U8S)
 
 
-_COLUMN = (_I32S, _U8S, _U8S)
-
-
-@_compiled(_PAIR(_SOURCE, _I64S2, _I64, _I64, _I64S, _I64S, _I32S, *_COLUMN, *_COLUMN, _I64S2))
+@compiled(_PAIR(SOURCE, _I64S2, I64, I64, I64S, I64S, I32S, *_COLUMN, *_COLUMN, _I64S2))
 def decode_rows(
     source: Any, batches: Any, start: int, stop: int,
     offsets: Any, timestamps: Any, timestamp_types: Any,
@@ -177,8 +137,8 @@ def decode_rows(
                     key_validity[byte] |= bit
                 if value_length >= 0:
                     value_validity[byte] |= bit
-                keys_used = _copy(source, key, key_length, key_data, keys_used)
-                values_used = _copy(source, value, value_length, value_data, values_used)
+                keys_used = copy(source, key, key_length, key_data, keys_used)
+                values_used = copy(source, value, value_length, value_data, values_used)
                 row += np.uint64(1)
                 key_offsets[row], value_offsets[row] = keys_used, values_used
         if end != batch_end:
@@ -186,7 +146,7 @@ def decode_rows(
     return np.int64(row), -1
 
 
-@_compiled(numba.void(_SOURCE, _I64S2, *_COLUMN, *_COLUMN))
+@compiled(numba.void(SOURCE, _I64S2, *_COLUMN, *_COLUMN))
 def decode_headers(
     source: Any, headers: Any,
     key_offsets: Any, key_data: Any, key_validity: Any,
@@ -203,8 +163,8 @@ def decode_headers(
             key_validity[byte] |= bit
             if value_length >= 0:
                 value_validity[byte] |= bit
-            keys_used = _copy(source, key, key_length, key_data, keys_used)
-            values_used = _copy(source, value, value_length, value_data, values_used)
+            keys_used = copy(source, key, key_length, key_data, keys_used)
+            values_used = copy(source, value, value_length, value_data, values_used)
             row += np.uint64(1)
             key_offsets[row], value_offsets[row] = keys_used, values_used
             position = value + max(value_length, 0)

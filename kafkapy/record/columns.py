@@ -25,6 +25,7 @@ from kafkapy.record.batch_header import (
     Buffer,
     iter_headers,
 )
+from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import append_record
 from kafkapy.record.codec_frames import unwritten
 from kafkapy.record.column_kernels import decode_headers, decode_rows
@@ -35,25 +36,6 @@ GROUP_BYTES: Final = 1 << 20
 """Payload bytes that are decoded at once, unless a single batch holds more."""
 
 _MIN_RECORD_BYTES: Final = 7  # length, attributes, timestamp, offset, key, value, headers
-
-
-class BinaryColumn(NamedTuple):
-    """Value `i` is `data[offsets[i]:offsets[i + 1]]`; null if bit `i` of `validity` is 0.
-
-    Bits count from the least significant one of a byte, as Arrow's.
-    """
-
-    offsets: NDArray[np.int32]
-    data: NDArray[np.uint8]
-    validity: NDArray[np.uint8]
-
-
-class HeaderColumns(NamedTuple):
-    """Record `i` has the headers `offsets[i]` to `offsets[i + 1]` of `keys` and `values`."""
-
-    offsets: NDArray[np.int32]
-    keys: BinaryColumn
-    values: BinaryColumn
 
 
 class Columns(NamedTuple):

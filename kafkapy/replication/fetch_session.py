@@ -29,7 +29,8 @@ FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
 
-PartitionKey = tuple[str | Uuid, int]
+PartitionKey = tuple[str | bytes, int]
+"""A topic, by its name or id, and an index."""
 
 
 class FetchPartition:
@@ -76,15 +77,39 @@ class FetchPartition:
     def update(self, wanted: FetchPartition) -> None:
         """Take over what a later request of the session says."""
         self.topic = wanted.topic or self.topic
-        self.fetch_offset = wanted.fetch_offset
-        self.max_bytes = wanted.max_bytes
-        if wanted.current_leader_epoch != self.current_leader_epoch:
+        self.ask(
+            wanted.current_leader_epoch, wanted.fetch_offset, wanted.last_fetched_epoch,
+            wanted.follower_log_start_offset, wanted.max_bytes,
+        )  # fmt: skip
+
+    def ask(
+        self,
+        current_leader_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        follower_log_start_offset: int,
+        max_bytes: int,
+    ) -> None:
+        """The same, field by field."""
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        if current_leader_epoch != self.current_leader_epoch:
             # What was answered in another epoch may have been thrown away.
-            self.current_leader_epoch = wanted.current_leader_epoch
+            self.current_leader_epoch = current_leader_epoch
             self.sent_high_watermark = -1
-        self.last_fetched_epoch = wanted.last_fetched_epoch
-        if wanted.follower_log_start_offset >= 0:
-            self.follower_log_start_offset = wanted.follower_log_start_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        if follower_log_start_offset >= 0:
+            self.follower_log_start_offset = follower_log_start_offset
+
+    def is_news(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether the client does not know these yet; it is told now."""
+        news = (
+            self.sent_high_watermark != high_watermark
+            or self.sent_log_start_offset != log_start_offset
+        )
+        self.sent_high_watermark = high_watermark
+        self.sent_log_start_offset = log_start_offset
+        return news
 
 
 class FetchResult:
@@ -123,17 +148,12 @@ class FetchResult:
         """Whether an incremental answer includes this row; remembers what was told."""
         wanted = self.wanted
         send = bool(
-            self.size_bytes
+            wanted.is_news(self.high_watermark, self.log_start_offset)
+            or self.size_bytes
             or self.error
             or self.diverging_epoch
             or self.preferred_read_replica >= 0
         )
-        if wanted.sent_high_watermark != self.high_watermark:
-            wanted.sent_high_watermark = self.high_watermark
-            send = True
-        if wanted.sent_log_start_offset != self.log_start_offset:
-            wanted.sent_log_start_offset = self.log_start_offset
-            send = True
         if self.error or self.diverging_epoch:
             # The next success must be told even if nothing else changes.
             wanted.sent_high_watermark = -1
@@ -141,10 +161,10 @@ class FetchResult:
 
 
 class FetchSession:
-    """One client's set of partitions, kept between its requests."""
+    """One client's set of partitions, kept between its requests, and how often the set changed."""
 
-    __slots__ = ("created_ms", "epoch", "last_used_ms", "partitions", "privileged", "session_id",
-                 "uses_topic_ids")  # fmt: skip
+    __slots__ = ("changes", "created_ms", "epoch", "last_used_ms", "partitions", "privileged",
+                 "session_id", "uses_topic_ids")  # fmt: skip
 
     def __init__(
         self, session_id: int, privileged: bool, uses_topic_ids: bool, now_ms: int
@@ -155,12 +175,15 @@ class FetchSession:
         self.created_ms = now_ms
         self.last_used_ms = now_ms
         self.epoch = 1
+        self.changes = 0
         self.partitions: dict[PartitionKey, FetchPartition] = {}
 
     def key(self, wanted: FetchPartition) -> PartitionKey:
         return (wanted.topic_id if self.uses_topic_ids else wanted.topic or "", wanted.partition)
 
-    def bump_epoch(self) -> None:
+    def go_on(self, now_ms: int) -> None:
+        """A request with the right epoch was taken."""
+        self.last_used_ms = now_ms
         self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
 
     def move_to_end(self, wanted: FetchPartition) -> None:
@@ -214,6 +237,10 @@ class FetchSessionCache:
         """Partitions over all sessions."""
         return sum(len(session.partitions) for session in self._sessions.values())
 
+    def get(self, session_id: int) -> FetchSession | None:
+        """The session of that id, if there still is one."""
+        return self._sessions.get(session_id)
+
     def open(
         self,
         session_id: int,
@@ -248,8 +275,7 @@ class FetchSessionCache:
         if not session.partitions:
             del self._sessions[session_id]
             return FetchContext([], None, incremental=True)
-        session.bump_epoch()
-        session.last_used_ms = now_ms
+        session.go_on(now_ms)
         return FetchContext(list(session.partitions.values()), session, incremental=True)
 
     def forget(self, context: FetchContext) -> None:
@@ -267,10 +293,12 @@ class FetchSessionCache:
             known = session.partitions.get(key)
             if known is None:
                 session.partitions[key] = item
+                session.changes += 1
             else:
                 known.update(item)
         for key in forgotten:
             session.partitions.pop(key, None)
+            session.changes += 1
 
     def _create(
         self, wanted: list[FetchPartition], uses_topic_ids: bool, privileged: bool, now_ms: int

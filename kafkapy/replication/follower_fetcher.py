@@ -112,6 +112,7 @@ class FollowerFetcher:
         self._held_until_ms: int | None = None
         self._session = FollowerSession()
         self._following: dict[TopicPartition, _Following] = {}
+        self._may_be_out_of_range = False  # asked with each answer, of thousands of partitions
 
     def __len__(self) -> int:
         return len(self._following)
@@ -129,9 +130,13 @@ class FollowerFetcher:
     @property
     def out_of_range(self) -> list[Partition]:
         """Partitions for which the shell must ask the leader's offsets."""
-        return [
+        if not self._may_be_out_of_range:
+            return []
+        found = [
             f.partition for f in self._following.values() if f.state is FollowState.OUT_OF_RANGE
         ]
+        self._may_be_out_of_range = bool(found)
+        return found
 
     def state(self, topic_partition: TopicPartition) -> FollowState | None:
         """How a partition is doing; None if it is not followed here."""
@@ -156,6 +161,7 @@ class FollowerFetcher:
         Throttled partitions that are out of sync are left out while the quota is exceeded.
         """
         wanted = {}
+        told = self._session.told
         exceeded = self._quota.is_exceeded(now_ms)
         self._held_until_ms = None
         for key, following in self._following.items():
@@ -166,7 +172,10 @@ class FollowerFetcher:
             if exceeded and not following.is_in_sync and self._is_throttled(following.partition):
                 self._held_until_ms = now_ms + self._backoff_ms
                 continue
-            wanted[key] = self._row(key, following)
+            row = told.get(key)
+            if row is None or not row.holds_for(following.partition, following.leader_epoch):
+                row = self._row(key, following)
+            wanted[key] = row
         return self._session.build(wanted) if wanted else None
 
     def next_due_ms(self) -> int | None:
@@ -239,7 +248,7 @@ class FollowerFetcher:
         return (
             following.state is FollowState.FETCHING
             and following.leader_epoch == asked.current_leader_epoch
-            and following.partition.log.log_end_offset == asked.fetch_offset
+            and following.partition.log.local.log_end_offset == asked.fetch_offset
         )
 
     def _apply(self, following: _Following, row: LeaderRow, now_ms: int, time_ms: int) -> bool:
@@ -252,18 +261,18 @@ class FollowerFetcher:
             self._truncate(partition, *row.diverging_epoch)
             return True
         log = partition.log
-        before = log.log_end_offset, log.high_watermark
+        end_before, committed_before = log.local.log_end_offset, log.high_watermark
         if row.records and not self._append(following, row.records, now_ms, time_ms):
             return False
-        following.lag = max(0, row.high_watermark - log.log_end_offset)
-        if self._is_throttled(partition):
+        end = log.local.log_end_offset
+        following.lag = row.high_watermark - end if row.high_watermark > end else 0
+        if self._quota.limit is not None and self._is_throttled(partition):
             self._quota.record(len(row.records), now_ms)
-        log.update_high_watermark(
-            max(log.high_watermark, min(row.high_watermark, log.log_end_offset))
-        )
+        if row.high_watermark > log.high_watermark:
+            log.update_high_watermark(row.high_watermark)
         if row.log_start_offset > log.log_start_offset:
             self._raise_log_start(partition, row.log_start_offset)
-        return before != (log.log_end_offset, log.high_watermark)
+        return end_before != log.local.log_end_offset or committed_before != log.high_watermark
 
     def _append(
         self, following: _Following, records: memoryview | bytes, now_ms: int, time_ms: int
@@ -303,6 +312,7 @@ class FollowerFetcher:
         key = following.partition.topic_partition
         if error is ErrorCode.OFFSET_OUT_OF_RANGE:
             following.state = FollowState.OUT_OF_RANGE
+            self._may_be_out_of_range = True
         elif error is ErrorCode.FENCED_LEADER_EPOCH:
             _log.info(
                 "Partition %s has an older epoch (%d) than leader %d: waiting for LeaderAndIsr",

@@ -6,14 +6,17 @@ changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.replication.partition import Partition
 
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
+_NONE_FORGOTTEN: Final[list[tuple[TopicPartition, Uuid]]] = []
 
 
 class FetchRow(NamedTuple):
@@ -27,11 +30,23 @@ class FetchRow(NamedTuple):
     log_start_offset: int
     max_bytes: int
 
+    def holds_for(self, partition: Partition, leader_epoch: int) -> bool:
+        """Whether a leader that was told this need not be told anything else now."""
+        log = partition.log
+        return (
+            self.fetch_offset == log.local.log_end_offset
+            and self.last_fetched_epoch == log.epochs.latest
+            and self.log_start_offset == log.log_start_offset
+            and self.current_leader_epoch == leader_epoch
+            and self.topic_id is partition.topic_id
+        )
+
 
 class FollowerFetch(NamedTuple):
     """One request: the session it belongs to, the rows to name, and those to forget.
 
-    `asked` is everything the request is about, named or not.
+    `asked` is everything the request is about, named or not. `uses_topic_ids`: every partition has
+    one; otherwise Fetch v12 with names is needed.
     """
 
     session_id: int
@@ -39,41 +54,54 @@ class FollowerFetch(NamedTuple):
     rows: list[FetchRow]
     forgotten: list[tuple[TopicPartition, Uuid]]
     asked: dict[TopicPartition, FetchRow]
-
-    @property
-    def uses_topic_ids(self) -> bool:
-        """Whether every partition has a topic id; otherwise Fetch v12 with names is needed."""
-        rows_have = all(not row.topic_id.is_zero for row in self.asked.values())
-        return rows_have and all(not topic_id.is_zero for _, topic_id in self.forgotten)
+    uses_topic_ids: bool
 
 
 class FollowerSession:
-    """The session with one leader."""
+    """The session with one leader. `told`: what it knows of each partition."""
 
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._told: dict[TopicPartition, FetchRow] = {}
+        self.told: dict[TopicPartition, FetchRow] = {}
+        self._have_topic_ids = False
 
     def build(self, wanted: dict[TopicPartition, FetchRow]) -> FollowerFetch:
-        """The next request for exactly `wanted`."""
+        """The next request for exactly `wanted`, which is kept."""
         if self._epoch == INITIAL_EPOCH:
+            self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
+            rows = list(wanted.values())
             return FollowerFetch(
-                self._session_id, INITIAL_EPOCH, list(wanted.values()), [], dict(wanted)
+                self._session_id, INITIAL_EPOCH, rows, [], wanted, self._have_topic_ids
             )
-        told = self._told
-        changed = [row for key, row in wanted.items() if told.get(key) != row]
-        # Another topic of the same name must be forgotten by its old id and named by its new one.
-        forgotten = [
-            (key, row.topic_id)
-            for key, row in told.items()
-            if key not in wanted or wanted[key].topic_id != row.topic_id
-        ]
-        return FollowerFetch(self._session_id, self._epoch, changed, forgotten, dict(wanted))
+        told = self.told
+        changed = []
+        kept = 0
+        for key, row in wanted.items():
+            before = told.get(key)
+            if before is row:
+                kept += 1
+                continue
+            if before != row:
+                changed.append(row)
+            kept += before is not None and before.topic_id == row.topic_id
+        uses_topic_ids, forgotten = self._have_topic_ids, _NONE_FORGOTTEN
+        if not kept == len(told) == len(wanted):
+            # Another topic of a name is forgotten by the old id and named by the new one.
+            forgotten = [
+                (key, row.topic_id)
+                for key, row in told.items()
+                if key not in wanted or wanted[key].topic_id != row.topic_id
+            ]
+            self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
+            uses_topic_ids = self._have_topic_ids and _are_ids(gone for _, gone in forgotten)
+        return FollowerFetch(
+            self._session_id, self._epoch, changed, forgotten, wanted, uses_topic_ids
+        )
 
     def answered(self, fetch: FollowerFetch, session_id: int) -> None:
         """The request was answered without a top-level error."""
-        self._told = fetch.asked
+        self.told = fetch.asked
         if fetch.session_epoch == INITIAL_EPOCH:
             self._session_id = session_id
             self._epoch = 1 if session_id != NO_SESSION else INITIAL_EPOCH
@@ -88,4 +116,8 @@ class FollowerSession:
         The old id goes along once more, so that the leader can close it.
         """
         self._epoch = INITIAL_EPOCH
-        self._told = {}
+        self.told = {}
+
+
+def _are_ids(topic_ids: Iterable[Uuid]) -> bool:
+    return all(not topic_id.is_zero for topic_id in topic_ids)

@@ -107,6 +107,25 @@ class Partition(PartitionLeadership):
             self.on_follower_fetch(replica_id, wanted, now_ms, leader_end_offset)
         return result
 
+    def is_continued_by(self, broker_id: int, wanted: FetchPartition) -> bool:
+        """Whether a follower goes on where its log, which is this one so far, ends: its row has
+        records, or nothing, but no refusal and no other epoch."""
+        log = self.log
+        return (
+            self.is_leader
+            and wanted.current_leader_epoch == self.leader_epoch
+            and log.log_start_offset <= wanted.fetch_offset <= log.local.log_end_offset
+            and broker_id in self.remote_replicas
+            and (wanted.last_fetched_epoch == log.epochs.latest or self._is_of_past(wanted))
+        )
+
+    def _is_of_past(self, wanted: FetchPartition) -> bool:
+        """Whether a follower's log ends in an earlier epoch, and not after that ended here."""
+        if wanted.last_fetched_epoch < 0:
+            return True
+        epoch, end_offset = self.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+        return epoch == wanted.last_fetched_epoch and wanted.fetch_offset <= end_offset
+
     def upper_bound(self, replica_id: int, isolation: int) -> int:
         """The offset that a reader must not see: log end, last stable offset or high watermark."""
         if replica_id != CONSUMER:

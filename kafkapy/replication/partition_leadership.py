@@ -180,10 +180,12 @@ class PartitionLeadership:
         if not self.is_leader:
             return False
         log = self.log
-        end = log.log_end_offset
+        end = log.local.log_end_offset
+        before = log.high_watermark
+        if before == end:
+            return False
         if not self.remote_replicas:
             # The only replica is in sync with itself, and no minimum asks for more.
-            before = log.high_watermark
             return end > before and log.update_high_watermark(end) > before
         if len(self.in_sync.committed) < self.effective_min_isr:
             return False
@@ -197,7 +199,6 @@ class PartitionLeadership:
                 )
             ):
                 end = replica.log_end_offset
-        before = log.high_watermark
         return end > before and log.update_high_watermark(end) > before
 
     def on_follower_fetch(

@@ -1,14 +1,15 @@
 """Requests that wait for a condition or a deadline (`kafka.server.DelayedOperationPurgatory`).
 
 An operation is watched under keys; whoever changes what stands behind a key calls `check(key)`.
-The shell asks for `next_deadline_ms` and calls `expire`. An operation completes exactly once.
+The shell asks for `next_deadline_ms` and calls `expire`. An operation completes exactly once, but
+one that stands: it stays where it is watched, to be parked again with the next request of its kind.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 _HEAP_SLACK: Final = 1000
 
@@ -16,12 +17,17 @@ _HEAP_SLACK: Final = 1000
 class DelayedOperation:
     """One parked request; subclasses say when it is ready and what completing it does."""
 
-    __slots__ = ("completed", "deadline_ms", "keys")
+    __slots__ = ("completed", "deadline_ms", "keys", "number", "queued_ms")
+
+    stands: ClassVar[bool] = False
+    """Whether it is parked again and again (`Purgatory.park_again`) until it is cancelled."""
 
     def __init__(self, deadline_ms: int) -> None:
         self.deadline_ms = deadline_ms
         self.completed = False
         self.keys: tuple[Hashable, ...] = ()
+        self.number = 0  # of its place in the queue of deadlines, if it has one,
+        self.queued_ms = 0  # which is at this time
 
     def ready(self) -> bool:
         """Whether the condition that this operation waits for holds now."""
@@ -44,8 +50,10 @@ class Purgatory:
         self.expired_count = 0
         # Under each key the operations, with the position of the key among an operation's keys.
         self._watchers: dict[Hashable, dict[DelayedOperation, int]] = {}
-        self._deadlines: list[tuple[int, int, DelayedOperation]] = []
-        self._sequence = 0
+        # (deadline, number): what is completed leaves no more than that behind.
+        self._deadlines: list[tuple[int, int]] = []
+        self._queued: dict[int, DelayedOperation] = {}
+        self._last_number = 0
         self.size = 0
 
     def __len__(self) -> int:
@@ -65,12 +73,30 @@ class Purgatory:
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         """Park an operation that is known not to be ready."""
+        self.stand(operation, keys)
+        self._queue(operation)
+        self.size += 1
+
+    def stand(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+        """Watch one under its keys that is parked later."""
         operation.keys = tuple(keys)
         for position, key in enumerate(operation.keys):
             self._watchers.setdefault(key, {})[operation] = position
-        self._sequence += 1
-        heapq.heappush(self._deadlines, (operation.deadline_ms, self._sequence, operation))
+
+    def park_again(self, operation: DelayedOperation, deadline_ms: int) -> None:
+        """Park one that stands and is known not to be ready."""
+        operation.completed = False
+        operation.deadline_ms = deadline_ms
+        if not operation.number or deadline_ms < operation.queued_ms:
+            self._leave_queue(operation)
+            self._queue(operation)
         self.size += 1
+
+    def _queue(self, operation: DelayedOperation) -> None:
+        self._last_number = operation.number = self._last_number + 1
+        operation.queued_ms = operation.deadline_ms
+        self._queued[operation.number] = operation
+        heapq.heappush(self._deadlines, (operation.deadline_ms, operation.number))
 
     def check(self, key: Hashable) -> None:
         """Complete what is ready among the operations watched under `key`."""
@@ -83,46 +109,69 @@ class Purgatory:
 
     def expire(self, now_ms: int) -> None:
         """Complete what is past its deadline."""
-        deadlines = self._deadlines
-        while deadlines and (deadlines[0][2].completed or deadlines[0][0] <= now_ms):
-            operation = heapq.heappop(deadlines)[2]
-            if not operation.completed:
-                self.expired_count += 1
-                self._complete(operation, expired=True)
+        while (operation := self._first()) is not None and operation.deadline_ms <= now_ms:
+            self.expired_count += 1
+            self._complete(operation, expired=True)
 
     def next_deadline_ms(self) -> int | None:
         """When `expire` is due next, None when nothing is parked."""
+        operation = self._first()
+        return None if operation is None else operation.deadline_ms
+
+    def _first(self) -> DelayedOperation | None:
+        """The parked operation with the earliest deadline."""
         deadlines = self._deadlines
-        while deadlines and deadlines[0][2].completed:
-            heapq.heappop(deadlines)
-        return deadlines[0][0] if deadlines else None
+        while deadlines:
+            due_ms, number = deadlines[0]
+            operation = self._queued.get(number)
+            if operation is None or operation.completed:
+                heapq.heappop(deadlines)
+                if operation is not None:
+                    self._leave_queue(operation)
+            elif operation.deadline_ms > due_ms:  # parked again since
+                operation.queued_ms = operation.deadline_ms
+                heapq.heapreplace(deadlines, (operation.deadline_ms, number))
+            else:
+                return operation
+        return None
+
+    def _leave_queue(self, operation: DelayedOperation) -> None:
+        if operation.number:
+            del self._queued[operation.number]
+            operation.number = 0
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Forget an operation whose client went away."""
+        """Forget an operation whose client went away; one that stands may be parked or not."""
         if not operation.completed:
             operation.completed = True
-            self._forget(operation)
+            self.size -= 1
+        elif not operation.stands:
+            return
+        self._forget(operation)
 
     def complete_all(self) -> None:
         """Complete everything as expired: the broker stops."""
-        for _, _, operation in sorted(self._deadlines, key=lambda entry: entry[:2]):
+        parked = [operation for operation in self._queued.values() if not operation.completed]
+        for operation in sorted(parked, key=lambda each: (each.deadline_ms, each.number)):
             if not operation.completed:
                 self._complete(operation, expired=True)
 
     def _complete(self, operation: DelayedOperation, expired: bool) -> None:
         operation.completed = True
-        self._forget(operation)
+        self.size -= 1
+        if not operation.stands:
+            self._forget(operation)
         operation.on_complete(expired)
 
     def _forget(self, operation: DelayedOperation) -> None:
-        self.size -= 1
         for key in operation.keys:
             watched = self._watchers.get(key)
             if watched is not None:
                 watched.pop(operation, None)
                 if not watched:
                     del self._watchers[key]
-        # Completed entries stay in the heap until popped; rebuild when they are most of it.
-        if len(self._deadlines) > 2 * self.size + _HEAP_SLACK:
-            self._deadlines = [e for e in self._deadlines if not e[2].completed]
+        self._leave_queue(operation)
+        # The numbers of what is forgotten stay until they are due; rebuild when they are most.
+        if len(self._deadlines) > 2 * len(self._queued) + _HEAP_SLACK:
+            self._deadlines = [entry for entry in self._deadlines if entry[1] in self._queued]
             heapq.heapify(self._deadlines)

@@ -53,13 +53,24 @@ class Replica:
         `leader_end_offset` was sampled before the read that answers the fetch.
         """
         if fetch_offset >= leader_end_offset:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+            caught_up_ms = now_ms
         elif fetch_offset >= self.last_fetch_leader_end_offset:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+            caught_up_ms = self.last_fetch_ms
+        else:
+            caught_up_ms = NEVER_MS
+        # Compared, not `max`: every partition of a follower's session passes here with each fetch.
+        if caught_up_ms > self.last_caught_up_ms:
+            self.last_caught_up_ms = caught_up_ms
         self.log_end_offset = fetch_offset
-        self.log_start_offset = max(self.log_start_offset, log_start_offset)
+        if log_start_offset > self.log_start_offset:
+            self.log_start_offset = log_start_offset
         self.last_fetch_leader_end_offset = leader_end_offset
         self.last_fetch_ms = now_ms
+
+    def caught_up(self, now_ms: int, leader_end_offset: int) -> None:
+        """Note a fetch of a replica that had all before and has all still."""
+        self.last_caught_up_ms = self.last_fetch_ms = now_ms
+        self.last_fetch_leader_end_offset = leader_end_offset
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
         """Whether the replica may count as in sync at `now_ms`."""

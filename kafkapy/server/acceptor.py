@@ -110,7 +110,9 @@ class Acceptor:
                 # Imported only where it is asked for, with `ssl`.
                 from kafkapy.server.tls_acceptor import TlsAcceptor
 
-                server = TlsAcceptor(listener.name, bound, security.tls, new_connection)
+                failed = partial(self._connections.logins.handshake_failed, listener.name)
+                context = security.tls.accepting
+                server = TlsAcceptor(listener.name, bound, context, new_connection, failed)
                 server.start(backlog)
                 self._servers.append(server)
             logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
 
 from kafkapy.common.acls import ResourcePattern
-from kafkapy.common.errors import KafkapyError
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.server.change_follower import ChangeFollower
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ZnodeError
-from kafkapy.zk.zookeeper import WatchEvent
-
-_RETRY_BACKOFF_S: Final = 1.0
 
 _log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
 
@@ -33,27 +29,23 @@ class AclChangeListener:
         self._authorizer = authorizer
         self._seen: dict[str, int] = {}  # the last sequence number by folder
         self._applying = asyncio.Lock()
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._follower = ChangeFollower("changes of ACLs", self.process, _log)
 
     async def start(self) -> None:
         """Load everything, then follow the changes."""
         await self._acls.create_paths()
         await self.reload()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._follower.start()
 
     async def stop(self) -> None:
         """End following."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._follower.stop()
 
     async def reload(self) -> None:
         """Have what is stored now, whatever was missed: at the start and after a lost session."""
         async with self._applying:
             # The watch first: a change made while the entries are read is then read once more.
-            for change in await self._acls.changes(self._on_watch):
+            for change in await self._acls.changes(self._follower.on_watch):
                 self._seen[change.folder] = change.sequence
             stored = await self._acls.get_all()
             for resource in set(self._authorizer.acls) - set(stored):
@@ -71,7 +63,7 @@ class AclChangeListener:
 
     async def process(self) -> None:
         """Apply the changes newer than the last ones seen, and wait for the next."""
-        changes = await self._acls.changes(self._on_watch)
+        changes = await self._acls.changes(self._follower.on_watch)
         for change in changes:
             if change.sequence <= self._seen.get(change.folder, -1):
                 continue
@@ -83,19 +75,3 @@ class AclChangeListener:
                 _log.error("Ignoring a change of ACLs: %s", error)
             self._seen[change.folder] = change.sequence
         await self._acls.purge(changes, self._clock.time_ms())
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                await self.process()
-            except KafkapyError as error:
-                # Old entries would go on to allow what was denied: try until they are new. After a
-                # lost session `reload` sets the watches again.
-                _log.error("Cannot follow changes of ACLs, trying again: %s", error)
-                await asyncio.sleep(_RETRY_BACKOFF_S)
-                self._changed.set()
-
-    def _on_watch(self, _: WatchEvent) -> None:
-        self._changed.set()

@@ -41,7 +41,8 @@ from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
-from kafkapy.server.listener_security import listener_security
+from kafkapy.server.listener_changes import ListenerChanges
+from kafkapy.server.listener_security import secured_listeners
 from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
@@ -87,15 +88,15 @@ class Broker:
         self._connect = machine.connect
         self._configs = DynamicConfig(config)
         self._services = Services(config, self.clock, MetadataCache())
-        self._connections = ConnectionTable(config, self._services.client_quotas.connections)
-        self._services.node_security = node_security(config, self.random)
-        security = {
-            listener.name: listener_security(
-                config, listener, self._services.scram_credentials, self.random
-            )
-            for listener in config.listeners
-            if listener.security_protocol != "PLAINTEXT"
-        }
+        services = self._services
+        self._connections = ConnectionTable(config, services.client_quotas.connections)
+        security = secured_listeners(config, services.scram_credentials, self.random)
+        tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
+        services.listener_changes = ListenerChanges(
+            (x.name for x in config.listeners), tls.values()
+        )
+        between = tls.get(config.inter_broker_listener)
+        services.node_security = node_security(config, self.random, between)
         self._acceptor = Acceptor(config, self._connections, self.clock, security, machine.bind)
 
     async def start(self) -> None:
@@ -195,6 +196,7 @@ class Broker:
             default=await configs.get("brokers", "<default>"),
             broker=await configs.get("brokers", str(self._services.broker_id)),
         )
+        self._services.listener_changes.begin(self._configs.layers.given())
         self._configs.topic_overrides.update(await configs.get_all("topics"))
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
 
@@ -327,6 +329,9 @@ class Broker:
             BROKER_CONFIGS,
             services.broker_id,
             self._configs.log_defaults,
+            lambda configs: services.listener_changes.prepare(
+                *self._configs.change_of_own(configs)
+            ),
         )
 
     async def _start_metrics(self) -> None:

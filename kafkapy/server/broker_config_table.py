@@ -234,6 +234,8 @@ BROKER_CONFIG_ROWS: Final = (
     _secret("ssl.truststore.certificates"),
     _s("ssl.endpoint.identification.algorithm", "https"),
     _s("ssl.principal.mapping.rules", "DEFAULT"),
+    _b("ssl.allow.dn.changes", False),
+    _b("ssl.allow.san.changes", False),
     _secret("delegation.token.secret.key"),
     _secret("password.encoder.secret"),
     # metrics

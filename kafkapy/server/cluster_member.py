@@ -25,6 +25,7 @@ from kafkapy.server.config_changes import ConfigChangeListener
 from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient
 from kafkapy.server.controller_task import ControllerTask
 from kafkapy.server.last_life import outlive
+from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.node_to_controller import NodeToController
 from kafkapy.server.replica_fetchers import ReplicaFetchers
 
@@ -106,13 +107,14 @@ class ClusterMember:
 
     def _make_isr_changes(self, clock: Clock) -> AlterPartitionManager:
         config, services = self._config, self._services
-        to_controller = NodeToController(
+        nodes = NodeClients(
             services.metadata,
             config.inter_broker_listener,
             str(services.broker_id),
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
             security=services.node_security,
         )
+        to_controller = NodeToController(services.metadata, nodes)
         self._receiver.on_controller_change = to_controller.follow
         return AlterPartitionManager(
             services.broker_id,

@@ -6,7 +6,8 @@ controller knows is 0 elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
@@ -29,6 +30,22 @@ def timer(name: str, text: str, times: RequestTimes) -> SummaryMetricFamily:
     for q in QUANTILES:
         family.add_sample(name, {"quantile": q}, times.quantile(float(q)) * 1000)
     return family
+
+
+def worst_and_mean(
+    prefix: str,
+    text: str,
+    times: Iterable[tuple[Sequence[str], RequestTimes]],
+    labels: Sequence[str] = (),
+) -> Iterator[GaugeMetricFamily]:
+    """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN, as Kafka has
+    it, where there were none. `times`: (values of the labels, times)."""
+    rows = list(times)
+    for name, of in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
+        family = GaugeMetricFamily(f"{prefix}_{name}", f"{text}, of the latest", labels=labels)
+        for values, timer_ in rows:
+            family.add_metric(values, of(timer_) * 1000 if timer_.count else math.nan)
+        yield family
 
 
 class ClusterMetrics:

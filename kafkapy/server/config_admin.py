@@ -51,13 +51,16 @@ class ConfigAdmin:
         broker_configs: ConfigDef,
         broker_id: int,
         current: Callable[[], Mapping[str, ConfigValue]],
+        check_own: Callable[[Mapping[str, str]], object],
     ) -> None:
-        """`current` gives this broker's values in force, which bound steps of thread counts."""
+        """`current` gives this broker's values in force, which bound steps of thread counts;
+        `check_own` refuses with ConfigError what this broker's own configs must not become."""
         self._store = store
         self._metadata = metadata
         self._broker_configs = broker_configs
         self._broker_id = broker_id
         self._current = current
+        self._check_own = check_own
 
     async def replace(
         self,
@@ -136,6 +139,8 @@ class ConfigAdmin:
                 current=self._current(),
             )
             self._refuse_passwords(configs)
+            if per_broker:
+                self._check_own(configs)
         except ConfigError as error:
             raise _invalid("BROKER", entity if per_broker else "", error) from error
 

@@ -44,22 +44,7 @@ class ConfigApplier:
             if configs.get(_UNCLEAN, "").strip().lower() == "true":
                 self._broker.controller.submit(UncleanElectionEnabled(name))
         elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._broker.broker_id)):
-            before = self._configs.layers
-            if name == DEFAULT_ENTITY:
-                self._configs.set_broker_layers(default=configs)
-            else:
-                self._configs.set_broker_layers(broker=configs)
-            try:
-                defaults = self._configs.log_defaults()
-                layers = self._configs.layers
-                quotas = self._broker.replicas.quotas
-                quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
-                self._logs.update_broker_defaults(defaults)
-            except ConfigError:
-                self._configs.layers = before
-                raise
-            self._recheck(self._broker.replicas.all_partitions())
-            self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
+            self._apply_broker(name, configs)
         elif entity_type == "users":
             try:
                 self._broker.scram_credentials.update(name, configs)
@@ -93,6 +78,30 @@ class ConfigApplier:
             self._broker.client_quotas.connections.set(address, configs)
         except ConfigError as error:
             logger.error("Cannot apply the configs of ips '%s': %s", host, error)
+
+    def _apply_broker(self, name: str, configs: Mapping[str, str]) -> None:
+        before = self._configs.layers
+        if name == DEFAULT_ENTITY:
+            self._configs.set_broker_layers(default=configs)
+        else:
+            self._configs.set_broker_layers(broker=configs)
+        layers = self._configs.layers
+        change_listeners = None
+        try:
+            if name != DEFAULT_ENTITY:
+                changes = self._broker.listener_changes
+                change_listeners = changes.prepare(before.given(), layers.given())
+            defaults = self._configs.log_defaults()
+            quotas = self._broker.replicas.quotas
+            quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
+            self._logs.update_broker_defaults(defaults)
+        except ConfigError:
+            self._configs.layers = before
+            raise
+        if change_listeners is not None:
+            change_listeners()
+        self._recheck(self._broker.replicas.all_partitions())
+        self._broker.controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
 
     def _recheck(self, partitions: Iterable[Partition]) -> None:
         """`min.insync.replicas` may have moved the high watermark's bound."""

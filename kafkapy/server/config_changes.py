@@ -14,10 +14,11 @@ from typing import Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.common.ports import Clock
+from kafkapy.server.change_follower import ChangeFollower
 from kafkapy.zk.paths import CONFIG_TYPES
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ZnodeError
-from kafkapy.zk.zookeeper import Watch, WatchEvent
+from kafkapy.zk.zookeeper import Watch
 
 # (entity type, entity name, its configs); names of users, clients and ips are sanitized.
 Apply = Callable[[str, str, Mapping[str, str]], None]
@@ -37,21 +38,17 @@ class ConfigChangeListener:
         self._apply = apply
         self._last_executed = -1
         self._applying = asyncio.Lock()
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._follower = ChangeFollower("config changes", self.process, _log)
 
     async def start(self) -> None:
         """Apply everything that is configured, then follow the changes."""
         await self.apply_all()
         await self.process()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._follower.start()
 
     async def stop(self) -> None:
         """End following."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._follower.stop()
 
     async def apply_all(self) -> None:
         """Apply the configs of every entity of every type."""
@@ -61,7 +58,7 @@ class ConfigChangeListener:
 
     async def process(self) -> None:
         """Apply the changes newer than the last one seen, and wait for the next."""
-        sequences = await self._apply_new(self._on_watch)
+        sequences = await self._apply_new(self._follower.on_watch)
         await self._store.configs.purge_changes(sequences, self._clock.time_ms())
 
     async def catch_up(self) -> None:
@@ -99,19 +96,6 @@ class ConfigChangeListener:
             _log.error("Ignoring a config change: %s", error)
             return
         self._apply_one(*change, configs)
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            try:
-                await self.process()
-            except KafkapyError as error:
-                # The session is gone or the store is: after a new session `start` comes again.
-                _log.error("Cannot follow config changes: %s", error)
-
-    def _on_watch(self, _: WatchEvent) -> None:
-        self._changed.set()
 
     def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         try:

@@ -7,7 +7,7 @@ from (`_may_handle`), and the frames already received wait as copies, at most on
 them.
 
 Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
-requests, and the `ProduceLane` of a producer.
+requests, and the lane of a producer or follower.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
 from kafkapy.server.request import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
     from kafkapy.server.dispatcher import Dispatcher
+    from kafkapy.server.fetch_lane import FetchLane
+    from kafkapy.server.produce_lane import ProduceLane
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -56,11 +57,11 @@ class Connection(asyncio.BufferedProtocol):
         "_wire",
         "_writable",
         "client_host",
+        "lane",
         "last_active_ms",
         "listener",
         "peer",
         "principal",
-        "produce_lane",
     )
 
     def __init__(
@@ -76,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_host = "?"
         self.principal = ANONYMOUS
         self.last_active_ms = now_ms()
-        self.produce_lane: ProduceLane | None = None
+        self.lane: ProduceLane | FetchLane | None = None  # the short way of its requests
         self._dispatcher = dispatcher
         self._table = table
         self._wire = wire
@@ -119,6 +120,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting.clear()
         if self._mute is not None:
             self._mute.cancel()
+        if self.lane is not None:
+            self.lane.close()
         self._sender = None
         self._transport = None
 
@@ -196,7 +199,7 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, frame: memoryview) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        lane = self.produce_lane
+        lane = self.lane
         if lane is not None:
             answer = lane.handle(frame)
             if answer is not None:
@@ -204,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
                 if isinstance(answer, Pending):
                     self._park(slot, answer, _as_parts)
                 else:
-                    self._answer(slot, [answer])
+                    self._answer(slot, _as_parts(answer))
                 return
         request = self._wire.request(frame)
         outcome = self._dispatcher.dispatch(self, request)
@@ -265,7 +268,7 @@ class Connection(asyncio.BufferedProtocol):
     def _flush(self) -> None:
         parts = self._wire.data_to_send()
         if parts:
-            self._queued_bytes -= sum(map(len, parts))
+            self._queued_bytes -= len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
             if self._sender is not None:
                 self._sender.send(parts)
             elif self._transport is not None:
@@ -305,6 +308,6 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
 
-def _as_parts(frame: bytes) -> list[bytes]:
+def _as_parts(answer: bytes | list[Any]) -> list[Any]:
     """A response that is encoded already."""
-    return [frame]
+    return [answer] if isinstance(answer, bytes) else answer

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.server.authentication_counts import AuthenticationCounts
 
 if TYPE_CHECKING:
     from kafkapy.server.client_quotas import ConnectionRates
@@ -47,6 +48,7 @@ class ConnectionTable:
         self.rejected = 0
         self.idle_closed = 0
         self.violations = 0
+        self.logins = AuthenticationCounts()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -61,6 +63,10 @@ class ConnectionTable:
             self.rejected += 1
             self._delayed[connection] = None
         return pause_ms
+
+    def count_by_listener(self) -> Counter[str]:
+        """How many connections are open on each listener that has any."""
+        return Counter(connection.listener for connection in self._open)
 
     def admit(self, connection: Connection) -> str | None:
         """Take the connection in, or say which limit it would pass."""

@@ -19,6 +19,7 @@ from kafkapy.record.compression import Codec
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.partition import Partition
 from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.request_times import RequestTimes
 from kafkapy.storage.log_append import AppendOrigin
 
 LATEST_PRODUCE_VERSION: Final = 11
@@ -35,6 +36,7 @@ class _Load:
 
     partition: Partition
     offset: int
+    began_ms: int
     replay: Callable[[int, Buffer], None]
     finished: Callable[[int], None]
 
@@ -90,6 +92,7 @@ class CoordinatorLog:
         self._load_bytes = min(load_buffer_bytes, _SLICE_BYTES)
         self._logger = logger
         self._loads: dict[int, _Load] = {}
+        self.load_times = RequestTimes()
 
     def append(self, append: Append, appended: Appended) -> None:
         """Write one batch, and tell `appended` of it once."""
@@ -128,7 +131,8 @@ class CoordinatorLog:
         """Give `replay` the whole log, slice by slice, then call `finished`; both get the index of
         the partition. The event loop serves others between the slices."""
         index = partition.topic_partition.partition
-        load = _Load(partition, partition.log.log_start_offset, replay, finished)
+        began_ms = self._clock.monotonic_ms()
+        load = _Load(partition, partition.log.log_start_offset, began_ms, replay, finished)
         self._loads[index] = load
         self._load_slice(load, index)
 
@@ -158,6 +162,7 @@ class CoordinatorLog:
                 error.message,
             )
         del self._loads[index]
+        self.load_times.add((self._clock.monotonic_ms() - load.began_ms) / 1000)
         if load.offset > log.log_start_offset:
             self._logger.info(
                 "Finished loading %s-%d up to offset %d, epoch %d",

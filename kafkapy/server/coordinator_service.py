@@ -19,6 +19,7 @@ from kafkapy.record.batch_header import Buffer
 from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.request import Pending
+from kafkapy.server.request_times import RequestTimes
 
 if TYPE_CHECKING:
     from kafkapy.zk.store import ZkStore
@@ -95,6 +96,11 @@ class CoordinatorService(Generic[C, E]):
         topic = await store.topics.get(self._log.topic)
         if topic is not None:
             self.coordinator.set_num_partitions(len(topic.assignment))
+
+    @property
+    def load_times(self) -> RequestTimes:
+        """How long the replays of partitions took."""
+        return self._log.load_times
 
     # leadership
 

@@ -15,6 +15,7 @@ from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.authorization_rules import RULES, guard
+from kafkapy.server.fetch_lane import FetchLane, is_of_session
 from kafkapy.server.handlers import SERVED, Served
 from kafkapy.server.produce_lane import ProduceLane
 from kafkapy.server.request import (
@@ -75,10 +76,8 @@ class Dispatcher:
             return self.encode(header, served.handle(context, None))
         message, _ = decoder(served.request_class, version)(request.frame, request.body)
         outcome = self._call(served, context, message)
-        if header.api_key == ApiKey.PRODUCE and not self._is_guarded:
-            if connection.produce_lane is None:
-                connection.produce_lane = ProduceLane(self._broker)
-            connection.produce_lane.learn(request.frame, header, message)
+        if not self._is_guarded:
+            self._learn(connection, request, message)
         seconds = time.perf_counter() - started
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
@@ -86,6 +85,23 @@ class Dispatcher:
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
         return encode_response(outcome, header.api_key, version, header.correlation_id)
+
+    def _learn(self, connection: Connection, request: Request, message: Any) -> None:
+        """Later requests of this kind may go the short way."""
+        key = request.header.api_key
+        if key == ApiKey.PRODUCE:
+            if connection.lane is None:
+                connection.lane = ProduceLane(self._broker)
+            if isinstance(connection.lane, ProduceLane):
+                connection.lane.learn(request.frame, request.header, message)
+        elif key == ApiKey.FETCH and is_of_session(message):
+            if connection.lane is None:
+                context = RequestContext(
+                    self._broker, request.header, connection.client_host, connection.listener
+                )
+                connection.lane = FetchLane(context)
+            if isinstance(connection.lane, FetchLane):
+                connection.lane.learn(request.frame, request.header, message)
 
     def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
         try:

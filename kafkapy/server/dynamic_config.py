@@ -7,6 +7,7 @@ change (the log manager) is told.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from kafkapy.common.config_def import ConfigValue
 from kafkapy.metadata.topic_config import (
@@ -38,6 +39,10 @@ class DynamicConfig:
             layers.dynamic_default if default is None else default,
             layers.dynamic_broker if broker is None else broker,
         )
+
+    def change_of_own(self, configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """All that is given now, and what it would be with these as this broker's own layer."""
+        return self.layers.given(), replace(self.layers, dynamic_broker=configs).given()
 
     def topic_defaults(self) -> dict[str, ConfigValue]:
         """What a topic without overrides gets on this broker."""

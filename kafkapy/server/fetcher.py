@@ -47,11 +47,12 @@ class Fetcher:
         if waits is None or not plan or params.max_wait_ms <= 0:
             self._answer(params, results, answer)
             return None
+        now_ms = self._clock.monotonic_ms()
         operation = DelayedFetch(
-            self._clock.monotonic_ms() + self._wait_ms(params, len(plan)),
+            now_ms + self.wait_ms(params, len(plan), now_ms),
             params,
             waits,
-            lambda: self._answer(params, self._read(params, plan, is_first=False)[0], answer),
+            lambda: answer(self.read_again(params, plan)),
             partial(self._is_held_back, params),
         )
         purgatory = self._replicas.fetch_purgatory
@@ -67,12 +68,17 @@ class Fetcher:
             return None
         return operation
 
-    def _wait_ms(self, params: FetchParams, partitions: int) -> int:
+    def read_again(self, params: FetchParams, plan: list[FetchPartition]) -> list[FetchResult]:
+        """The rows of a plan, for the answer to a fetch that has been taken note of."""
+        results = self._read(params, plan, is_first=False)[0]
+        self._count(params, results)
+        return results
+
+    def wait_ms(self, params: FetchParams, partitions: int, now_ms: int) -> int:
         """How long to park a fetch: not for long if its follower has more to ask for."""
         if not params.is_from_follower:
             return params.max_wait_ms
-        awaited = self._replicas.awaited_followers
-        wait_ms = awaited.wait_ms(params.replica_id, partitions, self._clock.monotonic_ms())
+        wait_ms = self._replicas.awaited_followers.wait_ms(params.replica_id, partitions, now_ms)
         return params.max_wait_ms if wait_ms is None else min(wait_ms, params.max_wait_ms)
 
     def _answer(
@@ -81,6 +87,10 @@ class Fetcher:
         results: list[FetchResult],
         answer: Callable[[list[FetchResult]], None],
     ) -> None:
+        self._count(params, results)
+        answer(results)
+
+    def _count(self, params: FetchParams, results: list[FetchResult]) -> None:
         """What throttled replicas get counts, in sync or not."""
         quota = self._replicas.quotas.leader
         if params.is_from_follower and quota.limit is not None:
@@ -88,7 +98,6 @@ class Fetcher:
                 sum(r.size_bytes for r in results if r.size_bytes and self._is_throttled(r)),
                 self._clock.monotonic_ms(),
             )
-        answer(results)
 
     def _is_throttled(self, result: FetchResult) -> bool:
         wanted = result.wanted

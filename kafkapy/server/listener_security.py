@@ -19,14 +19,13 @@ from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.common.sasl_client import NONCE_BYTES
 from kafkapy.common.sasl_server import PlainServer, SaslServer, ScramServer
 from kafkapy.common.scram import MECHANISMS
-from kafkapy.common.tls_stores import CLIENT_AUTH, server_context
+from kafkapy.common.tls_stores import CLIENT_AUTH
 from kafkapy.protocol.sasl_authenticator import SaslMechanism
 
 if TYPE_CHECKING:
-    import ssl
-
     from kafkapy.common.ports import Random
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.listener_tls import ListenerTls
     from kafkapy.server.listeners import Listener
     from kafkapy.server.scram_credentials import ScramCredentials
 
@@ -48,7 +47,7 @@ class SaslSettings(NamedTuple):
 class ListenerSecurity(NamedTuple):
     """`tls` and `sasl` are None where the listener's protocol has none."""
 
-    tls: ssl.SSLContext | None
+    tls: ListenerTls | None
     sasl: SaslSettings | None
     principals: PrincipalMapper
 
@@ -57,6 +56,17 @@ def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> 
     """The properties of one mechanism of a listener."""
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
     return of_listener(config.properties, listener).within(prefix)
+
+
+def secured_listeners(
+    config: KafkaConfig, credentials: ScramCredentials, random: Random
+) -> dict[str, ListenerSecurity]:
+    """What secures each listener that is not PLAINTEXT, by name. Raises as `listener_security`."""
+    return {
+        listener.name: listener_security(config, listener, credentials, random)
+        for listener in config.listeners
+        if listener.security_protocol != "PLAINTEXT"
+    }
 
 
 def listener_security(
@@ -72,7 +82,7 @@ def listener_security(
     try:
         key = properties.key("ssl.principal.mapping.rules")
         principals = PrincipalMapper(properties.text("ssl.principal.mapping.rules"), key)
-        tls = _tls(properties, protocol) if protocol.endswith("SSL") else None
+        tls = _tls(config, listener, properties) if protocol.endswith("SSL") else None
         sasl = None
         if protocol.startswith("SASL_"):
             sasl = _sasl(config, listener, properties, credentials, random)
@@ -81,14 +91,18 @@ def listener_security(
     return ListenerSecurity(tls, sasl, principals)
 
 
-def _tls(properties: PrefixedProperties, protocol: str) -> ssl.SSLContext:
+def _tls(config: KafkaConfig, listener: Listener, properties: PrefixedProperties) -> ListenerTls:
+    # Imported only where it is asked for, with `ssl`.
+    from kafkapy.server.listener_tls import ListenerTls
+
     key = properties.key("ssl.client.auth")
     client_auth = properties.text("ssl.client.auth", "none").lower()
     if client_auth not in CLIENT_AUTH:
         raise ConfigError(f"{key}={client_auth}: allowed are {', '.join(CLIENT_AUTH)}")
-    if protocol == "SASL_SSL" and key == "ssl.client.auth":
+    if listener.security_protocol == "SASL_SSL" and key == "ssl.client.auth":
         client_auth = "none"  # KIP-684: of SASL_SSL only what is meant for the listener counts
-    return server_context(properties, client_auth)
+    connects = listener.name == config.inter_broker_listener and not config.is_embedded
+    return ListenerTls(listener, config.properties, client_auth, connects)
 
 
 def _sasl(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 
-from kafkapy.coordinator.group import GroupState
 from kafkapy.server.cluster_metrics import QUANTILES, ClusterMetrics
+from kafkapy.server.coordinator_metrics import CoordinatorMetrics
+from kafkapy.server.listener_metrics import ListenerMetrics
 from kafkapy.server.quota_metrics import QuotaMetrics
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class MetricsCollector:
         yield from self._logs()
         yield from ClusterMetrics(self._broker).collect()
         yield from QuotaMetrics(self._broker.client_quotas, self._broker.clock).collect()
+        yield from CoordinatorMetrics(self._broker).collect()
+        yield from ListenerMetrics(self._broker.config.listeners, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
         for name, attribute, text in _TOPIC_COUNTERS:
@@ -97,16 +100,7 @@ class MetricsCollector:
             "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached": (
                 broker.fetch_sessions.partition_count
             ),
-            "kafka_server_socketservermetrics_connection_count": len(self._connections),
-            "kafka_coordinator_group_groupmetadatamanager_numoffsets": (
-                broker.groups.coordinator.num_offsets()
-            ),
         }
-        groups = broker.groups.coordinator.groups_by_state()
-        values["kafka_coordinator_group_groupmetadatamanager_numgroups"] = groups.total()
-        for state in GroupState:
-            name = f"kafka_coordinator_group_groupmetadatamanager_numgroups{state.value.lower()}"
-            values[name] = groups[state]
         for name, value in values.items():
             yield GaugeMetricFamily(name, name.split("_", 2)[2], value=value)
 

@@ -17,6 +17,7 @@ import asyncio
 from functools import partial
 from typing import Any, Final
 
+from kafkapy.protocol.client_connection import MakeFrame, ReadFrame
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.schema import Message
 from kafkapy.server.node_link import NodeLink, NodeUnavailable, OnAnswer, VersionRanges
@@ -44,7 +45,7 @@ class NodeClient:
     ) -> None:
         self.host = host
         self.port = port
-        self._client_id = client_id
+        self.client_id = client_id
         self._security = security
         self._timeout_s = request_timeout_ms / 1000
         self._link: NodeLink | None = None
@@ -80,6 +81,14 @@ class NodeClient:
         """
         self._open_link().send(message, version, self._timeout_s, on_answer)
 
+    def call_frame(self, make: MakeFrame, read: ReadFrame, on_answer: OnAnswer) -> None:
+        """`call` with a request that is encoded already, and a response that `read` decodes.
+
+        Raises:
+            NodeUnavailable: this client was closed.
+        """
+        self._open_link().send_frame(make, read, self._timeout_s, on_answer)
+
     async def api_versions(self) -> VersionRanges:
         """(lowest, highest) version by API key of the broker; asked once a connection.
 
@@ -110,7 +119,7 @@ class NodeClient:
             raise NodeUnavailable(f"{self.host}:{self.port}: this client was closed")
         if self._link is None:
             kind = NodeLink if self._security.begin_login is None else SaslLink
-            self._link = kind(self.host, self.port, self._client_id, self._security, self._ended)
+            self._link = kind(self.host, self.port, self.client_id, self._security, self._ended)
         return self._link
 
     def _ended(self, link: NodeLink) -> None:

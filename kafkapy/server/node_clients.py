@@ -33,21 +33,31 @@ class NodeClients:
         Raises:
             NodeUnavailable: the broker is not known, or does not have the listener.
         """
-        endpoint = self._metadata.image.endpoint(broker_id, self._listener)
-        if endpoint is None:
+        address = self._address(broker_id)
+        if address is None:
             raise NodeUnavailable(f"broker {broker_id} is not known")
         client = self._clients.get(broker_id)
-        if client is None or (client.host, client.port) != (endpoint.host, endpoint.port):
+        if client is None or (client.host, client.port) != address:
             if client is not None:
                 client.close()
             client = self._clients[broker_id] = NodeClient(
-                endpoint.host,
-                endpoint.port,
+                *address,
                 self._client_id,
                 request_timeout_ms=self._request_timeout_ms,
                 security=self._security,
             )
         return client
+
+    def keep_only(self, broker_id: int) -> None:
+        """Drop the connections but one to this broker where it is now."""
+        for other, client in list(self._clients.items()):
+            if other != broker_id or (client.host, client.port) != self._address(other):
+                del self._clients[other]
+                client.close()
+
+    def _address(self, broker_id: int) -> tuple[str, int] | None:
+        endpoint = self._metadata.image.endpoint(broker_id, self._listener)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def close(self) -> None:
         """Drop all connections."""

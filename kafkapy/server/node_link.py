@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.common.errors import KafkapyError, ProtocolViolation
-from kafkapy.protocol.client_connection import ClientConnection
+from kafkapy.protocol.client_connection import ClientConnection, MakeFrame, ReadFrame
 from kafkapy.protocol.schema import Message
 from kafkapy.server.node_security import NodeSecurity
 
@@ -66,7 +66,15 @@ class NodeLink(asyncio.BufferedProtocol):
 
     def send(self, message: Message, version: int, limit_s: float, on_answer: OnAnswer) -> None:
         """Send now, or as soon as connected."""
-        _, frame = self._wire.send(message, version)
+        self._put(self._wire.send(message, version)[1], limit_s, on_answer)
+
+    def send_frame(
+        self, make: MakeFrame, read: ReadFrame, limit_s: float, on_answer: OnAnswer
+    ) -> None:
+        """The same for a request that is encoded already, and whose response `read` decodes."""
+        self._put(self._wire.send_frame(make, read), limit_s, on_answer)
+
+    def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
         due_s = self._loop.time() + limit_s
         self._sent.append(_Sent(on_answer, due_s, limit_s))
         if self._timer is None or due_s < self._timer_due_s:
@@ -110,7 +118,7 @@ class NodeLink(asyncio.BufferedProtocol):
 
     async def _connect(self, host: str, port: int) -> None:
         try:
-            tls = self._security.tls
+            tls = None if self._security.tls is None else self._security.tls()
             await self._loop.create_connection(
                 lambda: self, host, port, ssl=tls, server_hostname=None if tls is None else host
             )

@@ -15,7 +15,6 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials, jaas_credentials
 from kafkapy.common.prefixed_properties import of_listener
 from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
-from kafkapy.common.tls_stores import client_context
 from kafkapy.server.listener_security import JAAS, SERVED_MECHANISMS, mechanism_properties
 
 if TYPE_CHECKING:
@@ -23,14 +22,16 @@ if TYPE_CHECKING:
 
     from kafkapy.common.ports import Random
     from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.listener_tls import ListenerTls
 
 MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 
 
 class NodeSecurity(NamedTuple):
-    """`tls` and `begin_login` are None where the listener has none."""
+    """`tls` gives the context of each connection. It and `begin_login` are None where the listener
+    has none."""
 
-    tls: ssl.SSLContext | None = None
+    tls: Callable[[], ssl.SSLContext] | None = None
     mechanism: str = ""
     begin_login: Callable[[], Conversation] | None = None
 
@@ -38,8 +39,11 @@ class NodeSecurity(NamedTuple):
 PLAINTEXT: Final = NodeSecurity()
 
 
-def node_security(config: KafkaConfig, random: Random) -> NodeSecurity:
-    """What the inter-broker listener asks of this broker; nothing without other brokers.
+def node_security(
+    config: KafkaConfig, random: Random, listener_tls: ListenerTls | None
+) -> NodeSecurity:
+    """What the inter-broker listener, whose TLS is `listener_tls`, asks of this broker; nothing
+    without other brokers.
 
     Raises:
         ConfigError: names the property and what is wrong with it.
@@ -49,8 +53,8 @@ def node_security(config: KafkaConfig, random: Random) -> NodeSecurity:
     if config.is_embedded or protocol == "PLAINTEXT":
         return PLAINTEXT
     properties = of_listener(config.properties, name)
+    tls = None if listener_tls is None else listener_tls.connecting
     try:
-        tls = client_context(properties) if protocol.endswith("SSL") else None
         if not protocol.startswith("SASL_"):
             return NodeSecurity(tls)
         mechanism = config.get_str(MECHANISM).upper()

@@ -14,7 +14,7 @@ from typing import TypeVar
 from kafkapy.controller.events import Event
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
-from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
+from kafkapy.server.node_clients import NodeClients
 
 R = TypeVar("R")
 
@@ -34,57 +34,30 @@ async def ask_own_controller(
 
 
 class NodeToController:
-    """Gives the connection to the controller. Fixed: the listener, client id and time limit."""
+    """Gives the connection to the controller. Fixed: where it makes connections, which is its
+    alone."""
 
-    def __init__(
-        self,
-        metadata: MetadataCache,
-        listener: str,
-        client_id: str,
-        *,
-        request_timeout_ms: int,
-        security: NodeSecurity = PLAINTEXT,
-    ) -> None:
+    def __init__(self, metadata: MetadataCache, nodes: NodeClients) -> None:
         self._metadata = metadata
-        self._listener = listener
-        self._client_id = client_id
-        self._request_timeout_ms = request_timeout_ms
-        self._security = security
-        self._client: NodeClient | None = None
+        self._nodes = nodes
 
     def client(self) -> NodeClient:
         """The connection to the controller of the current metadata; one to another is closed.
 
         Raises:
-            NodeUnavailable: nobody is known to be the controller.
+            NodeUnavailable: nobody is known to be the controller, or where it is.
         """
-        address = self._address()
-        if address is None:
-            raise NodeUnavailable("nobody is known to be the controller")
         self.follow()
-        if self._client is None:
-            self._client = NodeClient(
-                *address,
-                self._client_id,
-                request_timeout_ms=self._request_timeout_ms,
-                security=self._security,
-            )
-        return self._client
+        controller_id = self._metadata.image.controller_id
+        if controller_id < 0:
+            raise NodeUnavailable("nobody is known to be the controller")
+        return self._nodes.of(controller_id)
 
     def follow(self) -> None:
         """The metadata changed: end a connection to who is not the controller any more, so that
         nobody waits for an answer of it."""
-        client = self._client
-        if client is not None and (client.host, client.port) != self._address():
-            self.close()
+        self._nodes.keep_only(self._metadata.image.controller_id)
 
     def close(self) -> None:
         """Drop the connection, if there is one."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-
-    def _address(self) -> tuple[str, int] | None:
-        image = self._metadata.image
-        endpoint = image.endpoint(image.controller_id, self._listener)
-        return None if endpoint is None else (endpoint.host, endpoint.port)
+        self._nodes.close()

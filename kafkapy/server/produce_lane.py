@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 class ProduceLane:
     """One connection's requests to one topic."""
 
-    __slots__ = ("_broker", "_last_topic", "_quotas", "_shape")
+    __slots__ = ("_broker", "_last_topic", "_quotas", "_shape", "_times")
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
         self._quotas = broker.client_quotas
         self._last_topic: str | None = None
         self._shape: ProduceShape | None = None
+        self._times = broker.metrics.requests.by_name["Produce"]
 
     def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
         """A request went the long way: when it repeats the topic of the last one, later ones need
@@ -48,6 +49,9 @@ class ProduceLane:
             return
         if self._shape is None or self._shape.match(frame) is None:
             self._shape = ProduceShape.of(frame, header, request)
+
+    def close(self) -> None:
+        """The connection is gone; what waits was abandoned."""
 
     def handle(self, frame: memoryview) -> bytes | Pending | None:
         """Append and answer: the whole frame, now or later. None, and nothing done, if the request
@@ -81,7 +85,7 @@ class ProduceLane:
                 correlation_id, index, 0, info.first_offset, info.log_append_time,
                 info.log_start_offset,
             )  # fmt: skip
-        broker.metrics.requests.observe("Produce", time.perf_counter() - started)
+        self._times.add(time.perf_counter() - started)
         return answer
 
     def _wait(
@@ -102,5 +106,5 @@ class ProduceLane:
         deadline_ms = self._broker.clock.monotonic_ms() + max(0, shape.timeout_ms)
         operation = DelayedProduce(deadline_ms, [wait], answer)
         pending.on_abandon = lambda: purgatory.cancel(operation)
-        purgatory.try_complete_else_watch(operation, (key,))
+        purgatory.watch(operation, (key,))
         return pending

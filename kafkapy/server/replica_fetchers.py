@@ -15,22 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition, java_string_hash
-from kafkapy.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    ForgottenTopic,
-    ReplicaState,
-)
 from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
+from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.follower_session import FollowerFetch
 from kafkapy.replication.partition import Partition
+from kafkapy.server.follower_calls import FollowerCalls, LeaderAnswer, answer
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 
@@ -41,8 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherManager")
 
-_FETCH_VERSION: Final = 17
-_FETCH_VERSION_WITH_NAMES: Final = 12
 _LIST_OFFSETS_VERSION: Final = 9
 _LATEST, _EARLIEST = -1, -2
 
@@ -169,12 +160,8 @@ class _FetcherTask:
             replicas.quotas.follower,
             replicas.log_dir_failed,
         )
-        self._max_wait_ms = get("replica.fetch.wait.max.ms")
-        self._min_bytes = get("replica.fetch.min.bytes")
-        self._max_bytes = get("replica.fetch.response.max.bytes")
         self._replicas = replicas
         self._clock = clock
-        self._broker_epoch = broker_epoch
         self._wake = asyncio.Event()
         self._pause: asyncio.Future[None]  # done when the fetches do not go on by themselves
         self._client = NodeClient(
@@ -184,6 +171,7 @@ class _FetcherTask:
             request_timeout_ms=get("replica.socket.timeout.ms"),
             security=security,
         )
+        self._calls = FollowerCalls(config, self._client, replicas.broker_id, broker_epoch)
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._task.add_done_callback(_log_fault)
 
@@ -210,12 +198,10 @@ class _FetcherTask:
         fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
         if fetch is None:
             return False
-        version = _FETCH_VERSION if fetch.uses_topic_ids else _FETCH_VERSION_WITH_NAMES
-        request = self._request(fetch, version)
-        self._client.call(request, version, partial(self._answered, fetch, version))
+        self._calls.send(fetch, partial(self._answered, fetch))
         return True
 
-    def _answered(self, fetch: FollowerFetch, version: int, outcome: Any) -> None:
+    def _answered(self, fetch: FollowerFetch, outcome: Any) -> None:
         """Take an answer and fetch on; the task is needed only when that does not go on."""
         pause = self._pause
         if pause.done():  # stopped meanwhile
@@ -225,7 +211,7 @@ class _FetcherTask:
                 logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
                 self.fetcher.on_unreachable(self._clock.monotonic_ms())
             else:
-                self._take(fetch, outcome, version)
+                self._take(fetch, answer(fetch, outcome))
                 if pause.done():  # the answer stopped this fetcher: a disk failed, say
                     return
                 if not self.fetcher.out_of_range and self._fetch():
@@ -248,63 +234,20 @@ class _FetcherTask:
         except TimeoutError:
             return
 
-    def _request(self, fetch: FollowerFetch, version: int) -> FetchRequest:
-        topics: dict[str, FetchTopic] = {}
-        for row in fetch.rows:
-            name, index = row.topic_partition
-            topic = topics.get(name)
-            if topic is None:
-                topic = topics[name] = FetchTopic(topic=name, topic_id=row.topic_id, partitions=[])
-            topic.partitions.append(
-                FetchPartition(
-                    partition=index,
-                    current_leader_epoch=row.current_leader_epoch,
-                    fetch_offset=row.fetch_offset,
-                    last_fetched_epoch=row.last_fetched_epoch,
-                    log_start_offset=row.log_start_offset,
-                    partition_max_bytes=row.max_bytes,
-                )
-            )
-        return FetchRequest(
-            replica_id=self._replicas.broker_id,
-            replica_state=ReplicaState(
-                replica_id=self._replicas.broker_id, replica_epoch=self._broker_epoch()
-            ),
-            max_wait_ms=self._max_wait_ms,
-            min_bytes=self._min_bytes,
-            max_bytes=self._max_bytes,
-            session_id=fetch.session_id,
-            session_epoch=fetch.session_epoch,
-            topics=list(topics.values()),
-            forgotten_topics_data=[
-                ForgottenTopic(topic=key.topic, topic_id=topic_id, partitions=[key.partition])
-                for key, topic_id in fetch.forgotten
-            ],
-        )
-
-    def _take(self, fetch: FollowerFetch, response: FetchResponse, version: int) -> None:
-        names = {row.topic_id: key.topic for key, row in fetch.asked.items()}
-        rows = []
-        for topic in response.responses:
-            name = names.get(topic.topic_id) if version > _FETCH_VERSION_WITH_NAMES else topic.topic
-            if name is not None:
-                rows += [_leader_row(TopicPartition(name, p.partition_index), p)
-                         for p in topic.partitions]  # fmt: skip
-        if len(rows) > 1:
+    def _take(self, fetch: FollowerFetch, answered: LeaderAnswer) -> None:
+        if len(answered.rows) > 1:
             # After a failover each of thousands of partitions may begin a leader epoch.
             with self._replicas.log_manager.together():
-                changed = self._apply(fetch, response, rows)
+                changed = self._apply(fetch, answered)
         else:
-            changed = self._apply(fetch, response, rows)
+            changed = self._apply(fetch, answered)
         for partition in changed:
             self._replicas.checked(partition)
 
-    def _apply(
-        self, fetch: FollowerFetch, response: FetchResponse, rows: list[LeaderRow]
-    ) -> list[Partition]:
+    def _apply(self, fetch: FollowerFetch, answered: LeaderAnswer) -> list[Partition]:
         now_ms, time_ms = self._clock.monotonic_ms(), self._clock.time_ms()
         return self.fetcher.on_response(
-            fetch, response.error_code, response.session_id, rows, now_ms, time_ms
+            fetch, answered.error, answered.session_id, answered.rows, now_ms, time_ms
         )
 
     async def _ask_for_offsets(self) -> None:
@@ -344,18 +287,6 @@ class _FetcherTask:
         response = await self._client.request(request, _LIST_OFFSETS_VERSION)
         [row] = response.topics[0].partitions
         return None if row.error_code else int(row.offset)
-
-
-def _leader_row(topic_partition: TopicPartition, row: Any) -> LeaderRow:
-    diverging = row.diverging_epoch
-    return LeaderRow(
-        topic_partition,
-        row.error_code,
-        row.high_watermark,
-        row.log_start_offset,
-        (diverging.epoch, diverging.end_offset) if diverging.end_offset >= 0 else None,
-        row.records if row.records is not None else b"",
-    )
 
 
 def _log_fault(task: asyncio.Task[None]) -> None:

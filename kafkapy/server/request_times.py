@@ -27,6 +27,14 @@ class RequestTimes:
             self.recent_s[self._next] = seconds
             self._next = (self._next + 1) % _RECENT
 
+    def average(self) -> float:
+        """The mean of the latest times, in seconds; 0 before the first."""
+        return sum(self.recent_s) / len(self.recent_s) if self.recent_s else 0.0
+
+    def maximum(self) -> float:
+        """The longest of the latest times, in seconds; 0 before the first."""
+        return max(self.recent_s, default=0.0)
+
     def quantile(self, q: float) -> float:
         """A quantile of the latest times, in seconds; 0 before the first request."""
         if not self.recent_s:

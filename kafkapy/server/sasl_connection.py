@@ -31,7 +31,14 @@ REASON_CHARS_MAX: Final = 500
 class SaslConnection(Connection):
     """Fixed: the listener's settings, and the bound of requests from who has logged in."""
 
-    __slots__ = ("_authenticator", "_expires_ms", "_login", "_request_bytes_max", "_settings")
+    __slots__ = (
+        "_authenticator",
+        "_began_ms",
+        "_expires_ms",
+        "_login",
+        "_request_bytes_max",
+        "_settings",
+    )
 
     def __init__(
         self,
@@ -50,13 +57,16 @@ class SaslConnection(Connection):
         self._authenticator: SaslAuthenticator | None = SaslAuthenticator(settings.mechanisms)
         self._login: SaslLogin | None = None
         self._expires_ms: int | None = None
+        self._began_ms = 0  # the renewal that is under way, or was last
 
     def _handle(self, frame: memoryview) -> None:
         if self._expires_ms is not None and self._authenticator is None:
             if int.from_bytes(frame[:2], "big") == ApiKey.SASL_HANDSHAKE:
                 self._authenticator = SaslAuthenticator(self._settings.mechanisms, self._login)
+                self._began_ms = self._now_ms()
             elif self._now_ms() > self._expires_ms:
                 logger.info("Disconnecting %s: its session has expired", self.peer)
+                self._table.logins.expired_killed[self.listener] += 1
                 self.close()
                 return
         authenticator = self._authenticator
@@ -72,13 +82,20 @@ class SaslConnection(Connection):
         if step is None:
             super()._handle(frame)
         elif step.failure is not None:
-            self._refuse(step)
+            self._refuse(step, authenticator.mechanism)
         else:
             self._answer(self._wire.take_slot(), step.reply)
             if authenticator.login is not None:
                 self._accept(authenticator.login)
 
     def _accept(self, login: SaslLogin) -> None:
+        counts, key = self._table.logins, (self.listener, login.mechanism)
+        if self._login is None:
+            counts.succeeded[key] += 1
+        else:
+            counts.renewed[key] += 1
+            took_ms = self._now_ms() - self._began_ms
+            counts.renewal_times[self.listener].add(took_ms / 1000)
         self._login = login
         self._authenticator = None
         self._expires_ms = None
@@ -87,8 +104,11 @@ class SaslConnection(Connection):
         self.principal = f"User:{login.username}"
         self._wire.allow(self._request_bytes_max)
 
-    def _refuse(self, step: SaslStep) -> None:
+    def _refuse(self, step: SaslStep, mechanism: str) -> None:
         """Answer and close after the delay that makes guessing slow."""
+        counts = self._table.logins
+        failed = counts.failed if self._login is None else counts.failed_to_renew
+        failed[self.listener, mechanism] += 1
         # What the client said may be in it: one line, and not a long one.
         reason = " ".join((step.failure or "").split())[:REASON_CHARS_MAX]
         logger.info("Failed authentication with %s (%s)", self.peer, reason)

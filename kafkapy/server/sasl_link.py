@@ -45,13 +45,13 @@ class SaslLink(NodeLink):
         self._renew_at_s: float | None = None
         super().__init__(host, port, client_id, security, on_end)
 
-    def send(self, message: Message, version: int, limit_s: float, on_answer: OnAnswer) -> None:
+    def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
         renew_at_s = self._renew_at_s
         if renew_at_s is not None and self._loop.time() >= renew_at_s:
             # From now on requests wait: the login begins when what was sent is answered.
             self._renew_at_s = None
             self._unready, self._transport = self._transport, None
-        super().send(message, version, limit_s, on_answer)
+        super()._put(frame, limit_s, on_answer)
         self._renew()
 
     def end(self, reason: str) -> None:

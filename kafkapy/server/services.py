@@ -13,6 +13,7 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.client_quotas import ClientQuotas
+from kafkapy.server.listener_changes import ListenerChanges
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.node_security import PLAINTEXT
 from kafkapy.server.scram_credentials import ScramCredentials
@@ -80,6 +81,7 @@ class Services:
         self.scram_credentials = ScramCredentials()
         self.client_quotas = ClientQuotas(config, clock)
         self.throttler = Throttler(self.client_quotas, clock)
+        self.listener_changes = ListenerChanges()
         self.authorizer: AclAuthorizer | None = None  # the three are there together
         self.acl_changes: AclChangeListener | None = None
         self.acl_admin: AclAdmin | None = None

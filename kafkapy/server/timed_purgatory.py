@@ -25,6 +25,10 @@ class TimedPurgatory(Purgatory):
         super().watch(operation, keys)
         self._arm(operation.deadline_ms)
 
+    def park_again(self, operation: DelayedOperation, deadline_ms: int) -> None:
+        super().park_again(operation, deadline_ms)
+        self._arm(deadline_ms)
+
     def _arm(self, due_ms: int) -> None:
         """Have the timer at `due_ms` or earlier; a timer that fires too early only arms again."""
         if self._timer is not None:

@@ -21,19 +21,22 @@ _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE
 
 
 class TlsAcceptor:
-    """Accepts until `stop`. Fixed: the bound socket, its context, and what makes protocols."""
+    """Accepts until `close`. Fixed: the bound socket, what gives contexts and protocols, and who is
+    told of each handshake that failed."""
 
     def __init__(
         self,
         listener: str,
         bound: socket.socket,
-        context: ssl.SSLContext,
+        context: Callable[[], ssl.SSLContext],
         new_connection: Callable[[], asyncio.BaseProtocol],
+        on_failure: Callable[[], None],
     ) -> None:
         self._listener = listener
         self._bound = bound
         self._context = context
         self._new_connection = new_connection
+        self._on_failure = on_failure
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def start(self, backlog: int) -> None:
@@ -70,8 +73,9 @@ class TlsAcceptor:
             accepted.close()
             return
         try:  # from here on the transport owns the socket
-            await loop.connect_accepted_socket(self._new_connection, accepted, ssl=self._context)
+            await loop.connect_accepted_socket(self._new_connection, accepted, ssl=self._context())
         except ssl.SSLError as error:
+            self._on_failure()
             reason = error.reason or str(error)
             if reason in _NOT_TLS:
                 reason = f"the client does not speak TLS, {reason}"

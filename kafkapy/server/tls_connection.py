@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.distinguished_name import PrincipalMapper, subject_of
 from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.authentication_counts import TLS
 from kafkapy.server.connection import Connection
 
 if TYPE_CHECKING:
@@ -36,12 +37,17 @@ class TlsConnection(Connection):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if transport.is_closing():  # one connection too many
+            return
+        counts, login = self._table.logins, (self.listener, TLS)
         certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if certificate is None:
+            counts.succeeded[login] += 1
             return
         subject = subject_of(certificate)
         name = self._principals.name_of(subject)
         if name is None:
+            counts.failed[login] += 1
             logger.info(
                 "Failed authentication with %s (no rule of ssl.principal.mapping.rules applies to"
                 " %s)",
@@ -50,4 +56,5 @@ class TlsConnection(Connection):
             )
             transport.abort()
             return
+        counts.succeeded[login] += 1
         self.principal = f"User:{name}"

@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.record.columns import BinaryColumn, Columns, HeaderColumns
+from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
+from kafkapy.record.columns import Columns
 from kafkapy.spark.pushdown import ANY, Interval
 
 BATCH_ROWS_MAX: Final = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch

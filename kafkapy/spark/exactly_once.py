@@ -2,7 +2,7 @@
 
 The transactional id is made of query, batch and partition, so a task that runs again, in this life
 of the query or the next, asks the coordinator what became of its transaction. If it was committed
-the rows are there and are not written again; if not, `init_transactions` fences and aborts it.
+the rows are there and are not written again; if not, beginning anew fences and aborts what is left.
 
 It rests on three things, which docs/SPARK.md states: the rows of a batch's partition are the same
 when they are computed again, the coordinator remembers the id (`transactional.id.expiration.ms`, 7
@@ -11,11 +11,9 @@ days), and Spark does not run two attempts of a task at once (speculation is off
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 from uuid import uuid4
 
-from confluent_kafka import KafkaException
 from pyspark import TaskContext
 
 from kafkapy.client.cluster import Cluster
@@ -24,7 +22,6 @@ from kafkapy.client.transaction_states import COMPLETE_COMMIT, PREPARE_COMMIT, t
 _COMMITTED: Final = (COMPLETE_COMMIT, PREPARE_COMMIT)  # the decision is made; markers may follow
 _QUERY_ID: Final = "sql.streaming.queryId"
 _BATCH_ID: Final = "streaming.sql.batchId"
-_TRIES: Final = 5
 
 
 def job_id() -> str:
@@ -47,18 +44,3 @@ def transactional_id(prefix: str, job: str, context: Any = None) -> str:
 def is_committed(cluster: Cluster, name: str) -> bool:
     """Whether the transaction has been committed before. Raises ApiError."""
     return transaction_state(cluster, name) in _COMMITTED
-
-
-def insistently(operation: Callable[[], None]) -> None:
-    """Call again while librdkafka says that the same call may succeed.
-
-    Raises:
-        KafkaException: it will not, or did not in some tries.
-    """
-    for _ in range(_TRIES - 1):
-        try:
-            return operation()
-        except KafkaException as error:
-            if not error.args[0].retriable():
-                raise
-    return operation()

@@ -95,7 +95,7 @@ _CONNECTION: Final = (
         "kafka.security.protocol",
         "both",
         "PLAINTEXT",
-        "with `kafka.sasl.*` and `kafka.ssl.*` as Java's clients have them; stores are PEM",
+        "with `kafka.sasl.*` and `kafka.ssl.*` as Java's clients have them; stores PEM or PKCS12",
     ),
 )
 _OTHERS: Final = Option("kafka.*", "both", "-", "any other client property")
@@ -120,16 +120,27 @@ SOURCE_CLIENT_OPTIONS: Final = (
 
 SINK_CLIENT_OPTIONS: Final = (
     *_CONNECTION,
-    Option("kafka.acks", "both", "all", "with `all`, and retries, a task's producer is idempotent"),
+    Option(
+        "kafka.acks",
+        "both",
+        "all",
+        "with `all`, and retries, a task's producer is idempotent; `0` is taken as `1`",
+    ),
     Option("kafka.compression.type", "both", "none", "`gzip`, `snappy`, `lz4` or `zstd`"),
     Option(
         "kafka.compression.gzip.level",
         "both",
         "-1",
-        "also of `lz4` and `zstd`: -1, the codec's default, to 12",
+        "-1 (6) to 9; also of `lz4` (9 is the fast one) and `zstd` (3)",
     ),
-    Option("kafka.linger.ms", "both", "5", "how long a batch waits for more rows"),
-    _OTHERS,
+    Option("kafka.batch.size", "both", "1000000", "bytes of a batch before it is compressed"),
+    Option("kafka.buffer.memory", "both", "33554432", "bytes of a task's batches that are open"),
+    Option(
+        "kafka.*",
+        "both",
+        "-",
+        "any other property of Java's producer; a name that it does not know is an error",
+    ),
 )
 """The same of the sink."""
 

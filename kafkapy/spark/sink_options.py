@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kafkapy.client.producer_settings import ProducerSettings, producer_settings
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import validate_topic_name
 from kafkapy.spark.option_table import SINK_OPTIONS
@@ -33,6 +34,7 @@ class SinkOptions:
 
     topic: str | None
     client_properties: dict[str, str]
+    producer: ProducerSettings
     exactly_once: bool = False
     transactional_id_prefix: str = "kafkapy"
 
@@ -64,6 +66,7 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
     return SinkOptions(
         topic,
         properties,
+        producer_settings(properties),
         exactly_once=_boolean(options.get("exactlyonce", "false")),
         transactional_id_prefix=options.get("transactionalidprefix", "kafkapy"),
     )

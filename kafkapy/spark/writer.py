@@ -1,4 +1,4 @@
-"""The sink: each task writes its rows with an idempotent producer of its own (librdkafka).
+"""The sink: each task writes its rows with an idempotent producer of its own.
 
 At least once: a task that Spark runs again writes its rows again, unless `exactly_once` is asked
 for. Within a task nothing is written twice. A task succeeds when every row is acknowledged by all
@@ -7,36 +7,26 @@ in-sync replicas.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
 
-from kafkapy.client.librdkafka import producer_config
-from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.client.batch_producer import BatchProducer
+from kafkapy.client.properties import int_property
+from kafkapy.client.transaction import Transaction
+from kafkapy.common.errors import ApiError
 from kafkapy.spark import exactly_once
 from kafkapy.spark.engine import cluster_of
 from kafkapy.spark.sink_options import SinkOptions
 
-TRANSACTION_TIMEOUT_MS: Final = "300000"
+TRANSACTION_TIMEOUT_MS: Final = 300_000
 """How long a task may take with `exactlyOnce`, unless `kafka.transaction.timeout.ms` says so."""
-
-_PAUSE_S: Final = 0.1
-_ANY_PARTITION: Final = -1  # the partitioner chooses
-_NO_HEADERS: Final[dict[str, Any]] = {}
-
-_Row = tuple[str, bytes | str | None, bytes | str | None, int]
-"""Topic, value, key, partition."""
-
-
-class DeliveryError(KafkapyError):
-    """A row was not written."""
 
 
 class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
@@ -82,152 +72,46 @@ def write_batches(options: SinkOptions, batches: Iterable[Any]) -> None:
     """Write `pyarrow.RecordBatch`es and wait until all rows are acknowledged.
 
     Raises:
-        DeliveryError: names the topic and what the broker or librdkafka says.
-        ConfigError: a client property is wrong.
+        DeliveryError: names the topic and what the broker says.
     """
-    delivery = Delivery(options)
-    delivery.send(batches)
-    delivery.finish()
+    producer = BatchProducer(cluster_of(options.client_properties), options.producer)
+    _write(options, producer, batches)
 
 
 def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -> None:
     """Write the batches in the transaction of that id, unless it has been committed before.
 
     Raises:
-        DeliveryError: nothing is written; the transaction is aborted.
-        ConfigError: a client property is wrong.
-        ApiError: the coordinator does not answer, or refuses.
+        DeliveryError: nothing is written; the transaction is aborted, or will be when it is begun
+            again or times out.
+        ApiError: the coordinator does not answer, or refuses. When it does not answer to the
+            commit, who asks it again (`is_committed`) will know.
     """
-    if exactly_once.is_committed(cluster_of(options.client_properties), name):
+    cluster = cluster_of(options.client_properties)
+    if exactly_once.is_committed(cluster, name):
         return
-    delivery = Delivery(options, _transactional(options.client_properties, name))
-    producer = delivery.producer
-    try:
-        exactly_once.insistently(producer.init_transactions)
-        producer.begin_transaction()
-        try:
-            delivery.send(batches)
-            delivery.finish()
-            exactly_once.insistently(producer.commit_transaction)
-        except (DeliveryError, KafkaException):
-            exactly_once.insistently(producer.abort_transaction)
-            raise
-    except KafkaException as error:
-        raise DeliveryError(f"Transaction {name}: {error.args[0].str()}") from None
-
-
-def _transactional(properties: Mapping[str, str], name: str) -> dict[str, str]:
-    """Settings of a transactional producer: a row must be delivered before its transaction ends."""
-    timeout = properties.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
-    delivery = properties.get("delivery.timeout.ms", timeout)
-    return {
-        "transactional.id": name,
-        "transaction.timeout.ms": timeout,
-        "message.timeout.ms": delivery,
-    }
-
-
-class _Failures:
-    """What a producer tells of. It knows no producer, so that one ends, and closes its connections,
-    with its task and not when garbage is collected."""
-
-    def __init__(self) -> None:
-        self.rows: list[str] = []
-        self.refusal: str | None = None
-
-    def not_connected(self, error: KafkaError) -> None:
-        """A connection failed. That is tried again, unless who we are is the reason."""
-        if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
-            self.refusal = error.str()
-
-    def not_delivered(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None:
-            self.rows.append(f"{message.topic()}-{message.partition()}: {error.str()}")
-
-
-class Delivery:
-    """One producer and what it could not deliver."""
-
-    def __init__(self, options: SinkOptions, extra: dict[str, str] | None = None) -> None:
-        """
-        Raises:
-            ConfigError: librdkafka does not know or accept a client property.
-        """
-        self._topic = options.topic
-        self._failures = _Failures()
-        settings: dict[str, Any] = {
-            "linger.ms": "5",
-            **producer_config(options.client_properties),
-            **(extra or {}),
-            # Only failures call back: an acknowledgement of each row would cost more than the row.
-            "delivery.report.only.error": True,
-            "on_delivery": self._failures.not_delivered,
-            "error_cb": self._failures.not_connected,
-        }
-        try:
-            self.producer = Producer(settings)
-        except KafkaException as error:
-            raise ConfigError(f"Kafka options of the sink: {error.args[0].str()}") from None
-
-    def send(self, batches: Iterable[Any]) -> None:
-        """Queue the rows; stops early when one has failed.
-
-        Raises:
-            DeliveryError: a row has no topic, or is refused before it is sent.
-        """
-        produce = self.producer.produce
-        for batch in batches:
-            for row, headers in _rows(batch, self._topic):
-                try:
-                    produce(*row, **headers)
-                except (BufferError, KafkaException):
-                    self._queue(row, headers)
-            self.producer.poll(0)
-            if self._failures.rows or self._failures.refusal:
-                break
-
-    def finish(self) -> None:
-        """Wait for all acknowledgements. Raises DeliveryError for rows that were not written."""
-        while self.producer.flush(_PAUSE_S):
-            if self._failures.refusal is not None:
-                self.producer.purge()
-                raise DeliveryError(f"No rows can be written: {self._failures.refusal}")
-        if rows := self._failures.rows:
-            raise DeliveryError(f"{len(rows)} rows were not written, the first to {rows[0]}")
-
-    def _queue(self, row: _Row, headers: dict[str, Any]) -> None:
-        """Queue a row; while the queue is full, wait for acknowledgements."""
-        while self._failures.refusal is None:  # `finish` says so
-            try:
-                self.producer.produce(*row, **headers)
-                return
-            except BufferError:
-                self.producer.poll(_PAUSE_S)
-            except KafkaException as error:  # refused here: too large, no such partition
-                raise DeliveryError(f"A row for topic {row[0]}: {error.args[0].str()}") from None
-
-
-def _rows(batch: Any, topic: str | None) -> Iterator[tuple[_Row, dict[str, Any]]]:
-    """Topic, value, key and partition of each row, and its headers, as `Producer.produce` takes
-    them.
-
-    Raises:
-        DeliveryError: a row has no topic.
-    """
-
-    def column(name: str, otherwise: object) -> Iterable[Any]:
-        index = batch.schema.get_field_index(name)
-        return batch.column(index).to_pylist() if index >= 0 else repeat(otherwise, batch.num_rows)
-
-    topics = repeat(topic, batch.num_rows) if topic is not None else list(column("topic", None))
-    if topic is None and None in topics:
-        raise DeliveryError(
-            "null topic present in the data. Use the topic option for setting a topic."
-        )
-    partitions = (_ANY_PARTITION if p is None else p for p in column("partition", _ANY_PARTITION))
-    headers = (
-        {"headers": [(header["key"], header["value"]) for header in row]} if row else _NO_HEADERS
-        for row in column("headers", None)
+    timeout_ms = int_property(
+        options.client_properties, "transaction.timeout.ms", TRANSACTION_TIMEOUT_MS
     )
-    rows = zip(topics, column("value", None), column("key", None), partitions, strict=True)
-    return zip(rows, headers, strict=True)
+    transaction = Transaction(cluster, name, timeout_ms)
+    producer = BatchProducer(cluster, options.producer, transaction)
+    written = False
+    try:
+        _write(options, producer, batches)
+        written = True
+    finally:
+        if not written:
+            producer.abandon()
+            with suppress(ApiError):  # fenced, or out of reach: it ends without us
+                transaction.end(committed=False)
+    transaction.end(committed=True)
+
+
+def _write(options: SinkOptions, producer: BatchProducer, batches: Iterable[Any]) -> None:
+    # Here, not above: the driver's processes load this module too, and never encode a row.
+    from kafkapy.spark.row_writer import RowWriter
+
+    writer = RowWriter(producer, options.producer, options.topic)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()

@@ -8,7 +8,13 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
+from kafkapy.record.batch_header import (
+    MAGIC,
+    BatchHeader,
+    Buffer,
+    read_header,
+    whole_batch_size,
+)
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.compression import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
@@ -98,9 +104,11 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
         ApiError: CORRUPT_MESSAGE for a bad CRC or offsets that go back.
         UnexpectedAppendOffset: they begin before `log_end_offset`.
     """
-    batches = list(iter_headers(records))
+    batches = []
     expected = log_end_offset
-    for position, header in batches:
+    position, end = 0, len(records)
+    while (size := whole_batch_size(records, position, end)) is not None:
+        header = read_header(records, position)
         validate_crc(records, position, header)
         # A compressed set of an old format names its last offset only.
         first = header.base_offset if header.magic == MAGIC else header.last_offset
@@ -111,4 +119,6 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
                 ErrorCode.CORRUPT_MESSAGE, f"Offset {first} was sent after offset {expected - 1}"
             )
         expected = header.next_offset
+        batches.append((position, header))
+        position += size
     return batches

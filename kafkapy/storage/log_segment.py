@@ -249,6 +249,11 @@ class LogSegment:
             return recent[0], recent[1], offset
         return self.records.find(offset, self.offset_index.lookup(offset))
 
+    def recent_position(self, base_offset: int) -> int | None:
+        """Where one of the last few batches begins, by its base offset; None for any other."""
+        recent = self._recent.get(base_offset)
+        return None if recent is None else recent[0]
+
     def position_before(self, offset: int, size: int) -> int:
         """Where a batch begins that is `size` bytes or a little more before `offset`, or 0."""
         return self.offset_index.lookup_position(self.offset_index.lookup(offset) - size)

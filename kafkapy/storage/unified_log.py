@@ -6,7 +6,6 @@ after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -146,35 +145,44 @@ class UnifiedLog(PartitionLog):
         size = batches[-1][0] + last.size
         if size > self.config.segment_bytes:
             raise self._too_large(size)
-        newest = max((header for _, header in batches), key=lambda h: h.max_timestamp)
-        with self._disk():
-            self._assign_epochs(header for _, header in batches)
+        newest, record_count = first, 0
+        last_offset = last.last_offset
+        try:
+            for _, header in batches:
+                if header.partition_leader_epoch > self.epochs.latest or header.magic < MAGIC:
+                    self._assign_epoch(header)
+                if header.max_timestamp > newest.max_timestamp:
+                    newest = header
+                if header.record_count > 0:
+                    record_count += header.record_count
             segment = self._segment_for(
-                size, newest.max_timestamp, first.base_offset, last.last_offset, now_ms
+                size, newest.max_timestamp, first.base_offset, last_offset, now_ms
             )
             segment.append(
-                [memoryview(records)[:size]], size, -1, last.last_offset, newest.max_timestamp,
+                [memoryview(records)[:size]], size, -1, last_offset, newest.max_timestamp,
                 newest.last_offset, self.config.index_interval_bytes,
             )  # fmt: skip
-            local.log_end_offset = last.next_offset
+            local.log_end_offset = last_offset + 1
             for position, header in batches:
                 if header.producer_id >= 0:
                     marker = marker_of(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
-            self.first_unstable_offset = self.producers.state.first_unstable_offset
-            if local.log_end_offset - local.recovery_point >= self.config.flush_messages:
+                    self.first_unstable_offset = self.producers.state.first_unstable_offset
+            if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
                 self._flush(now_ms)
+        except OSError as error:
+            raise self._failure(error) from error
         return LogAppendInfo(
-            first.base_offset, last.last_offset, newest.max_timestamp, -1, self.log_start_offset,
-            last.partition_leader_epoch, sum(max(h.record_count, 0) for _, h in batches), size,
+            first.base_offset, last_offset, newest.max_timestamp, -1, self.log_start_offset,
+            last.partition_leader_epoch, record_count, size,
         )  # fmt: skip
 
-    def _assign_epochs(self, headers: Iterator[BatchHeader]) -> None:
-        for header in headers:
-            if header.magic < MAGIC:
-                self.epochs.clear()
-            elif header.partition_leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
+    def _assign_epoch(self, header: BatchHeader) -> None:
+        """A batch that follows says of which leader epoch it is, or is too old to say it."""
+        if header.magic < MAGIC:
+            self.epochs.clear()
+        else:
+            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     def _segment_for(
         self, size: int, max_timestamp: int, first_offset: int, last_offset: int, now_ms: int
@@ -234,6 +242,18 @@ class UnifiedLog(PartitionLog):
             start_offset = upper_bound
         aborted: list[AbortedTransaction] | None = [] if include_aborted else None
         return FetchDataInfo(b"", self.offset_metadata(start_offset), aborted)
+
+    def read_tail(self, offset: int, max_bytes: int) -> bytes | FileRegion | None:
+        """All from `offset` on, where that is one of the batches appended last and not too much;
+        None if it is not, and `read` must look for it."""
+        segment = self.local.segments.active
+        position = segment.recent_position(offset)
+        if position is None or segment.records.size - position > max_bytes:
+            return None
+        try:
+            return segment.records.region(position, segment.records.size - position)
+        except OSError as error:
+            raise self._failure(error) from error
 
     def aborted_transactions(self, start: int, stop: int) -> list[AbortedTransaction]:
         """The aborted transactions with data in [start, stop), by first offset."""

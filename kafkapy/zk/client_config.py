@@ -22,6 +22,7 @@ from kafkapy.common.config_def import (
     list_of,
 )
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import PrefixedProperties
 
 DEFAULT_PORT: Final = 2181
 SASL_LOGIN: Final = "kafkapy.zookeeper.sasl.jaas.config"
@@ -31,6 +32,8 @@ CLIENT_SOCKETS: Final = tuple(
 )
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 
+_PREFIX: Final = "zookeeper."
+_STORES: Final = (f"{_PREFIX}ssl.keystore.", f"{_PREFIX}ssl.truststore.")
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)(?::([0-9]{1,5}))?")
 _JAAS_LINE: Final = re.compile(r"\s*(\S+)\s+\w+\s*(.*?);?\s*", re.DOTALL)
 _JAAS_OPTION: Final = re.compile(r"(\w+)\s*=\s*\"((?:\\.|[^\"\\])*)\"")
@@ -75,11 +78,9 @@ ZOOKEEPER_CLIENT_CONFIGS: Final = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """TLS to ZooKeeper; the stores are PEM files."""
+    """TLS to ZooKeeper; `stores` has the properties of key and truststore."""
 
-    keystore: str | None
-    keystore_password: str | None
-    truststore: str | None
+    stores: PrefixedProperties
     versions: tuple[str, ...]
     ciphers: tuple[str, ...]
     verify_host: bool
@@ -124,7 +125,7 @@ class ZooKeeperClientConfig:
         sasl = _login(_text(values, SASL_LOGIN))
         auth = _auth(_text(values, AUTH))
         set_acl = bool(values["zookeeper.set.acl"])
-        if set_acl and not (sasl or auth or (tls and tls.keystore)):
+        if set_acl and not (sasl or auth or (tls and tls.stores.get("ssl.keystore.location"))):
             raise ConfigError(
                 "zookeeper.set.acl=true needs an identity towards ZooKeeper: set"
                 " zookeeper.ssl.client.enable=true and zookeeper.ssl.keystore.location, or"
@@ -199,9 +200,7 @@ def _tls(values: Mapping[str, ConfigValue]) -> TlsConfig:
                 " it is not one of zookeeper.ssl.enabled.protocols"
             )
     return TlsConfig(
-        keystore=_pem(values, "keystore"),
-        keystore_password=_text(values, "zookeeper.ssl.keystore.password"),
-        truststore=_pem(values, "truststore"),
+        stores=_stores(values),
         versions=versions,
         ciphers=_words(values, "zookeeper.ssl.cipher.suites"),
         verify_host=algorithm == "HTTPS",
@@ -209,21 +208,12 @@ def _tls(values: Mapping[str, ConfigValue]) -> TlsConfig:
     )
 
 
-def _pem(values: Mapping[str, ConfigValue], store: str) -> str | None:
-    """The location of a store, which must be PEM; without a type the file's name tells."""
-    key = f"zookeeper.ssl.{store}.location"
-    location = _text(values, key)
-    if location is None:
-        return None
-    suffix = location.rpartition(".")[2].upper()
-    kind = (_text(values, f"zookeeper.ssl.{store}.type") or suffix).upper()
-    if kind not in ("PEM", "CRT", "CER", "KEY"):
-        raise ConfigError(
-            f"{key}={location} is of type {kind}; only PEM is read. Convert it: keytool"
-            f" -importkeystore -srckeystore {location} -destkeystore store.p12 -deststoretype"
-            " PKCS12 && openssl pkcs12 -in store.p12 -nodes -out store.pem"
-        )
-    return location
+def _stores(values: Mapping[str, ConfigValue]) -> PrefixedProperties:
+    """By the names of Kafka's own stores; a key has the password of its store."""
+    found = {key: _text(values, key) for key in values if key.startswith(_STORES)}
+    found[f"{_PREFIX}ssl.key.password"] = _text(values, f"{_PREFIX}ssl.keystore.password")
+    given = {key: text for key, text in found.items() if text is not None}
+    return PrefixedProperties(given, (_PREFIX,))
 
 
 def _login(text: str | None) -> SaslLogin | None:

@@ -1,13 +1,12 @@
-"""The TLS context of a ZooKeeper client, from PEM stores."""
+"""The TLS context of a ZooKeeper client, from its stores."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.tls_stores import load_identity, load_trust
 from kafkapy.zk.client_config import TlsConfig
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -33,21 +32,7 @@ def ssl_context(config: TlsConfig) -> ssl.SSLContext:
                 f"zookeeper.ssl.cipher.suites={','.join(config.ciphers)} has no cipher that is"
                 " known here; write OpenSSL's names"
             ) from None
-    if config.truststore is None:
+    if not load_trust(context, config.stores):
         context.load_default_certs()
-    else:
-        _load("truststore", config.truststore, context.load_verify_locations)
-    if config.keystore is not None:
-        # "" and not None: without a password OpenSSL would ask the terminal for one.
-        load = partial(context.load_cert_chain, password=config.keystore_password or "")
-        _load("keystore", config.keystore, load)
+    load_identity(context, config.stores)
     return context
-
-
-def _load(store: str, location: str, load: Callable[[str], None]) -> None:
-    try:
-        load(location)
-    except OSError as error:
-        raise ConfigError(
-            f"zookeeper.ssl.{store}.location={location} cannot be used: {error.strerror or error}"
-        ) from error

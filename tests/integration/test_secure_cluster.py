@@ -192,3 +192,49 @@ def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
 
     wait_until(is_read, f"all {sent} records from the broker that is left")
     consumer.close()
+
+
+def alter(broker: ServerProcess, broker_id: int, key: str, store: Path) -> tuple[int, str]:
+    """Change a store between the brokers; the exit status, and what was said."""
+    words = ("--bootstrap-server", broker.bootstrap_servers, "--entity-type", "brokers")
+    change = f"listener.name.between.ssl.{key}.location={store}"
+    who = ("--entity-name", str(broker_id), "--alter", "--add-config")
+    done = kafkapy("configs", *words, *who, change)
+    return done.status, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "cluster", [("PLAIN", other) for other in OTHERS], ids="-".join, indirect=True
+)
+def test_certificates_are_replaced_while_both_run(
+    cluster: SecureCluster | None, tmp_path: Path
+) -> None:
+    """First all trust the new one too, then all show it, then none trusts the old one."""
+    if cluster is None:
+        return
+    create_topic(cluster.ours.bootstrap_servers, TOPIC, PARTITIONS, replication_factor=2)
+    (tmp_path / "new").mkdir()
+    new, both = make_identity(tmp_path / "new", "brokers"), tmp_path / "both.crt"
+    trusted = new.with_suffix(".crt")
+    both.write_text((tmp_path / "brokers.crt").read_text() + trusted.read_text())
+    brokers = {1: cluster.ours, 2: cluster.other}
+    status, said = alter(cluster.ours, 1, "keystore", new)
+    assert status != 0
+    assert "a broker with the stores in force could not connect to one with the new" in said
+    for key, store in (("truststore", both), ("keystore", new), ("truststore", trusted)):
+        for broker_id, broker in brokers.items():
+            assert alter(broker, broker_id, key, store)[0] == 0, (key, broker_id)
+    assert cluster.other.stop() in (0, 143)
+    cluster.wait_for_isr(1)
+    cluster.other.start()
+    cluster.wait_for_isr(2)
+    assert cluster.ours.stop() == 0
+    cluster.ours.start()
+    cluster.wait_for_isr(2)
+    produced: list[object] = []
+    producer = Producer({"bootstrap.servers": cluster.ours.bootstrap_servers, **QUIET})
+    for index in range(PARTITIONS):
+        producer.produce(TOPIC, b"x", partition=index, on_delivery=lambda e, _: produced.append(e))
+    assert producer.flush(LIMIT_S) == 0
+    assert produced == [None] * PARTITIONS
+    assert "Failed authentication" not in cluster.ours.output_text()

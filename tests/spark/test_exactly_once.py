@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from kafkapy.client.batch_producer import DeliveryError
 from kafkapy.spark.engine import read_range
-from kafkapy.spark.exactly_once import insistently, job_id, transactional_id
+from kafkapy.spark.exactly_once import job_id, transactional_id
 from kafkapy.spark.offset_reader import offset_reader
 from kafkapy.spark.offsets import OffsetRange
 from kafkapy.spark.options import parse_options
 from kafkapy.spark.sink_options import SinkOptions, parse_sink_options
-from kafkapy.spark.writer import DeliveryError, write_transaction
+from kafkapy.spark.writer import write_transaction
 from tests.support.broker_process import BrokerProcess
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
@@ -47,25 +48,6 @@ def test_trap_10_a_name_of_query_batch_and_partition() -> None:
     job = job_id()
     assert transactional_id("mine", job, Task(3)) == f"mine-{job}-3"
     assert job != job_id()
-
-
-def test_what_may_succeed_is_tried_again() -> None:
-    tries: list[bool] = []
-
-    def operation(retriable: bool, times: int) -> None:
-        tries.append(retriable)
-        if len(tries) < times:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, retriable=retriable))
-
-    insistently(lambda: operation(True, 3))
-    assert len(tries) == 3
-    tries.clear()
-    with pytest.raises(KafkaException):
-        insistently(lambda: operation(False, 3))
-    assert len(tries) == 1
-    tries.clear()
-    with pytest.raises(KafkaException):
-        insistently(lambda: operation(True, 99))
 
 
 def rows(*values: str, topic: str | None = None) -> pa.RecordBatch:

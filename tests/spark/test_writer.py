@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkapy.common.errors import ConfigError
+from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.spark.engine import cluster_of
 from kafkapy.spark.sink_options import parse_sink_options
-from kafkapy.spark.writer import DeliveryError, write_batches
+from kafkapy.spark.writer import write_batches
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 
@@ -108,12 +108,6 @@ def test_a_row_that_is_refused_is_an_error_that_names_its_place(make_topic: Make
         write_batches(options, [huge])
 
 
-def test_a_client_property_that_nobody_knows(make_topic: MakeTopic) -> None:
-    options = parse_sink_options({**sink(make_topic()), "kafka.no.such.thing": "1"})
-    with pytest.raises(ConfigError, match=r"no\.such\.thing"):
-        write_batches(options, [])
-
-
 def test_a_key_goes_where_javas_producer_puts_it(make_topic: MakeTopic) -> None:
     topic = make_topic(4)
     batch = pa.RecordBatch.from_pydict({"key": ["alice", "bob", "carol"], "value": ["a"] * 3})
@@ -122,15 +116,33 @@ def test_a_key_goes_where_javas_producer_puts_it(make_topic: MakeTopic) -> None:
     assert placed == {b"alice": 1, b"bob": 2, b"carol": 2}  # murmur2 of the key, modulo 4
 
 
-def test_a_producer_ends_with_its_task(make_topic: MakeTopic) -> None:
-    def producers() -> set[int]:
-        return {id(found) for found in gc.get_objects() if isinstance(found, Producer)}
+def test_tasks_of_a_worker_share_their_connections(make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    options = parse_sink_options(sink(topic))
+    for value in ("a", "b"):
+        write_batches(options, [pa.RecordBatch.from_pydict({"value": [value]})])
+    cluster = cluster_of(options.client_properties)
+    (broker,) = cluster.metadata([topic.name]).brokers
+    first = cluster.channel(broker)
+    write_batches(options, [pa.RecordBatch.from_pydict({"value": ["c"]})])
+    assert cluster.channel(broker) is first
+    assert [value for _, _, value, _ in rows_of(topic, 3)] == [b"a", b"b", b"c"]
 
-    options = parse_sink_options(sink(make_topic()))
-    gc.disable()  # a worker may go on for long without: its connections would stay open
-    try:
-        before = producers()
-        write_batches(options, [pa.RecordBatch.from_pydict({"value": ["v"]})])
-        assert producers() <= before
-    finally:
-        gc.enable()
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_is_read_by_librdkafka(make_topic: MakeTopic, codec: str) -> None:
+    topic = make_topic()
+    values = [f"{i} of many" for i in range(30_000)]  # more than one batch
+    batch = pa.RecordBatch.from_pydict({"value": values})
+    given = {**sink(topic), "kafka.compression.type": codec, "kafka.batch.size": "100000"}
+    write_batches(parse_sink_options(given), [batch, batch])
+    assert [value for _, _, value, _ in rows_of(topic, 60_000)] == [
+        value.encode() for value in values * 2
+    ]
+
+
+def test_a_topic_that_takes_small_batches_only(make_topic: MakeTopic) -> None:
+    topic = make_topic(config={"max.message.bytes": "20000"})
+    values = [f"{i} of many" for i in range(10_000)]
+    write_batches(parse_sink_options(sink(topic)), [pa.RecordBatch.from_pydict({"value": values})])
+    assert len(rows_of(topic, 10_000)) == 10_000

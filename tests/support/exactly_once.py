@@ -57,12 +57,19 @@ def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, partition, 0) for partition in found]
 
 
-def read(servers: str, topic: str, isolation: str = "read_committed") -> list[str]:
-    """All values of a topic, up to where a reader of that isolation comes now."""
+def read(
+    servers: str, topic: str, isolation: str = "read_committed", partition: int | None = None
+) -> list[str]:
+    """All values of a topic, or of one partition, up to where a reader of that isolation comes
+    now."""
     values: list[str] = []
     with _reader(servers, isolation) as consumer:
         wait_until(lambda: bool(_partitions(consumer, topic)), f"the partitions of {topic}")
-        partitions = _partitions(consumer, topic)
+        partitions = [
+            found
+            for found in _partitions(consumer, topic)
+            if partition is None or found.partition == partition
+        ]
         consumer.assign(partitions)
         ended: set[int] = set()
 

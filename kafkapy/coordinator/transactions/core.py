@@ -51,11 +51,17 @@ class StatePartition:
 
 @dataclass(slots=True)
 class Unmarked:
-    """A decided transaction: what it becomes once the remaining partitions are told."""
+    """A decided transaction: what it becomes once the remaining partitions are told.
+
+    `leaderless` of them wait for a leader; `append_failed`: all are told, and the log does not take
+    the completion now. Both are for metrics.
+    """
 
     decision: Markers
     completion: Transition
     remaining: set[TopicPartition]
+    leaderless: set[TopicPartition] = field(default_factory=set)
+    append_failed: bool = False
 
 
 @dataclass(slots=True)

@@ -58,6 +58,8 @@ def written(
         return
     again = tuple(partition for partition, error in errors.items() if error not in _TOLD)
     unmarked.remaining.difference_update(set(errors).difference(again))
+    unmarked.leaderless.difference_update(errors)
+    unmarked.leaderless.update(p for p in again if errors[p] is ErrorCode.LEADER_NOT_AVAILABLE)
     if again:
         retry = markers._replace(partitions=again)
         core.later.append((now_ms + RETRY_BACKOFF_MS, partial(_retry, core, retry)))
@@ -84,6 +86,7 @@ def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
         if core.unmarked.get(name) is not unmarked:
             return
         if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            unmarked.append_failed = True
             core.later.append((now_ms + RETRY_BACKOFF_MS, again))
         else:
             del core.unmarked[name]

@@ -19,6 +19,7 @@ Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 
 from kafkapy.common.errors import ErrorCode
@@ -38,6 +39,7 @@ from kafkapy.coordinator.transactions.messages import (
     TransactionEffects,
     VerifyPartitions,
 )
+from kafkapy.coordinator.transactions.state import TransactionState
 from kafkapy.record.batch_header import Buffer
 
 
@@ -183,3 +185,17 @@ class TransactionCoordinator:
             loading.unload(self._core, partition, None)
         self._core.active = False
         return self._core.take()
+
+    # For metrics.
+
+    def ids_by_state(self) -> Counter[TransactionState]:
+        """How many loaded transactional ids are in each state."""
+        return Counter(transaction.state for transaction in self._core.loaded())
+
+    def num_leaderless(self) -> int:
+        """How many decided transactions wait for the leader of one of their partitions."""
+        return sum(bool(unmarked.leaderless) for unmarked in self._core.unmarked.values())
+
+    def num_append_retries(self) -> int:
+        """How many completions the log did not take, and has not taken since."""
+        return sum(unmarked.append_failed for unmarked in self._core.unmarked.values())

@@ -60,7 +60,7 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes, min_bytes = min(request.max_bytes, broker.fetch_max_bytes), request.min_bytes
-    meter, respond = None, _response
+    meter, respond = None, answer
     if broker.client_quotas.are_set and replica_id < 0:
         meter = broker.throttler.meter(context)
         respond = partial(_metered, meter)
@@ -156,7 +156,7 @@ def _metered(
     """The rows; or none, and as if none had been read, where the client must pause."""
     pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
     if not pause_ms:
-        return _response(context, session, results)
+        return answer(context, session, results)
     if session.incremental:
         session_id = session.session_id
     else:
@@ -165,9 +165,10 @@ def _metered(
     return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
-def _response(
+def answer(
     context: RequestContext, session: FetchContext, results: list[FetchResult]
 ) -> FetchResponse:
+    """What a session's rows come to."""
     broker = context.broker
     topics: list[FetchableTopicResponse] = []
     last: object = None

@@ -16,6 +16,7 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.support.scripted_broker import ScriptedCluster, metadata
 
@@ -45,6 +46,15 @@ def test_metadata_never_creates_a_topic() -> None:
     found = cluster_on(scripted).metadata(["missing"])
     assert found.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [r.allow_auto_topic_creation for r in scripted.asked(ApiKey.METADATA)] == [False]
+
+
+def test_a_broker_that_has_just_started_is_asked_again() -> None:
+    """It knows no broker and no topic: what it does not know is not deleted."""
+    scripted = ScriptedCluster({ApiKey.METADATA: [MetadataResponse(), metadata(TOPICS)]})
+    assert cluster_on(scripted).metadata(["t"]).topics["t"].error is ErrorCode.NONE
+    never = ScriptedCluster({ApiKey.METADATA: MetadataResponse()})
+    with pytest.raises(ApiError, match="b:9092 has just started and knows of no broker yet"):
+        cluster_on(never).metadata()
 
 
 def test_the_next_bootstrap_server_is_tried() -> None:

@@ -1,10 +1,13 @@
 """Java's client properties in librdkafka's words."""
 
+from pathlib import Path
+
 import confluent_kafka
 import pytest
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
 from kafkapy.common.errors import ConfigError
+from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 
 
 def test_keys_land_where_java_puts_them() -> None:
@@ -105,6 +108,25 @@ def test_security() -> None:
     )
 
 
-def test_a_java_store_is_refused() -> None:
-    with pytest.raises(ConfigError, match="only PEM"):
+def test_javas_stores_are_given_as_pem(tmp_path: Path) -> None:
+    if not can_make("PKCS12 stores for librdkafka"):
+        return
+    identity = make_identity(tmp_path, "me")
+    own, trusted = make_pkcs12(identity, "secret"), make_pkcs12_of(identity, "changeit")
+    config = producer_config(
+        {
+            "ssl.keystore.location": str(own),
+            "ssl.keystore.password": "secret",
+            "ssl.truststore.location": str(trusted),
+            "ssl.truststore.password": "changeit",
+        }
+    )
+    certificate = identity.with_suffix(".crt").read_text()
+    assert config["ssl.ca.pem"] == config["ssl.certificate.pem"] == certificate
+    assert config["ssl.key.pem"] == identity.with_suffix(".key").read_text()
+    assert not {name for name in config if "store" in name or name.endswith("location")}
+
+
+def test_a_java_store_that_cannot_be_read() -> None:
+    with pytest.raises(ConfigError, match=r"^ssl\.truststore\.location=/x\.jks cannot be used: No"):
         producer_config({"ssl.truststore.location": "/x.jks"})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.client.security import pem_location, security_from, ssl_context
+from kafkapy.client.security import security_from, ssl_context, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials
 
@@ -49,17 +49,16 @@ def test_jaas_without_a_user_shows_how() -> None:
         security_from({}).credentials()
 
 
-@pytest.mark.parametrize("name", ["store.jks", "store.p12", "store"])
-def test_java_stores_are_refused_with_the_conversion(name: str) -> None:
-    with pytest.raises(ConfigError, match="keytool -importkeystore"):
-        pem_location({"ssl.truststore.location": name}, "truststore")
-
-
 def test_pem_stores_by_type_or_name() -> None:
-    by_type = {"ssl.truststore.location": "/x", "ssl.truststore.type": "pem"}
-    assert pem_location(by_type, "truststore") == "/x"
-    assert pem_location({"ssl.keystore.location": "/x.pem"}, "keystore") == "/x.pem"
-    assert pem_location({}, "keystore") is None
+    by_type = store_of(
+        {"ssl.truststore.location": "/x", "ssl.truststore.type": "pem"}, "truststore"
+    )
+    by_name = store_of({"ssl.keystore.location": "/x.pem"}, "keystore")
+    assert by_type is not None
+    assert by_name is not None
+    assert (by_type.source.location, by_type.converted) == ("/x", None)
+    assert (by_name.source.location, by_name.converted) == ("/x.pem", None)
+    assert store_of({}, "keystore") is None
 
 
 def test_host_names_are_checked_unless_told_otherwise() -> None:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common.distinguished_name import PrincipalMapper, subject_of
+from kafkapy.common.distinguished_name import (
+    PrincipalMapper,
+    alternative_names_of,
+    subject_of,
+)
 from kafkapy.common.errors import ConfigError
 from tests.support.certificates import can_make
 
@@ -42,6 +46,32 @@ def test_subjects(tmp_path: Path, subject: str, name: str) -> None:
         capture_output=True,
     )
     assert subject_of(ssl.PEM_cert_to_DER_cert(pem.read_text())) == name
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("", set()),
+        ("DNS:a.example,DNS:*.b,IP:127.0.0.1", {"DNS:a.example", "DNS:*.b", "IP:7f000001"}),
+        ("IP:::1", {f"IP:{1:032x}"}),
+        ("email:a@b", {"8103614062"}),
+    ],
+)
+def test_alternative_names(tmp_path: Path, names: str, found: set[str]) -> None:
+    if not can_make("alternative names of certificates"):
+        return
+    pem = tmp_path / "c.pem"
+    extension = ("-addext", f"subjectAltName=critical,{names}") if names else ()
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-subj", "/CN=x", *extension),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-keyout", str(tmp_path / "c.key"), "-out", str(pem)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert alternative_names_of(ssl.PEM_cert_to_DER_cert(pem.read_text())) == found
 
 
 DN = "CN=Alice,OU=People,O=Acme"

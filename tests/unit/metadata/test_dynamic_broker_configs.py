@@ -9,6 +9,7 @@ from kafkapy.metadata.dynamic_broker_configs import (
     ALL_DYNAMIC,
     PER_BROKER,
     base_name,
+    refuse_fixed_of_listeners,
     validate_dynamic_configs,
 )
 from kafkapy.server.kafka_config import BROKER_CONFIGS
@@ -100,3 +101,18 @@ def test_names() -> None:
     assert base_name("listener.names") == "listener.names"
     assert PER_BROKER < ALL_DYNAMIC
     assert "log.message.format.version" not in ALL_DYNAMIC
+
+
+def test_a_listener_that_is_served_changes_its_stores_and_limits_only() -> None:
+    prefix = "listener.name.inside."
+    before = {f"{prefix}ssl.client.auth": "none", f"{prefix}ssl.keystore.location": "a"}
+    allowed = {f"{prefix}ssl.keystore.location": "b", f"{prefix}max.connections": "5"}
+    others = {"listener.name.outside.ssl.client.auth": "required", "log.retention.ms": "1"}
+    refuse_fixed_of_listeners(["INSIDE"], before, {**before, **allowed, **others})
+    for after in (
+        {**before, f"{prefix}ssl.client.auth": "required"},
+        {**before, f"{prefix}plain.sasl.jaas.config": "x"},
+        {},
+    ):
+        with pytest.raises(ConfigError, match="for existing listener INSIDE, restart broker or"):
+            refuse_fixed_of_listeners(["INSIDE"], before, after)

@@ -83,6 +83,21 @@ def test_records_stay_valid_after_later_responses(size: int) -> None:
     assert records == [b"a" * size, b"b" * size, b"c" * size]
 
 
+def test_frames_that_their_sender_made_and_reads() -> None:
+    client = ClientConnection("me")
+    client.send(HeartbeatRequest(), 4)
+    assert client.send_frame(lambda correlation_id: b"%d" % correlation_id, bytes) == b"1"
+    client.send(HeartbeatRequest(), 4)
+    assert client.pending == 3
+    own = b"\0\0\0\x07" + b"\0\0\0\x01" + b"own"
+    received = receive(client, heartbeat(0, 5) + own + heartbeat(2, 6))
+    assert received == [
+        (0, HeartbeatResponse(error_code=5)),
+        (1, own[4:]),
+        (2, HeartbeatResponse(error_code=6)),
+    ]
+
+
 def test_produce_with_acks_0_waits_for_no_response() -> None:
     client = ClientConnection("me")
     client.send(ProduceRequest(acks=0), 9, expect_response=False)

@@ -75,6 +75,13 @@ def test_default_levels_are_kafkas() -> None:
         assert compress(codec, TEXT) == compress(codec, TEXT, level)
 
 
+def test_lz4s_default_is_the_fast_compressor_as_in_kafka() -> None:
+    """Level 9 of the high compressor costs thirty times as much."""
+    fast, high = compress(Codec.LZ4, TEXT, 1), compress(Codec.LZ4, TEXT, 8)
+    assert compress(Codec.LZ4, TEXT, 9) == fast
+    assert len(high) < len(fast)
+
+
 def test_lz4_is_the_frame_that_java_accepts() -> None:
     frame = compress(Codec.LZ4, TEXT + NOISE[:65536])
     # magic; version 1, independent blocks, no checksums, no content size; 64 KB; header checksum

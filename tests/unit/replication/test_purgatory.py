@@ -3,6 +3,8 @@ cancelled."""
 
 from __future__ import annotations
 
+import gc
+
 from kafkapy.replication.purgatory import DelayedOperation, Purgatory
 
 
@@ -101,3 +103,93 @@ def test_stopping_completes_everything_as_expired() -> None:
         purgatory.try_complete_else_watch(operation, ["a"])
     purgatory.complete_all()
     assert [o.completions for o in operations] == [[True]] * 3
+
+
+class Standing(Waiting):
+    stands = True
+
+
+def stand(purgatory: Purgatory, *keys: str) -> Standing:
+    operation = Standing()
+    operation.completed = True
+    purgatory.stand(operation, keys)
+    return operation
+
+
+def test_one_that_stands_is_parked_again_and_again() -> None:
+    purgatory = Purgatory("Test")
+    operation = stand(purgatory, "a", "b")
+    purgatory.check("a")
+    assert (operation.completions, len(purgatory)) == ([], 0)
+    operation.is_ready = True
+    for number, key in enumerate(["a", "b", "a"]):
+        purgatory.park_again(operation, 100)
+        assert len(purgatory) == 1
+        purgatory.check(key)
+        purgatory.check(key)
+        assert (operation.completions, len(purgatory)) == ([False] * (number + 1), 0)
+
+
+def test_one_that_stands_is_due_when_it_was_parked_for_last() -> None:
+    purgatory = Purgatory("Test")
+    operation = stand(purgatory, "a")
+    for deadline_ms in (100, 200, 300):
+        operation.is_ready = True
+        purgatory.park_again(operation, deadline_ms)
+        if deadline_ms < 300:
+            purgatory.check("a")
+    assert len(purgatory._deadlines) == 1
+    operation.completions.clear()
+    purgatory.expire(299)
+    assert operation.completions == []
+    assert purgatory.next_deadline_ms() == 300
+    purgatory.expire(300)
+    assert operation.completions == [True]
+    assert purgatory.expired_count == 1
+    assert purgatory.next_deadline_ms() is None
+    purgatory.park_again(operation, 400)
+    assert purgatory.next_deadline_ms() == 400
+
+
+def test_one_that_stands_may_be_due_earlier_than_before() -> None:
+    purgatory = Purgatory("Test")
+    operation, other = stand(purgatory, "a"), Waiting(deadline_ms=200)
+    purgatory.watch(other, ["b"])
+    operation.is_ready = True
+    purgatory.park_again(operation, 500)
+    purgatory.check("a")
+    purgatory.park_again(operation, 5)
+    assert purgatory.next_deadline_ms() == 5
+    purgatory.expire(5)
+    assert (operation.completions, other.completions) == ([False, True], [])
+
+
+def test_one_that_stands_is_forgotten_parked_or_not() -> None:
+    purgatory = Purgatory("Test")
+    parked, idle = stand(purgatory, "a"), stand(purgatory, "a")
+    purgatory.park_again(parked, 100)
+    for operation in (parked, idle):
+        operation.is_ready = True
+        purgatory.cancel(operation)
+    purgatory.check("a")
+    purgatory.expire(1000)
+    assert (parked.completions, idle.completions, len(purgatory)) == ([], [], 0)
+    assert purgatory._watchers == {}
+    assert purgatory._queued == {}
+
+
+def test_the_end_of_the_broker_completes_one_that_stands_if_it_is_parked() -> None:
+    purgatory = Purgatory("Test")
+    parked, idle = stand(purgatory, "a"), stand(purgatory, "a")
+    purgatory.park_again(parked, 100)
+    purgatory.complete_all()
+    assert (parked.completions, idle.completions) == ([True], [])
+
+
+def test_what_completed_is_not_kept_until_its_deadline() -> None:
+    purgatory = Purgatory("Test")
+    operation = Waiting(deadline_ms=30_000)
+    purgatory.watch(operation, ["a"])
+    operation.is_ready = True
+    purgatory.check("a")
+    assert gc.get_referrers(operation) == []

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from kafkapy.common.acls import (
     AccessControlEntry,
     Operation,
@@ -16,11 +14,9 @@ from kafkapy.common.acls import (
     ResourcePattern,
 )
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
-from kafkapy.server import acl_changes
 from kafkapy.server.acl_changes import AclChangeListener
 from kafkapy.zk.acl_store import CHANGE_EXPIRATION_MS
 from kafkapy.zk.store import ZkStore
-from kafkapy.zk.zookeeper import ConnectionLoss
 from tests.support import admins
 from tests.support.ports import ManualClock
 from tests.support.znodes import run
@@ -87,26 +83,3 @@ def test_bad_changes_do_not_stop_the_rest_and_old_ones_go() -> None:
     clock.now_ms += CHANGE_EXPIRATION_MS + 1
     run(listener.process())
     assert run(store.acls.changes()) == []
-
-
-def test_a_fault_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acl_changes, "_RETRY_BACKOFF_S", 0)
-
-    async def scenario() -> None:
-        store, authorizer = admins.store(), AclAuthorizer()
-        listener = AclChangeListener(store, ManualClock(), authorizer)
-        await listener.start()
-        get, faults = store.acls.get, [ConnectionLoss("/kafka-acl/Topic/t")]
-
-        async def fails_once(resource: ResourcePattern) -> frozenset[AccessControlEntry]:
-            if faults:
-                raise faults.pop()
-            return await get(resource)
-
-        monkeypatch.setattr(store.acls, "get", fails_once)
-        await put(store, TOPIC, ALICE)
-        await until(authorizer, {TOPIC: {ALICE}})
-        assert not faults
-        await listener.stop()
-
-    asyncio.run(scenario())

@@ -28,6 +28,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.alter_partition_manager import AlterPartitionManager
 from kafkapy.server.controller_wire import alter_partition_items, alter_partition_response
 from kafkapy.server.metrics import IsrCounts
+from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.node_to_controller import NodeToController
 from tests.support.partitions import TOPIC_ID, batch, log_manager, make_partition, told
 from tests.support.ports import ManualClock
@@ -50,7 +51,9 @@ class Manager(AlterPartitionManager):
             lambda: BROKER_EPOCH,
             self.metadata,
             self,  # type: ignore[arg-type]
-            NodeToController(self.metadata, "I", "1", request_timeout_ms=LIMIT_MS),
+            NodeToController(
+                self.metadata, NodeClients(self.metadata, "I", "1", request_timeout_ms=LIMIT_MS)
+            ),
             self.events.add,
             ManualClock(),
             retry_backoff_ms=1,

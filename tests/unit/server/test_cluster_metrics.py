@@ -5,33 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.server.cluster_metrics import ClusterMetrics, controller_gauges
 from tests.support.controllers import Cluster
 from tests.support.partitions import told
+from tests.support.scraped import scrape
 from tests.support.server_parts import Parts
-
-Samples = dict[str, float]
 
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
     return Parts(tmp_path)
-
-
-def scrape(parts: Parts) -> Samples:
-    """Samples by name and labels, without what all of them begin with."""
-    registry = CollectorRegistry()
-    registry.register(ClusterMetrics(parts.services))
-    text = generate_latest(registry).decode()
-    return {
-        sample.name.removeprefix("kafka_") + "".join(f" {k}={v}" for k, v in sample.labels.items()):
-            sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }  # fmt: skip
 
 
 def test_what_the_acting_controller_knows() -> None:
@@ -65,7 +49,7 @@ def test_the_controllers_events_and_elections(parts: Parts) -> None:
     parts.controller.controller = cluster.controller
     parts.controller.queue_size = 4
     parts.controller.event_times.observe("LeaderElection", 0.5)
-    samples = scrape(parts)
+    samples = scrape(ClusterMetrics(parts.services))
     assert samples["controller_kafkacontroller_activecontrollercount"] == 1
     assert samples["controller_kafkacontroller_globalpartitioncount"] == 1
     assert samples["controller_controllereventmanager_eventqueuesize"] == 4
@@ -84,7 +68,7 @@ def test_replication(parts: Parts) -> None:
     parts.replicas.isr_counts.committed(3, 2)
     parts.replicas.isr_counts.failed_updates += 1
     parts.services.max_lag = lambda: 17
-    samples = scrape(parts)
+    samples = scrape(ClusterMetrics(parts.services))
     prefix = "server_replicamanager_"
     assert samples[f"{prefix}isrshrinks_total"] == 1
     assert samples[f"{prefix}isrexpands_total"] == 0
@@ -95,11 +79,11 @@ def test_replication(parts: Parts) -> None:
 
 
 def test_the_zookeeper_session(parts: Parts) -> None:
-    assert not [name for name in scrape(parts) if "zookeeper" in name]
+    assert not [name for name in scrape(ClusterMetrics(parts.services)) if "zookeeper" in name]
     metrics = parts.services.metrics.zookeeper
     metrics.changed("CONNECTED")
     metrics.latency.add(0.002)
-    samples = scrape(parts)
+    samples = scrape(ClusterMetrics(parts.services))
     prefix = "server_sessionexpirelistener_"
     assert samples[f"{prefix}sessionstate state=CONNECTED"] == 1
     assert samples[f"{prefix}sessionstate state=EXPIRED"] == 0

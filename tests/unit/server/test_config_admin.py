@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.server.config_admin import BROKER_RESOURCE, TOPIC_RESOURCE, AlterOp, ConfigAdmin
 from kafkapy.server.kafka_config import BROKER_CONFIGS
 from kafkapy.zk.store import ZkStore
@@ -15,12 +16,18 @@ from tests.support import admins
 from tests.support.znodes import run
 
 SET, DELETE, APPEND, SUBTRACT = AlterOp
+Check = Callable[[Mapping[str, str]], None]
 WHERE = "Invalid config value for resource ConfigResource"
 
 
-def admin(store: ZkStore) -> ConfigAdmin:
+def nothing_more(_: Mapping[str, str]) -> None:
+    """No further check of this broker's own configs."""
+
+
+def admin(store: ZkStore, check_own: Check = nothing_more) -> ConfigAdmin:
     cache = admins.metadata(("t",))
-    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: {"num.io.threads": 8})
+    current = {"num.io.threads": 8}
+    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: current, check_own)
 
 
 def change(store: ZkStore, *ops: tuple[str, int, str | None], name: str = "t") -> dict[str, str]:
@@ -219,3 +226,21 @@ def test_without_a_controller_it_can_be_tried_again_later() -> None:
     code, _ = refused(admin(store).replace(TOPIC_RESOURCE, "t", {}))
     assert code is ErrorCode.STALE_CONTROLLER_EPOCH
     assert notified(store) == []
+
+
+def test_its_own_configs_are_checked_further_and_only_they() -> None:
+    def check_own(configs: Mapping[str, str]) -> None:
+        raise ConfigError(f"not {configs['my.key']}")
+
+    store = admins.store()
+    for validate_only in (False, True):
+        change = admin(store, check_own).replace(
+            BROKER_RESOURCE, "1", {"my.key": "x"}, validate_only
+        )
+        assert refused(change) == (
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=BROKER, name='1'): not x",
+        )
+    assert run(store.configs.get("brokers", "1")) == {}
+    run(admin(store, check_own).replace(BROKER_RESOURCE, "", {"my.key": "x"}))
+    assert run(store.configs.get("brokers", "<default>")) == {"my.key": "x"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,24 @@ def test_credentials_of_users_let_them_in(parts: Parts, caplog: pytest.LogCaptur
     apply(parts, "users", "alice", **{"SCRAM-SHA-256": text})
     assert parts.services.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
     assert "stored_key" not in caplog.text
+
+
+def test_listeners_follow_this_brokers_own_configs(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def prepare(before: Mapping[str, str], after: Mapping[str, str]) -> Callable[[], None]:
+        if after.get("my.key") == "bad":
+            raise ConfigError("bad store")
+        said.append(f"{before.get('my.key')} -> {after.get('my.key')}")
+        return lambda: said.append("made")
+
+    monkeypatch.setattr(parts.services.listener_changes, "prepare", prepare)
+    apply(parts, "brokers", "1", my_key="a")
+    apply(parts, "brokers", "<default>", my_key="b")
+    for bad in ({"my_key": "bad"}, {"my_key": "b", "log_retention_ms": "never"}):
+        with pytest.raises(ConfigError):
+            apply(parts, "brokers", "1", **bad)
+    assert said == ["None -> a", "made", "a -> b"]
+    assert parts.configs.layers.dynamic_broker == {"my.key": "a"}

@@ -16,8 +16,11 @@ from kafkapy.server.quota_usage import Windows
 class FakeConnection:
     """A connection from an address that may be idle since some time."""
 
-    def __init__(self, host: str, last_active_ms: int = 0, is_idle: bool = True) -> None:
+    def __init__(
+        self, host: str, last_active_ms: int = 0, is_idle: bool = True, listener: str = "L"
+    ) -> None:
         self.client_host = host
+        self.listener = listener
         self.last_active_ms = last_active_ms
         self.is_idle = is_idle
         self.closed = False
@@ -75,6 +78,17 @@ def test_a_closed_connection_makes_room_once() -> None:
     assert (len(limited), limited.accepted, limited.rejected) == (1, 2, 1)
     assert limited.admit(FakeConnection("a")) is None
     assert limited.admit(FakeConnection("a"))
+
+
+def test_connections_are_counted_by_listener() -> None:
+    open_ones = table()
+    one, two, other = (FakeConnection("a", listener=name) for name in ("X", "X", "Y"))
+    for connection in (one, two, other):
+        open_ones.admit(connection)
+    assert open_ones.count_by_listener() == {"X": 2, "Y": 1}
+    open_ones.forget(one)
+    open_ones.forget(other)
+    assert open_ones.count_by_listener() == {"X": 1}
 
 
 def test_addresses_that_left_are_forgotten() -> None:

@@ -85,8 +85,11 @@ def test_a_log_is_read_in_slices_between_which_others_have_their_turn(parts: Par
     log.load(partition, replay, finished.append)
     assert (seen, finished) == ([0], [])
     parts.timers.fire()
+    parts.clock.now_ms += 30
+    assert log.load_times.count == 0
     parts.timers.fire()
     assert (seen, finished) == ([0, 1, 2], [0])
+    assert log.load_times.recent_s == [0.03]
 
 
 @pytest.mark.parametrize("ended_by", ["cancel", "stop"])

@@ -37,18 +37,21 @@ from kafkapy.record.builder import build_batch
 from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
-from tests.support.call_counts import assert_at_most
+from tests.support.call_counts import assert_at_most, calls
+from tests.support.followers import Follower
 from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.support.log_builder import row
-from tests.support.partitions import told
+from tests.support.partitions import batch, told
 from tests.support.ports import NOW_MS
 from tests.support.server_parts import Parts
 
 COUNT = 50
 JOIN, SYNC, HEARTBEAT, COMMIT, OFFSETS = 2, 2, 2, 6, 5
 
-FOLLOWER_APPEND_CALLS = 107
-QUIET_FOLLOWED_CALLS = 7
+LED_FETCH_CALLS = 135
+QUIET_LED_CALLS = 6.9
+FOLLOWER_APPEND_CALLS = 68
+QUIET_FOLLOWED_CALLS = 3.6
 HEARTBEAT_CALLS = 107
 COMMIT_CALLS = 350
 OFFSET_FETCH_CALLS = 143
@@ -94,6 +97,59 @@ def test_a_followed_partition_with_nothing_new(tmp_path: Path, fetcher: Follower
     follow(Parts(tmp_path), fetcher, COUNT)
     turn(fetcher)
     assert_at_most(QUIET_FOLLOWED_CALLS, lambda: turn(fetcher), COUNT)
+
+
+def follower(parts: Parts, broker_id: int = 2, partitions: int = 1) -> Follower:
+    """One at its leader, which knows what its plain fetches look like."""
+    for index in range(partitions):
+        parts.lead(index=index, isr=(1, 2, 3))
+    parts.announce("t")
+    found = Follower(parts, broker_id, partitions)
+    found.begin()
+    for offset in range(2):
+        found.has(0, offset)
+        found.send(0)
+        parts.replicas.append("t", 0, batch(1, NOW_MS), 1, PRODUCE)
+        found.answer()
+    found.has(0, 2)
+    found.long_way = 0
+    return found
+
+
+def test_a_followers_fetch_at_its_leader(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    asking = follower(parts)
+    fetches = []
+    for offset in range(2, COUNT + 2):
+        asking.has(0, offset)
+        fetches.append(asking.prepare(0))
+
+    one = batch(1, NOW_MS)
+
+    def wait_and_wake() -> None:
+        for send in fetches:
+            send()
+            parts.replicas.append("t", 0, one, 1, PRODUCE)
+
+    appends = calls(lambda: parts.replicas.append("t", 0, one, 1, PRODUCE))
+    parts.replicas.get("t", 0).log.truncate_to(2)
+    assert_at_most(LED_FETCH_CALLS + appends.total(), wait_and_wake, COUNT)
+    assert asking.long_way == 0
+    assert len(parts.replicas.fetch_purgatory) == 0
+
+
+def test_a_partition_of_a_followers_session_with_nothing_new(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    asking = follower(parts, partitions=COUNT)
+    send, one = asking.prepare(0), batch(1, NOW_MS)
+
+    def wait_and_wake() -> None:
+        send()
+        parts.replicas.append("t", 0, one, 1, PRODUCE)
+
+    assert_at_most(QUIET_LED_CALLS, wait_and_wake, COUNT)
+    assert asking.long_way == 0
+    assert asking.answer() is not None
 
 
 # groups
@@ -216,3 +272,25 @@ def test_a_request_leaves_nothing_behind(member: Member) -> None:
 
         left = blocks_left(again) / COUNT
         assert left <= BLOCKS_LEFT, f"a {name} leaves {left:.2f} blocks, at most {BLOCKS_LEFT}"
+
+
+def test_a_followers_fetch_leaves_nothing_behind(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    asking = follower(parts)
+    for api in ("Produce", "Fetch"):
+        for number in range(2000):
+            parts.services.metrics.requests.observe(api, number / 1e6)
+    one = batch(1, NOW_MS)
+
+    def again() -> None:
+        for _ in range(COUNT):
+            asking.has(0, parts.replicas.get("t", 0).log.log_end_offset)
+            asking.send(0)
+            parts.replicas.append("t", 0, one, 1, PRODUCE)
+            asking.client.transport.sent = b""
+
+    for _ in range(3):
+        again()
+    left = blocks_left(again) / COUNT
+    assert asking.long_way == 0
+    assert left <= BLOCKS_LEFT, f"a follower's fetch leaves {left:.2f} blocks"

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import fetch
 from kafkapy.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkapy.protocol.messages.controlled_shutdown import (
@@ -49,6 +50,25 @@ def test_requests_made_at_once_go_out_in_order_over_one_connection() -> None:
             names = {header.client_id for header, _ in node.requests.items if header.api_version}
             assert (names, node.connections, client.is_connected) == ({"seven"}, 1, True)
             client.close()
+
+    in_loop(scenario)
+
+
+def test_a_request_that_is_encoded_already() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(echo) as node:
+            client = client_of(node)
+            told: asyncio.Queue[Any] = asyncio.Queue()
+            client.call_frame(
+                lambda correlation_id: encode_request(ask(7), 2, correlation_id, "seven"),
+                lambda frame: decode_response(ControlledShutdownResponse, 2, frame)[1],
+                told.put_nowait,
+            )
+            client.call(ask(8), 2, told.put_nowait)
+            assert [echoed(await told.get()) for _ in range(2)] == [7, 8]
+            client.close()
+            with pytest.raises(NodeUnavailable, match="closed"):
+                client.call_frame(lambda _: b"", bytes, told.put_nowait)
 
     in_loop(scenario)
 

@@ -6,6 +6,7 @@ import pytest
 
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint, UpdateMetadataCommand
 from kafkapy.metadata.cache import MetadataCache
+from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.server.node_client import NodeUnavailable
 from kafkapy.server.node_clients import NodeClients
 
@@ -25,6 +26,22 @@ def test_a_broker_has_one_client_until_it_moves() -> None:
     second = nodes.of(2)
     assert (second.host, second.port) == ("127.0.0.1", 1002)
     assert first is not second
+    nodes.close()
+
+
+def test_all_but_one_are_dropped_and_it_too_if_it_moved() -> None:
+    metadata = MetadataCache()
+    brokers = [BrokerInfo(n, (Endpoint("I", "127.0.0.1", 1000 + n),)) for n in (2, 3)]
+    metadata.apply(UpdateMetadataCommand(1, 1, 1, [], brokers))
+    nodes = NodeClients(metadata, "I", "1", request_timeout_ms=1000)
+    two, three = nodes.of(2), nodes.of(3)
+    nodes.keep_only(2)
+    assert nodes.of(2) is two
+    assert nodes.of(3) is not three
+    tell(metadata, 1005, 2)
+    nodes.keep_only(2)
+    with pytest.raises(NodeUnavailable, match="closed"):
+        two.call(ControlledShutdownRequest(), 3, lambda answer: None)
     nodes.close()
 
 

@@ -29,7 +29,8 @@ async def answer_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 
 async def ask(host: str, port: int, tls: Any) -> Any:
-    client = NodeClient(host, port, "c", request_timeout_ms=LIMIT_MS, security=NodeSecurity(tls))
+    security = NodeSecurity(None if tls is None else lambda: tls)
+    client = NodeClient(host, port, "c", request_timeout_ms=LIMIT_MS, security=security)
     try:
         return await client.request(ControlledShutdownRequest(), 3)
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
@@ -13,7 +15,7 @@ JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 OWN = "listener.name.x.plain.sasl.jaas.config"
 
 
-def secured(protocol: str, given: dict[str, str]) -> NodeSecurity:
+def secured(protocol: str, given: dict[str, str], tls: Any = None) -> NodeSecurity:
     config = KafkaConfig(
         {
             "zookeeper.connect": "127.0.0.1:1",
@@ -25,7 +27,7 @@ def secured(protocol: str, given: dict[str, str]) -> NodeSecurity:
             **given,
         }
     )
-    return node_security(config, SeededRandom(1))
+    return node_security(config, SeededRandom(1), tls)
 
 
 def test_it_logs_in_as_the_user_of_its_own_line() -> None:
@@ -35,13 +37,18 @@ def test_it_logs_in_as_the_user_of_its_own_line() -> None:
     assert next(found.begin_login()) == b"\0b\0s"
 
 
-def test_names_of_hosts_are_checked_unless_told_otherwise() -> None:
-    found = secured("SSL", {})
+def test_each_connection_has_the_stores_of_its_time() -> None:
+    class Tls:
+        made = 0
+
+        def connecting(self) -> int:
+            self.made += 1
+            return self.made
+
+    found = secured("SSL", {}, Tls())
+    assert found.begin_login is None
     assert found.tls is not None
-    assert (found.tls.check_hostname, found.begin_login) == (True, None)
-    found = secured("SSL", {"listener.name.x.ssl.endpoint.identification.algorithm": ""})
-    assert found.tls is not None
-    assert not found.tls.check_hostname
+    assert [found.tls(), found.tls()] == [1, 2]
 
 
 def test_a_lone_broker_needs_none() -> None:

@@ -16,6 +16,7 @@ from kafkapy.protocol.messages.controlled_shutdown import (
     ControlledShutdownResponse,
 )
 from kafkapy.server.node_client import NodeUnavailable
+from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.node_to_controller import NodeToController, ask_own_controller
 from tests.support.scripted_node import LIMIT_MS, SILENCE, ScriptedNode, in_loop
 
@@ -32,7 +33,8 @@ def tell(metadata: MetadataCache, controller_id: int, *nodes: ScriptedNode) -> N
 
 
 def channel(metadata: MetadataCache) -> NodeToController:
-    return NodeToController(metadata, "I", "1", request_timeout_ms=LIMIT_MS)
+    nodes = NodeClients(metadata, "I", "1", request_timeout_ms=LIMIT_MS)
+    return NodeToController(metadata, nodes)
 
 
 def test_who_is_not_known_is_not_asked() -> None:

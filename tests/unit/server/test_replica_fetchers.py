@@ -13,6 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.partition import Partition
+from kafkapy.server.follower_calls import answer
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.replica_fetchers import ReplicaFetchers, fetcher_id
 from tests.support.broker_process import free_port
@@ -86,7 +87,7 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
         ]
         topic = FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=answers)
         fs.waits.clear()
-        task._take(asked, FetchResponse(session_id=1, responses=[topic]), 17)
+        task._take(asked, answer(asked, FetchResponse(session_id=1, responses=[topic])))
         assert [partition.log.log_end_offset for partition in partitions] == [1] * count
         assert [files for files in fs.waits if files] == [count]
         for partition in partitions:

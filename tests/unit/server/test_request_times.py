@@ -28,3 +28,11 @@ def test_quantiles_are_of_the_latest_requests() -> None:
     times.add(1.0)
     assert times.quantile(1.0) == 1.0
     assert (times.count, len(times.recent_s)) == (2048, 1024)
+
+
+def test_the_longest_and_the_mean() -> None:
+    times = RequestTimes()
+    assert (times.maximum(), times.average()) == (0.0, 0.0)
+    for seconds in (1.0, 4.0, 1.0):
+        times.add(seconds)
+    assert (times.maximum(), times.average()) == (4.0, 2.0)

@@ -100,6 +100,7 @@ def test_a_login_comes_first_and_names_the_user() -> None:
         (ApiKey.API_VERSIONS, ANONYMOUS),
         (ApiKey.LIST_GROUPS, "User:alice"),
     ]
+    assert client.table.logins.succeeded == {("SASL", "PLAIN"): 1}
 
 
 def test_nothing_is_served_before(caplog: pytest.LogCaptureFixture) -> None:
@@ -112,6 +113,7 @@ def test_nothing_is_served_before(caplog: pytest.LogCaptureFixture) -> None:
         while not client.transport.closing:
             await asyncio.sleep(0)
         assert client.transport.sent == b""
+        assert client.table.logins.failed == {("SASL", ""): 1}
 
     in_loop(scenario)
     [line] = [r.getMessage() for r in caplog.records if r.name == "kafka.network.SocketServer"]
@@ -148,6 +150,7 @@ def test_a_refusal_comes_after_the_delay_and_then_the_end() -> None:
         response = client.answer(ApiKey.SASL_AUTHENTICATE, 2)
         assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert client.connection.principal == ANONYMOUS
+        assert client.table.logins.failed == {("SASL", "PLAIN"): 1}
 
     in_loop(scenario)
 
@@ -185,13 +188,20 @@ def test_a_session_ends_unless_it_is_renewed() -> None:
     client.now_ms = 1000
     assert client.asks()
     client.now_ms = 1500
-    client.logs_in()
+    client.says(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    client.now_ms = 1540
+    client.says(SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"), 2)
     assert client.answer(ApiKey.SASL_AUTHENTICATE, 2).session_lifetime_ms == 1000
-    client.now_ms = 2500
+    client.now_ms = 2540
     assert client.asks()
-    client.now_ms = 2501
+    assert not client.table.logins.expired_killed
+    client.now_ms = 2541
     assert not client.asks()
     assert client.transport.closing
+    counts = client.table.logins
+    assert counts.succeeded == counts.renewed == {("SASL", "PLAIN"): 1}
+    assert counts.renewal_times["SASL"].recent_s == [0.04]
+    assert counts.expired_killed == {"SASL": 1}
 
 
 def test_a_session_is_not_renewed_by_another_user() -> None:
@@ -204,6 +214,8 @@ def test_a_session_is_not_renewed_by_another_user() -> None:
         response = client.answer(ApiKey.SASL_AUTHENTICATE, 2)
         assert "Cannot change principals" in response.error_message
         assert client.connection.principal == "User:alice"
+        counts = client.table.logins
+        assert (counts.failed_to_renew, counts.failed) == ({("SASL", "PLAIN"): 1}, {})
 
     in_loop(scenario)
 

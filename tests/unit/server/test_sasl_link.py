@@ -21,8 +21,10 @@ from kafkapy.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.server import sasl_link
 from kafkapy.server.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.node_security import NodeSecurity
+from kafkapy.server.sasl_link import SaslLink
 from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
 
 SECURITY = NodeSecurity(
@@ -115,12 +117,32 @@ def test_a_login_that_fails_fails_all_that_wait(refusals: dict[str, Any], said: 
     in_loop(scenario)
 
 
+@pytest.fixture
+def renewed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next request, which is otherwise at 85 % of the life of a session."""
+    monkeypatch.setattr(sasl_link, "_RENEW_AT", 0.0)
+
+
+def test_when_a_session_is_to_be_renewed() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(broker(lifetime_ms=20_000)) as node:
+            client, loop = client_of(node), asyncio.get_running_loop()
+            earliest_s = loop.time() + 17
+            await client.request(ask(0), 3)
+            assert isinstance(client._link, SaslLink)
+            assert client._link._renew_at_s is not None
+            assert earliest_s <= client._link._renew_at_s <= loop.time() + 17
+            client.close()
+
+    in_loop(scenario)
+
+
+@pytest.mark.usefixtures("renewed_at_once")
 def test_a_session_is_renewed_before_it_ends() -> None:
     async def scenario() -> None:
-        async with ScriptedNode(broker(lifetime_ms=20)) as node:
+        async with ScriptedNode(broker(lifetime_ms=20_000)) as node:
             client = client_of(node)
             assert echoed(await client.request(ask(0), 3)) == 0
-            await asyncio.sleep(0.02)
             answers = await asyncio.gather(*(client.request(ask(n), 3) for n in (1, 2)))
             assert [echoed(answer) for answer in answers] == [1, 2]
             assert kinds(node) == [*LOGIN, 0, *LOGIN, 1, 2]
@@ -130,13 +152,14 @@ def test_a_session_is_renewed_before_it_ends() -> None:
     in_loop(scenario)
 
 
+@pytest.mark.usefixtures("renewed_at_once")
 def test_a_renewal_waits_for_the_answers_that_are_due() -> None:
     gate: asyncio.Event
 
     async def scenario() -> None:
         nonlocal gate
         gate = asyncio.Event()
-        plain = broker(lifetime_ms=20)
+        plain = broker(lifetime_ms=20_000)
 
         async def slow(request: Any, version: int) -> Any:
             if getattr(request, "broker_id", None) == 0:
@@ -147,7 +170,6 @@ def test_a_renewal_waits_for_the_answers_that_are_due() -> None:
             client = client_of(node)
             first = asyncio.ensure_future(client.request(ask(0), 3))
             await node.requests.at_least(3)
-            await asyncio.sleep(0.02)
             second = asyncio.ensure_future(client.request(ask(1), 3))
             await asyncio.sleep(0)
             gate.set()

@@ -29,15 +29,18 @@ class Echo(asyncio.Protocol):
         self.transport.write(data)
 
 
-def serving(directory: Path, client_auth: str, scenario: Scenario) -> None:
-    """Run a scenario against a listener of echoes."""
+def serving(directory: Path, client_auth: str, scenario: Scenario) -> int:
+    """Run a scenario against a listener of echoes; how many handshakes failed."""
+    failures: list[int] = []
 
     async def run() -> None:
         contexts = TlsContexts.make(directory, client_auth)
         bound = socket.socket()
         bound.bind(("127.0.0.1", 0))
         bound.setblocking(False)
-        acceptor = TlsAcceptor("X", bound, contexts.broker, Echo)
+        acceptor = TlsAcceptor(
+            "X", bound, lambda: contexts.broker, Echo, lambda: failures.append(1)
+        )
         acceptor.start(5)
         try:
             await scenario(contexts, bound.getsockname()[1])
@@ -46,6 +49,7 @@ def serving(directory: Path, client_auth: str, scenario: Scenario) -> None:
             bound.close()
 
     in_loop(run)
+    return len(failures)
 
 
 async def echoed(port: int, context: Any, data: bytes = b"hello") -> bytes:
@@ -71,7 +75,7 @@ def test_both_sides_show_certificates(tmp_path: Path) -> None:
     async def scenario(contexts: TlsContexts, port: int) -> None:
         assert await echoed(port, contexts.client) == b"hello"
 
-    serving(tmp_path, "required", scenario)
+    assert serving(tmp_path, "required", scenario) == 0
 
 
 def test_a_client_without_its_certificate(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -86,7 +90,7 @@ def test_a_client_without_its_certificate(tmp_path: Path, caplog: pytest.LogCapt
             pass
         assert await echoed(port, contexts.client) == b"hello"
 
-    serving(tmp_path, "required", scenario)
+    assert serving(tmp_path, "required", scenario) == 1
     [line] = lines(caplog)
     assert line.startswith("Failed authentication with 127.0.0.1:")
     assert line.endswith("(SSL handshake failed: PEER_DID_NOT_RETURN_A_CERTIFICATE)")
@@ -109,7 +113,7 @@ def test_a_client_that_does_not_speak_tls(
             pass
         assert await echoed(port, contexts.client) == b"hello"
 
-    serving(tmp_path, "none", scenario)
+    assert serving(tmp_path, "none", scenario) == 1
     [line] = lines(caplog)
     assert "(SSL handshake failed: the client does not speak TLS, " in line
 
@@ -125,5 +129,5 @@ def test_a_client_that_says_nothing_holds_nobody_up(
         assert await echoed(port, contexts.client) == b"hello"
         silent.transport.abort()
 
-    serving(tmp_path, "none", scenario)
+    assert serving(tmp_path, "none", scenario) == 0
     assert lines(caplog) == []

@@ -33,12 +33,14 @@ class TlsTransport(FakeTransport):
         return super().get_extra_info(name)
 
 
-def connected(transport: TlsTransport, rules: str = "DEFAULT") -> TlsConnection:
+def connected(
+    transport: TlsTransport, rules: str = "DEFAULT", table: ConnectionTable | None = None
+) -> TlsConnection:
     dispatcher: Any = None
     connection = TlsConnection(
         "SSL",
         dispatcher,
-        ConnectionTable(KafkaConfig({})),
+        ConnectionTable(KafkaConfig({})) if table is None else table,
         ServerConnection(1000, bytearray(4096)),
         lambda: 0,
         PrincipalMapper(rules),
@@ -48,7 +50,16 @@ def connected(transport: TlsTransport, rules: str = "DEFAULT") -> TlsConnection:
 
 
 def test_who_shows_none_is_anonymous() -> None:
-    assert connected(TlsTransport(None)).principal == ANONYMOUS
+    table = ConnectionTable(KafkaConfig({}))
+    assert connected(TlsTransport(None), table=table).principal == ANONYMOUS
+    assert table.logins.succeeded == {("SSL", "SSL"): 1}
+
+
+def test_one_connection_too_many_is_no_login() -> None:
+    table = ConnectionTable(KafkaConfig({"max.connections": "0"}))
+    transport = TlsTransport(None)
+    connected(transport, table=table)
+    assert (transport.closing, table.logins.succeeded) == (True, {})
 
 
 def test_who_shows_one_has_its_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -57,9 +68,12 @@ def test_who_shows_one_has_its_name(tmp_path: Path, caplog: pytest.LogCaptureFix
     caplog.set_level(logging.INFO)
     certificate = make_identity(tmp_path, "alice").with_suffix(".crt").read_text()
     der = ssl.PEM_cert_to_DER_cert(certificate)
-    assert connected(TlsTransport(der)).principal == "User:CN=alice"
-    assert connected(TlsTransport(der), "RULE:CN=(.*)/$1/").principal == "User:alice"
+    table = ConnectionTable(KafkaConfig({}))
+    assert connected(TlsTransport(der), table=table).principal == "User:CN=alice"
+    assert connected(TlsTransport(der), "RULE:CN=(.*)/$1/", table).principal == "User:alice"
     unnamed = TlsTransport(der)
-    assert connected(unnamed, "RULE:CN=bob/b/").principal == ANONYMOUS
+    assert connected(unnamed, "RULE:CN=bob/b/", table).principal == ANONYMOUS
     assert unnamed.closing
+    assert table.logins.succeeded == {("SSL", "SSL"): 2}
+    assert table.logins.failed == {("SSL", "SSL"): 1}
     assert "no rule of ssl.principal.mapping.rules applies to CN=alice" in caplog.text

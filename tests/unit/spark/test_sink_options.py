@@ -16,6 +16,7 @@ def test_trap_11_the_checkpoint_that_spark_adds_is_ignored() -> None:
     )
     assert options.topic == "t"
     assert options.client_properties == {"bootstrap.servers": "b:9092", "acks": "all"}
+    assert options.producer.acks == -1
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ def test_trap_11_the_checkpoint_that_spark_adds_is_ignored() -> None:
         ({**REQUIRED, "kafka.key.serializer": "x"}, "'key.serializer' is not supported as keys"),
         ({**REQUIRED, "kafka.value.serializer": "x"}, "'value.serializer' is not supported"),
         ({**REQUIRED, "kafka.transactional.id": "x"}, "Set the sink option 'exactlyOnce'"),
+        ({**REQUIRED, "kafka.no.such": "1"}, "Unknown producer configuration no.such"),
         ({**REQUIRED, "exactlyOnce": "maybe"}, "'maybe' for option 'exactlyOnce'"),
     ],
 )

@@ -86,7 +86,9 @@ def test_tls_is_read() -> None:
         }
     ).tls
     assert made is not None
-    assert (made.keystore, made.keystore_password, made.truststore) == ("/k", "p", "/t.pem")
+    names = ("keystore.location", "keystore.type", "key.password", "truststore.location")
+    assert [made.stores.get(f"ssl.{name}") for name in names] == ["/k", "PEM", "p", "/t.pem"]
+    assert made.stores.key("ssl.keystore.location") == "zookeeper.ssl.keystore.location"
     assert made.versions == ("TLSv1.2", "TLSv1.3")
     assert made.ciphers == ("A", "B")
     assert made.verify_host
@@ -113,7 +115,6 @@ def test_stores_without_tls_mean_nothing() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"zookeeper.ssl.keystore.location": "/k.jks"}, "keystore.location=/k.jks is of type JKS"),
         ({"zookeeper.ssl.ocsp.enable": "true"}, "ocsp"),
         ({"zookeeper.ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
         ({"zookeeper.ssl.protocol": "TLS"}, "zookeeper.ssl.protocol"),

@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.zk.client_config import TlsConfig, ZooKeeperClientConfig
 from kafkapy.zk.tls import ssl_context
-from tests.support.certificates import can_make, make_identity
+from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 
 
 def tls(**settings: str) -> TlsConfig:
@@ -46,6 +46,18 @@ def test_stores_are_loaded(tmp_path: Path) -> None:
     store = str(make_identity(tmp_path, "client"))
     context = ssl_context(tls(truststore_location=store, keystore_location=store))
     assert len(context.get_ca_certs()) == 1
+
+
+def test_javas_stores_are_loaded(tmp_path: Path) -> None:
+    if not can_make("the PKCS12 stores of ZooKeeper's TLS"):
+        return
+    identity = make_identity(tmp_path, "client")
+    own, trusted = make_pkcs12(identity, "p"), make_pkcs12_of(identity, "t")
+    given = {"keystore_location": str(own), "truststore_location": str(trusted)}
+    context = ssl_context(tls(**given, keystore_password="p", truststore_password="t"))
+    assert len(context.get_ca_certs()) == 1
+    with pytest.raises(ConfigError, match=r"zookeeper\.ssl\.truststore\.password does not open it"):
+        ssl_context(tls(**given, keystore_password="p", truststore_password="x"))
 
 
 @pytest.mark.parametrize("store", ["keystore", "truststore"])

@@ -7,6 +7,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.markers import RETRY_BACKOFF_MS
+from kafkapy.coordinator.transactions.state import TransactionState
 from tests.support.transaction_shell import T0, T1, TransactionShell
 
 
@@ -59,12 +60,15 @@ def test_a_marker_that_was_not_written_is_tried_again(
     shell.markers.clear()
     errors = {T0: ErrorCode.NONE, T1: error}
     shell.perform(shell.coordinator.markers_written(shell.now_ms, decision, errors))
+    leaderless = error is ErrorCode.LEADER_NOT_AVAILABLE
+    assert shell.coordinator.num_leaderless() == leaderless
     shell.pass_time(RETRY_BACKOFF_MS - 1)
     assert not shell.markers, "not at once: the leader may need a moment"
     shell.pass_time(1)
     assert [again.partitions for again in shell.markers] == [(T1,)]
     shell.mark()
     assert shell.state == "CompleteCommit"
+    assert shell.coordinator.num_leaderless() == 0
 
 
 @pytest.mark.parametrize(
@@ -92,8 +96,12 @@ def test_a_completion_that_is_not_stored_is_tried_again(shell: TransactionShell)
     shell.pass_time(RETRY_BACKOFF_MS)
     shell.append_error = ErrorCode.NONE
     assert shell.state == "PrepareCommit"
+    assert shell.coordinator.num_append_retries() == 1
+    assert shell.coordinator.ids_by_state() == {TransactionState.PREPARE_COMMIT: 1}
     shell.pass_time(RETRY_BACKOFF_MS)
     assert shell.state == "CompleteCommit"
+    assert shell.coordinator.num_append_retries() == 0
+    assert shell.coordinator.ids_by_state() == {TransactionState.COMPLETE_COMMIT: 1}
 
 
 def test_the_answer_of_an_earlier_decision_does_not_count_for_this_one(

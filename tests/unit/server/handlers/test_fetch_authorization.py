@@ -77,5 +77,5 @@ def test_a_connection_has_no_short_way_that_asks_nobody(tmp_path: Path) -> None:
     authorizer, client = prepared(tmp_path)
     for _ in range(3):
         client.sends(9, produce("t", acks=1))()
-    assert client.connection.produce_lane is None
+    assert client.connection.lane is None
     assert authorizer.acls

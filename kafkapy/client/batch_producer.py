@@ -1,0 +1,321 @@
+"""Whole batches to the leaders of their partitions: an idempotent producer without a thread.
+
+For writers that make their batches themselves (Spark's sink). One request is under way to each
+leader; while a broker works on it the caller makes the next batches. So what is tried again is
+never overtaken, and sequences reach a partition in order (KIP-98).
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.client.producer_settings import ProducerSettings
+from kafkapy.client.transaction import ProducerIdentity, Transaction, new_identity
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkapy.record.batch_header import NO_SEQUENCE, add_to_sequence, read_header
+from kafkapy.record.ready_batch import ReadyBatch, halves, stamp
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+_FIRST_VERSION: Final = 3  # batches of format 2
+
+
+class DeliveryError(KafkapyError):
+    """Records were not written."""
+
+
+class _Next(Enum):
+    """What follows from an answer to a batch."""
+
+    DONE = "done"
+    AGAIN = "again"
+    HALVE = "halve"
+    NEW_IDENTITY = "new identity"
+    REFUSED = "refused"
+
+
+_ANSWERS: Final = {
+    ErrorCode.NONE: _Next.DONE,
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _Next.DONE,  # the first attempt was written
+    ErrorCode.MESSAGE_TOO_LARGE: _Next.HALVE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: _Next.HALVE,
+    # The log lost what came before, by an unclean election: as Java's producer, start anew.
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _Next.NEW_IDENTITY,
+    ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
+    ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is gone from the metadata
+}
+_NOT_THERE_YET: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A batch that is not acknowledged. `sequence` is set with its first attempt; `asked` is the
+    broker that owes the answer to the latest."""
+
+    data: ReadyBatch
+    count: int
+    deadline_s: float
+    sequence: int = NO_SEQUENCE
+    identity: ProducerIdentity | None = None
+    tries: int = 0
+    asked: int | None = None
+
+
+_Asked = tuple[ProduceRequest, dict[TopicPartition, _Waiting]]
+
+
+class BatchProducer:
+    """Sends batches, one request at a time to each leader, until all are acknowledged.
+
+    With a `transaction` they are part of it.
+    """
+
+    def __init__(
+        self, cluster: Cluster, settings: ProducerSettings, transaction: Transaction | None = None
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._transaction = transaction
+        self._identity = transaction.identity if transaction else None
+        self._sequences: dict[TopicPartition, int] = {}
+        self._queues: dict[TopicPartition, deque[_Waiting]] = {}
+        self._under_way: dict[int, _Asked] = {}
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions a topic has, asked anew; waits for one that is being created, and the
+        broker may create it now (`auto.create.topics.enable`).
+
+        Raises:
+            DeliveryError: it is not there after `max.block.ms`, or no broker can be reached.
+        """
+        deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
+        while True:
+            try:
+                found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
+            except ApiError as error:
+                unreachable = error.code is ErrorCode.BROKER_NOT_AVAILABLE
+                if not unreachable or _is_tls(error) or time.monotonic() >= deadline_s:
+                    raise DeliveryError(f"No rows can be written: {error.message}") from None
+            else:
+                if found.error is ErrorCode.NONE:
+                    return len(found.partitions)
+                if found.error not in _NOT_THERE_YET or time.monotonic() >= deadline_s:
+                    raise DeliveryError(
+                        f"Topic {topic} not present in metadata after "
+                        f"{self._settings.max_block_ms} ms: {found.error.name}"
+                    )
+            self._cluster.pause()
+
+    def send(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
+        """Take a batch, and send it as soon as the one before it is acknowledged.
+
+        Raises:
+            DeliveryError: this batch or one before was refused, or not taken in time.
+        """
+        self.put(topic_partition, batch)
+        self._turn(self._place(topic_partition))
+        while len(self._queues[topic_partition]) > 1:  # one before it is tried again
+            self._turn(self._place(topic_partition))
+
+    def put(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
+        """Take a batch, to be sent with others."""
+        deadline_s = time.monotonic() + self._settings.delivery_timeout_ms / 1000
+        waiting = _Waiting(batch, read_header(batch).record_count, deadline_s)
+        self._queues.setdefault(topic_partition, deque()).append(waiting)
+
+    def flush(self) -> None:
+        """Send all and wait until all are acknowledged. Raises DeliveryError."""
+        while self._queues:
+            for broker in {self._place(each) for each in self._queues}:
+                self._turn(broker)
+
+    def abandon(self) -> None:
+        """Nothing more is sent; wait until brokers are done with what was, so that a transaction
+        can be ended after it."""
+        self._queues.clear()
+        for leader, (request, _) in self._under_way.items():
+            self._answers(leader, request)
+        self._under_way.clear()
+
+    def _place(self, topic_partition: TopicPartition) -> int:
+        """The broker that has something to do before the partition's next batch can be sent."""
+        asked = self._queues[topic_partition][0].asked
+        return self._leader(topic_partition) if asked is None else asked
+
+    def _leader(self, topic_partition: TopicPartition) -> int:
+        try:
+            return self._cluster.leader_of(topic_partition)
+        except ApiError as error:
+            raise DeliveryError(f"{topic_partition}: {error.message}") from None
+
+    def _turn(self, leader: int) -> None:
+        """Read the answer that a leader owes, and ask it the next."""
+        self._settle(leader)
+        chosen: dict[TopicPartition, _Waiting] = {}
+        size = 0
+        for topic_partition, queue in self._queues.items():
+            waiting = queue[0]
+            if waiting.asked is not None or self._leader(topic_partition) != leader:
+                continue
+            size += len(waiting.data)
+            if chosen and size > self._settings.request_bytes:
+                break
+            chosen[topic_partition] = waiting
+        if chosen:
+            self._ask(leader, chosen)
+
+    def _ask(self, leader: int, chosen: dict[TopicPartition, _Waiting]) -> None:
+        topics: dict[str, TopicProduceData] = {}
+        for topic_partition, waiting in chosen.items():
+            self._identify(topic_partition, waiting)
+            waiting.asked = leader
+            waiting.tries += 1
+            topic, index = topic_partition
+            data = topics.setdefault(topic, TopicProduceData(name=topic)).partition_data
+            data.append(PartitionProduceData(index=index, records=waiting.data))
+        if self._transaction is not None:
+            self._join(self._transaction, chosen)
+        request = ProduceRequest(
+            transactional_id=self._transaction.transactional_id if self._transaction else None,
+            acks=self._settings.acks,
+            timeout_ms=self._cluster.request_timeout_ms,
+            topic_data=list(topics.values()),
+        )
+        self._under_way[leader] = request, chosen
+        self._cluster.request_ahead(request, leader, min_version=_FIRST_VERSION)
+
+    def _join(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
+        try:
+            transaction.add(partitions)
+        except ApiError as error:
+            raise DeliveryError(error.message) from None
+
+    def _identify(self, topic_partition: TopicPartition, waiting: _Waiting) -> None:
+        """Give a batch its producer and sequence, unless it has those of an earlier attempt."""
+        if self._identity is None:
+            self._identity = self._new_identity()
+        if waiting.identity == self._identity:
+            return
+        waiting.identity = self._identity
+        if self._settings.idempotent:
+            waiting.sequence = self._sequences.get(topic_partition, 0)
+            after = add_to_sequence(waiting.sequence, waiting.count)
+            self._sequences[topic_partition] = after
+        stamp(waiting.data, *self._identity, waiting.sequence, self._transaction is not None)
+
+    def _new_identity(self) -> ProducerIdentity:
+        if not self._settings.idempotent:
+            return ProducerIdentity()
+        try:
+            return new_identity(self._cluster)
+        except ApiError as error:
+            raise DeliveryError(f"No rows can be written: {error.message}") from None
+
+    def _settle(self, leader: int) -> None:
+        """Read the answer that a leader owes, and do what follows from it."""
+        if leader not in self._under_way:
+            return
+        request, asked = self._under_way.pop(leader)
+        answers = self._answers(leader, request)
+        moved = set()
+        for topic_partition, waiting in asked.items():
+            waiting.asked = None
+            code, message = answers.get(topic_partition) or answers[None]
+            if self._follow(topic_partition, waiting, code, message) is _Next.AGAIN:
+                moved.add(topic_partition.topic)
+        if moved:
+            self._cluster.forget(moved)
+            self._cluster.pause()
+
+    def _answers(
+        self, leader: int, request: ProduceRequest
+    ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
+        """What the leader says of each partition; under None, what holds for the others."""
+        try:
+            response = self._cluster.request(request, broker_id=leader, min_version=_FIRST_VERSION)
+        except ApiError as error:
+            return {None: (error.code, error.message)}
+        answers: dict[TopicPartition | None, tuple[ErrorCode, str]] = {
+            None: (ErrorCode.UNKNOWN_SERVER_ERROR, f"broker {leader} did not answer for it")
+        }
+        for topic in response.responses:
+            for each in topic.partition_responses:
+                code = ErrorCode(each.error_code)
+                answers[TopicPartition(topic.name, each.index)] = code, _told(code, each)
+        return answers
+
+    def _follow(
+        self, topic_partition: TopicPartition, waiting: _Waiting, code: ErrorCode, message: str
+    ) -> _Next:
+        """Do what follows from an answer to the first batch of a partition's queue."""
+        queue = self._queues[topic_partition]
+        following = _ANSWERS.get(code, _Next.AGAIN if code.retriable else _Next.REFUSED)
+        if following is _Next.DONE:
+            queue.popleft()
+            if not queue:
+                del self._queues[topic_partition]
+        elif following is _Next.HALVE and waiting.count > 1:
+            self._halve(queue)
+        elif following is _Next.REFUSED or following is _Next.HALVE:
+            raise DeliveryError(f"{topic_partition}: {message}")
+        elif waiting.tries > self._settings.retries or time.monotonic() >= waiting.deadline_s:
+            raise DeliveryError(
+                f"{topic_partition}: {message}; given up after {waiting.tries} attempts "
+                f"(delivery.timeout.ms={self._settings.delivery_timeout_ms})"
+            )
+        elif following is _Next.NEW_IDENTITY and waiting.identity == self._identity:
+            self._start_anew(topic_partition, message)
+        return following
+
+    def _halve(self, queue: deque[_Waiting]) -> None:
+        """Put two batches in the place of one that is too large for its topic."""
+        whole = queue.popleft()
+        sequence = whole.sequence
+        parts = []
+        for data in halves(whole.data):
+            count = read_header(data).record_count
+            part = _Waiting(data, count, whole.deadline_s, sequence, whole.identity)
+            if whole.identity is not None:
+                stamp(data, *whole.identity, sequence, self._transaction is not None)
+            parts.append(part)
+            if sequence != NO_SEQUENCE:
+                sequence = add_to_sequence(sequence, count)
+        queue.extendleft(reversed(parts))
+
+    def _start_anew(self, topic_partition: TopicPartition, message: str) -> None:
+        """Another producer id, and sequences from 0, for all that is not acknowledged."""
+        if self._transaction is not None:
+            raise DeliveryError(f"{topic_partition}: {message}")
+        for leader in list(self._under_way):
+            self._settle(leader)
+        self._identity = None
+        self._sequences.clear()
+
+
+def _told(code: ErrorCode, answer: Any) -> str:
+    """An error of a partition in words."""
+    details = [answer.error_message]
+    details += [each.batch_index_error_message for each in answer.record_errors[:1]]
+    return ": ".join([code.name, *filter(None, details)])
+
+
+def _is_tls(error: BaseException | None) -> bool:
+    """Whether a connection failed because one side does not trust the other: it will again."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__
+    return False

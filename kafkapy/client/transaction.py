@@ -1,0 +1,156 @@
+"""A producer's identity, and one transaction, as its coordinator keeps them (KIP-98, KIP-360).
+
+Each call is repeated while the coordinator moves, loads or still writes the markers of the
+transaction before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition, by_topic
+from kafkapy.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+# From version 4 on AddPartitionsToTxn is for brokers.
+_ADD_PARTITIONS_OF_CLIENTS: Final = 3
+_NO_TIMEOUT_MS: Final = 2**31 - 1  # what Java's producers send when there is no transaction
+
+
+class ProducerIdentity(NamedTuple):
+    """What a broker knows a producer by; -1 and -1 is one that is not idempotent."""
+
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+def new_identity(cluster: Cluster) -> ProducerIdentity:
+    """An id of its own for an idempotent producer, from any broker.
+
+    Raises:
+        ApiError: no broker gives one: CLUSTER_AUTHORIZATION_FAILED, or none can be reached.
+    """
+
+    def ask() -> ProducerIdentity:
+        return _identity(
+            cluster.request(InitProducerIdRequest(transaction_timeout_ms=_NO_TIMEOUT_MS))
+        )
+
+    identity: ProducerIdentity = cluster.retrying(ask)
+    return identity
+
+
+class Transaction:
+    """The transaction that is open for a transactional id; `identity` writes in it."""
+
+    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
+        """Begin it: whoever had the id before is fenced, what it had not committed is aborted.
+
+        Raises:
+            ApiError: the coordinator refuses, or does not answer within the API timeout.
+        """
+        self.transactional_id = transactional_id
+        self._cluster = cluster
+        self._coordinator: int | None = None
+        self._partitions: set[TopicPartition] = set()
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+        )
+        self.identity: ProducerIdentity = self._insist(request, _identity)
+
+    def add(self, partitions: Iterable[TopicPartition]) -> None:
+        """Let partitions take part, before anything is written to them.
+
+        Raises:
+            ApiError: as the coordinator says, such as INVALID_PRODUCER_EPOCH once it is fenced.
+        """
+        new = [each for each in partitions if each not in self._partitions]
+        if not new:
+            return
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=self.identity.producer_id,
+            v3_and_below_producer_epoch=self.identity.producer_epoch,
+            v3_and_below_topics=[
+                AddPartitionsToTxnTopic(name=topic, partitions=indexes)
+                for topic, indexes in by_topic(new).items()
+            ],
+        )
+        self._insist(request, _all_added, max_version=_ADD_PARTITIONS_OF_CLIENTS)
+        self._partitions.update(new)
+
+    def end(self, committed: bool) -> None:
+        """Commit or abort. One to which nothing was added is over as it is.
+
+        Raises:
+            ApiError: as the coordinator says. After REQUEST_TIMED_OUT or NETWORK_EXCEPTION nobody
+                here knows whether it was ended.
+        """
+        if not self._partitions:
+            return
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.identity.producer_id,
+            producer_epoch=self.identity.producer_epoch,
+            committed=committed,
+        )
+        self._insist(request, lambda response: _check(response.error_code))
+
+    def _insist(self, request: Message, read: Any, max_version: int | None = None) -> Any:
+        """What `read` makes of the coordinator's answer, asked until that is no passing error."""
+        last: ApiError | None = None
+        for _ in self._cluster.attempts():
+            try:
+                if self._coordinator is None:
+                    self._coordinator = find_coordinator(
+                        self._cluster, self.transactional_id, TRANSACTION_KEY_TYPE
+                    )
+                return read(
+                    self._cluster.request(
+                        request, broker_id=self._coordinator, max_version=max_version
+                    )
+                )
+            except ApiError as error:
+                if not (error.code.retriable or self._cluster.moved(error.code)):
+                    raise ApiError(
+                        error.code, f"Transaction {self.transactional_id}: {error.message}"
+                    ) from None
+                last = error
+                if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+                    self._coordinator = None
+        assert last is not None
+        raise ApiError(last.code, f"Transaction {self.transactional_id}: {last.message}") from last
+
+
+def _identity(response: Any) -> ProducerIdentity:
+    _check(response.error_code)
+    return ProducerIdentity(response.producer_id, response.producer_epoch)
+
+
+def _all_added(response: Any) -> None:
+    """The first error of a partition; one that was not tried because of another's says less."""
+    codes = [
+        each.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+        if each.partition_error_code != ErrorCode.NONE
+    ]
+    telling = [code for code in codes if code != ErrorCode.OPERATION_NOT_ATTEMPTED]
+    for code in telling or codes:
+        _check(code)
+
+
+def _check(code: int) -> None:
+    if code != ErrorCode.NONE:
+        raise ApiError(ErrorCode(code))

@@ -1,0 +1,45 @@
+"""A batch that is complete but for who sends it: it is stamped, and perhaps sent in halves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy.record.batch_header import TRANSACTIONAL_BIT, read_header
+from kafkapy.record.builder import RecordData, build_batch, seal
+from kafkapy.record.records import batch_records
+
+ReadyBatch = memoryview | bytearray
+"""One whole v2 batch of one record at least, whose producer fields and CRC `stamp` sets."""
+
+
+def stamp(
+    batch: ReadyBatch,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool,
+) -> None:
+    """Write a batch's producer, and its CRC. May be done again for another producer."""
+    header = read_header(batch)
+    attributes = header.attributes | (TRANSACTIONAL_BIT if is_transactional else 0)
+    seal(
+        batch,
+        header._replace(
+            attributes=attributes,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+        ),
+    )
+
+
+def halves(batch: ReadyBatch) -> Iterator[bytearray]:
+    """Two batches of the records of one that has more than one, in their order, to be stamped."""
+    header = read_header(batch)
+    rows = [
+        RecordData(row.key, row.value, row.timestamp, row.headers)
+        for row in batch_records(batch, header)
+    ]
+    middle = len(rows) // 2
+    for half in (rows[:middle], rows[middle:]):
+        yield bytearray(build_batch(half, codec=header.codec))

@@ -1,0 +1,59 @@
+"""Follows notifications of changes: processes them whenever a watch fires
+(`kafka.common.ZkNodeChangeNotificationListener`).
+
+What cannot be processed is tried again. Kafka logs it and waits for the next notification; but its
+ZooKeeper client has by then asked for as long as the connection was lost. And what is not applied
+goes on in its old form: entries that allow what was denied, passwords that were changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.zookeeper import WatchEvent
+
+_RETRY_BACKOFF_S: Final = 1.0
+
+
+class ChangeFollower:
+    """A task from `start` to `stop` that calls `process`, which sets `on_watch` as a watch, once
+    after any number of notifications. Fixed: how what is followed is called in the log."""
+
+    def __init__(
+        self, what: str, process: Callable[[], Awaitable[None]], log: logging.Logger
+    ) -> None:
+        self._what = what
+        self._process = process
+        self._log = log
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; the first watch is the caller's to set."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    def on_watch(self, _: WatchEvent) -> None:
+        """There may be notifications."""
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._process()
+            except KafkapyError as error:
+                self._log.error("Cannot follow %s, trying again: %s", self._what, error)
+                await asyncio.sleep(_RETRY_BACKOFF_S)
+                self._changed.set()

@@ -1,0 +1,131 @@
+"""Java's key and trust stores as an Apache Kafka installation has them: our broker and our tools
+read the files that are there.
+
+What a user would lose: a server.properties and a client.properties that worked have to be rewritten
+before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from scripts import _kafka
+from tests.support.certificates import (
+    can_keytool,
+    can_make,
+    keytool,
+    make_identity,
+    make_pkcs12,
+)
+from tests.support.cli import kafkapy
+from tests.support.secure_broker import SecureBroker, Way
+from tests.support.topics import QUIET, create_topic
+from tests.support.waiting import LIMIT_S
+
+PASSWORD = "changeit"
+MUTUAL = Way("MUTUAL")
+
+
+def believing(store: Path, identity: Path) -> Path:
+    """A truststore, by keytool: Java believes no certificate that openssl put into one."""
+    words = ("-importcert", "-noprompt", "-alias", "ca", "-file", str(identity.with_suffix(".crt")))
+    keytool(store, *words, password=PASSWORD)
+    return store
+
+
+def stores(own: Path, trusted: Path) -> dict[str, str]:
+    """Java's properties; the types are its default, JKS, whatever is in the files."""
+    return {
+        "ssl.keystore.location": str(own),
+        "ssl.keystore.password": PASSWORD,
+        "ssl.key.password": PASSWORD,
+        "ssl.truststore.location": str(trusted),
+        "ssl.truststore.password": PASSWORD,
+    }
+
+
+class Installation:
+    """A broker and the properties of a client that it lets in, all with Java's stores."""
+
+    def __init__(self, directory: Path) -> None:
+        broker, client = make_identity(directory, "broker"), make_identity(directory, "client")
+        its_trust = believing(directory / "kafka.truststore.jks", client)
+        self.broker = SecureBroker(
+            directory / "broker", stores(make_pkcs12(broker, PASSWORD), its_trust)
+        )
+        self.broker.identity, self.broker.client_identity = broker, client
+        trust = believing(directory / "client.truststore.jks", broker)
+        own = make_pkcs12(client, PASSWORD).rename(directory / "client.keystore.jks")
+        self.client = {"security.protocol": "SSL", **stores(own, trust)}
+        self.config = _kafka.write_properties(directory / "client.properties", self.client)
+        self.servers = self.broker.servers(MUTUAL)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation | None]:
+    if not (can_make("Java's stores") and can_keytool("Java's stores")):
+        yield None
+        return
+    installation = Installation(tmp_path_factory.mktemp("java"))
+    with installation.broker as broker:
+        create_topic(broker.bootstrap_servers, "t")
+        yield installation
+    assert PASSWORD not in broker.output_text()
+
+
+def test_librdkafka_and_our_tools(made: Installation | None) -> None:
+    if made is None:
+        return
+    producer = Producer({**made.broker.librdkafka(MUTUAL), **QUIET})
+    producer.produce("t", b"from librdkafka")
+    assert producer.flush(LIMIT_S) == 0
+    words = ("--bootstrap-server", made.servers)
+    done = kafkapy("topics", *words, "--command-config", str(made.config), "--list")
+    assert (done.status, done.stdout.splitlines()[-1]) == (0, "t"), done.stderr
+    line = "from our own producer\n"
+    config = ("--producer.config", str(made.config))
+    done = kafkapy("console-producer", *words, *config, "--topic", "t", stdin=line)
+    assert done.status == 0, done.stderr
+    config = ("--consumer.config", str(made.config))
+    limits = ("--from-beginning", "--max-messages", "2")
+    done = kafkapy("console-consumer", *words, *config, "--topic", "t", *limits)
+    assert done.stdout == f"from librdkafka\n{line}", done.stderr
+
+
+if _kafka.installed():
+
+    def test_apache_kafkas_console(made: Installation | None) -> None:
+        if made is None:
+            return
+        config = str(made.config)
+        words = ("--bootstrap-server", made.servers, "--topic", "java")
+        lines = b"".join(b"%d\n" % i for i in range(100))
+        done = _kafka.run_tool(
+            _kafka.CONSOLE_PRODUCER, *words, "--producer.config", config, stdin=lines
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        done = _kafka.run_tool(
+            _kafka.CONSOLE_CONSUMER,
+            *words,
+            *("--consumer.config", config, "--from-beginning", "--max-messages", "100"),
+        )
+        assert done.stdout == lines, done.stderr.decode()
+
+
+def test_a_password_that_does_not_open_the_store_is_one_line(
+    made: Installation | None, tmp_path: Path
+) -> None:
+    if made is None:
+        return
+    wrong = {**made.client, "ssl.truststore.password": "wrong"}
+    config = _kafka.write_properties(tmp_path / "client.properties", wrong)
+    words = ("--bootstrap-server", made.servers, "--command-config", str(config))
+    done = kafkapy("topics", *words, "--list")
+    assert done.status != 0
+    [line] = done.stderr.strip().splitlines()
+    assert "client.truststore.jks cannot be used: it is no PKCS12 store, or" in line
+    assert "ssl.truststore.password does not open it" in line

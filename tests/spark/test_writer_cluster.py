@@ -1,0 +1,114 @@
+"""writer in a cluster whose brokers die one after the other: each row once and in order, in one
+long task, and in transactions that are tried again as Spark tries tasks again.
+
+With Apache Kafka's jars one of the brokers is Apache Kafka's; without them the end of the run says
+that this was not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from threading import Condition
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.spark.sink_options import parse_sink_options
+from kafkapy.spark.writer import write_batches, write_transaction
+from scripts import _kafka
+from tests.support.exactly_once import read
+from tests.support.fault_cluster import FaultCluster
+from tests.support.topics import create_topic
+from tests.support.waiting import wait_until
+
+TOTAL = 6000
+ROWS = 50
+TASK_ROWS = 500
+SETTINGS = {
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "min.insync.replicas": "2",
+}
+KINDS: list[Collection[int]] = [(), (2,)] if _kafka.installed() else [()]
+
+
+class Rows:
+    """Numbered rows as Spark hands them to a task; no more than the test has allowed."""
+
+    def __init__(self) -> None:
+        self._allowed = 0
+        self._given = 0
+        self._change = Condition()
+
+    def allow(self, count: int, task: Future[None]) -> None:
+        """Let so many be written, and wait until the task has taken them."""
+        with self._change:
+            self._allowed = count
+            self._change.notify()
+        wait_until(lambda: task.done() or self._given >= count, f"{count} rows taken", 120)
+
+    def batches(self, first: int, end: int) -> Iterator[Any]:
+        """The rows from `first` on, again if they are asked for again."""
+        for start in range(first, end, ROWS):
+            with self._change:
+                self._change.wait_for(lambda upto=start + ROWS: upto <= self._allowed)
+            values = [str(number) for number in range(start, start + ROWS)]
+            yield pa.RecordBatch.from_pydict({"value": values})
+            self._given = max(self._given, start + ROWS)
+
+
+def one_task(servers: str, rows: Rows) -> None:
+    write_batches(options(servers), rows.batches(0, TOTAL))
+
+
+def tasks_in_transactions(servers: str, rows: Rows) -> None:
+    for first in range(0, TOTAL, TASK_ROWS):
+        for attempt in range(4):  # spark.task.maxFailures
+            try:
+                given = rows.batches(first, first + TASK_ROWS)
+                write_transaction(options(servers), f"query-{first}", given)
+                break
+            except KafkapyError:
+                if attempt == 3:
+                    raise
+
+
+def options(servers: str) -> Any:
+    return parse_sink_options(
+        {"kafka.bootstrap.servers": servers, "topic": "out", "kafka.batch.size": "2000"}
+    )
+
+
+@pytest.mark.parametrize("write", [one_task, tasks_in_transactions])
+@pytest.mark.parametrize("apache", KINDS, ids=lambda apache: "mixed" if apache else "ours")
+def test_each_row_once_though_brokers_are_killed(
+    tmp_path: Path, apache: Collection[int], write: Any
+) -> None:
+    rows = Rows()
+    with (
+        FaultCluster(tmp_path / "cluster", 3, SETTINGS, apache=apache) as cluster,
+        ThreadPoolExecutor(1) as worker,
+    ):
+        create_topic(cluster.bootstrap_servers, "out", 3, replication_factor=3)
+        task = worker.submit(write, cluster.bootstrap_servers, rows)
+        try:
+            for step, broker in enumerate(cluster.brokers.values()):
+                rows.allow(TOTAL * (3 * step + 1) // 10, task)
+                broker.kill()
+                rows.allow(TOTAL * (3 * step + 3) // 10, task)
+                cluster.start_again(broker)
+                cluster.wait_for_full_isr()
+        finally:
+            rows.allow(TOTAL, task)
+        task.result(120)
+        seen = [int(value) for value in read(cluster.bootstrap_servers, "out")]
+        assert sorted(seen) == list(range(TOTAL))
+        for partition in range(3):
+            in_order = [int(v) for v in read(cluster.bootstrap_servers, "out", partition=partition)]
+            assert in_order == sorted(in_order)
+        cluster.stop_brokers()

@@ -1,0 +1,167 @@
+"""batch_producer: whatever fails, each record once and in order, or an error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkapy.client.batch_producer import BatchProducer, DeliveryError
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.producer_settings import producer_settings
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.record.batch_header import NO_PRODUCER_ID, read_header
+from kafkapy.record.builder import RecordData, build_batch
+from tests.support.produce_desk import LOST_ANSWER, LOST_REQUEST, MOVES, Fault, ProduceDesk
+from tests.support.scripted_broker import metadata
+
+QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "200", "max.block.ms": "0"}
+
+
+def producer_on(desk: ProduceDesk, **properties: str) -> BatchProducer:
+    cluster = Cluster("b:9001", QUICK | properties, connector=desk.scripted.connect)
+    return BatchProducer(cluster, producer_settings(QUICK | properties))
+
+
+def batch_of(*values: str) -> bytearray:
+    return bytearray(build_batch([RecordData(None, value.encode()) for value in values]))
+
+
+def write(desk: ProduceDesk, count: int, **properties: str) -> list[bytes]:
+    """Batches of two records, round the partitions of `t`; the values that the log must have."""
+    producer = producer_on(desk, **properties)
+    partitions = producer.partition_count("t")
+    expected: list[list[bytes]] = [[] for _ in range(partitions)]
+    for i in range(count):
+        pair = f"{i}a", f"{i}b"
+        expected[i % partitions] += [value.encode() for value in pair]
+        producer.send(TopicPartition("t", i % partitions), batch_of(*pair))
+    producer.flush()
+    return [value for values in expected for value in values]
+
+
+FAULTS = st.sampled_from(
+    [
+        *(None, LOST_REQUEST, LOST_ANSWER, MOVES),
+        *(ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.CORRUPT_MESSAGE),
+        *(ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+)
+
+
+@given(faults=st.lists(FAULTS, max_size=30), partitions=st.integers(1, 5), small=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_each_record_once_and_in_order_whatever_fails(
+    faults: list[Fault], partitions: int, small: bool
+) -> None:
+    too_small_for_two = 75 if small else 1 << 20
+    desk = ProduceDesk({"t": partitions}, (1, 2, 3), faults, too_small_for_two)
+    expected = write(desk, 12)
+    assert desk.values() == expected
+    assert desk.identities == 1
+
+
+def test_a_batch_is_sent_before_the_answer_to_another_leaders_is_read() -> None:
+    desk = ProduceDesk({"t": 2}, (1, 2))
+    producer = producer_on(desk)
+    for partition in (0, 1, 0, 1):
+        producer.send(TopicPartition("t", partition), batch_of("v"))
+    # The first to each leader waits for its connection; the second is there when `send` returns.
+    assert len(desk.values()) >= 3
+    producer.flush()
+    assert len(desk.values()) == 4
+
+
+def test_batches_that_are_put_go_in_one_request_up_to_its_size() -> None:
+    desk = ProduceDesk({"t": 4})
+    size = len(batch_of("v"))
+    producer = producer_on(desk, **{"max.request.size": str(3 * size)})
+    for partition in range(4):
+        producer.put(TopicPartition("t", partition), batch_of("v"))
+    producer.flush()
+    requests = desk.scripted.asked(ApiKey.PRODUCE)
+    assert [len(request.topic_data[0].partition_data) for request in requests] == [3, 1]
+
+
+def test_what_the_log_forgot_is_written_by_another_producer_id() -> None:
+    desk = ProduceDesk({"t": 2})
+    producer = producer_on(desk)
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    producer.send(first, batch_of("a"))
+    producer.send(second, batch_of("b"))
+    producer.flush()
+    desk.forget_producers()
+    for value in ("c", "d"):
+        producer.send(first, batch_of(value))
+        producer.send(second, batch_of(value.upper()))
+    producer.flush()
+    assert desk.values() == [b"a", b"c", b"d", b"b", b"C", b"D"]
+    assert desk.identities == 2
+
+
+@pytest.mark.parametrize(
+    "code",
+    [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD, ErrorCode.PRODUCER_FENCED],
+)
+def test_a_refusal_names_the_partition_and_the_code(code: ErrorCode) -> None:
+    with pytest.raises(DeliveryError, match=f"t-0: {code.name}"):
+        write(ProduceDesk({"t": 1}, faults=[None, code]), 3)
+
+
+def test_one_record_that_is_too_large_is_refused() -> None:
+    with pytest.raises(DeliveryError, match="t-0: MESSAGE_TOO_LARGE"):
+        write(ProduceDesk({"t": 1}, max_bytes=60), 1)
+
+
+def test_tries_end_with_retries_and_with_the_delivery_timeout() -> None:
+    refusals = [ErrorCode.NOT_ENOUGH_REPLICAS] * 3
+    for properties, tries in (({"retries": "2"}, 3), ({"delivery.timeout.ms": "0"}, 1)):
+        desk = ProduceDesk({"t": 1}, faults=list(refusals))
+        with pytest.raises(DeliveryError, match=rf"NOT_ENOUGH_REPLICAS.* after {tries} attempts"):
+            write(desk, 1, **properties)
+        assert len(desk.scripted.asked(ApiKey.PRODUCE)) == tries
+
+
+def test_without_idempotence_no_producer_id_is_asked_for() -> None:
+    desk = ProduceDesk({"t": 1}, faults=[LOST_ANSWER])
+    write(desk, 1, acks="1")
+    (sent, again) = desk.scripted.asked(ApiKey.PRODUCE)
+    assert (sent.acks, desk.identities) == (1, 0)
+    batch = bytes(again.topic_data[0].partition_data[0].records)
+    assert read_header(batch).producer_id == NO_PRODUCER_ID
+    assert desk.values() == [b"0a", b"0b"] * 2  # at least once: that is what it gives up
+
+
+def test_a_topic_may_be_created_and_is_waited_for() -> None:
+    desk = ProduceDesk({"t": 3})
+    missing = metadata({}, brokers={1: 9001})
+    desk.scripted.script[ApiKey.METADATA] = [
+        missing,
+        missing,
+        desk.scripted.script[ApiKey.METADATA],
+    ]
+    assert producer_on(desk, **{"max.block.ms": "60000"}).partition_count("t") == 3
+    assert all(r.allow_auto_topic_creation for r in desk.scripted.asked(ApiKey.METADATA))
+
+
+def test_a_topic_that_never_comes_and_a_cluster_that_is_away() -> None:
+    with pytest.raises(DeliveryError, match="Topic t not present in metadata after 0 ms"):
+        producer_on(ProduceDesk({})).partition_count("t")
+    desk = ProduceDesk({"t": 1})
+    desk.scripted.refuse = {9001}
+    with pytest.raises(DeliveryError, match=r"No rows can be written: .*Connection refused"):
+        producer_on(desk).partition_count("t")
+
+
+def test_what_is_abandoned_is_not_sent_but_what_was_sent_is_waited_for() -> None:
+    desk = ProduceDesk({"t": 1})
+    producer = producer_on(desk)
+    where = TopicPartition("t", 0)
+    producer.send(where, batch_of("a"))
+    producer.send(where, batch_of("b"))
+    producer.put(where, batch_of("c"))
+    producer.abandon()
+    producer.flush()
+    assert desk.values() == [b"a", b"b"]

@@ -1,0 +1,63 @@
+"""Changes of listeners are all made or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.listener_changes import ListenerChanges
+from kafkapy.server.listener_tls import ListenerTls
+from kafkapy.server.listeners import Listener
+from tests.support.certificates import can_make, make_identity
+
+
+def test_of_two_listeners_neither_changes_when_one_cannot(tmp_path: Path) -> None:
+    if not can_make("stores of several listeners"):
+        return
+    (tmp_path / "new").mkdir()
+    old, new = make_identity(tmp_path, "broker"), make_identity(tmp_path / "new", "broker")
+    static = {"ssl.keystore.location": str(old)}
+    both = [ListenerTls(Listener(name, "h", 0, "SSL"), static) for name in ("X", "Y")]
+    changes = ListenerChanges(["X", "Y"], both)
+    x, y = ({**static, f"listener.name.{n}.ssl.keystore.location": str(new)} for n in ("x", "y"))
+    contexts = [tls.accepting() for tls in both]
+    with pytest.raises(ConfigError, match="listener Y"):
+        changes.prepare(static, {**x, "listener.name.y.ssl.keystore.location": "/none.pem"})
+    replace = changes.prepare(static, x | y)
+    assert [tls.accepting() for tls in both] == contexts
+    replace()
+    assert all(tls.accepting() is not was for tls, was in zip(both, contexts, strict=True))
+
+
+def test_at_the_start_there_is_nothing_to_compare_with(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stores of server.properties may be those of years ago."""
+    if not can_make("stores of a restarted broker"):
+        return
+    (tmp_path / "new").mkdir()
+    old, new = make_identity(tmp_path, "broker"), make_identity(tmp_path / "new", "renamed")
+    static = {"ssl.keystore.location": str(old), "ssl.truststore.location": str(old)}
+    tls = ListenerTls(Listener("X", "h", 0, "SSL"), static, "required", connects=True)
+    changes, key = ListenerChanges(["X"], [tls]), "listener.name.x.ssl.{}.location"
+    configs = {**static, key.format("keystore"): str(new), key.format("truststore"): str(new)}
+    first = tls.accepting()
+    changes.begin({**static, key.format("keystore"): "/none.pem"})
+    assert tls.accepting() is first
+    assert "/none.pem cannot be used: No such file" in caplog.text
+    changes.begin(configs)
+    second = tls.accepting()
+    assert second is not first
+    changes.prepare(configs, configs)()
+    assert tls.accepting() is second
+
+
+def test_what_a_listener_keeps_until_a_restart() -> None:
+    changes = ListenerChanges(["X"])
+    key = "listener.name.x.ssl.client.auth"
+    for before, after in (({}, {key: "required"}), ({key: "none"}, {})):
+        with pytest.raises(ConfigError, match=f"existing listener X, restart broker.*: {key}$"):
+            changes.prepare(before, after)
+    changes.prepare({key: "none"}, {key: "none", "listener.name.y.ssl.client.auth": "required"})
