@@ -111,8 +111,9 @@ class Member(threading.Thread):
     """A group member that commits what it has read after each poll, until it is stopped."""
 
     def __init__(self, servers: str, topic: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)  # a test that fails does not stop it
         self.read: list[tuple[int, int, int]] = []  # (partition, offset, value)
+        self.partitions = 0  # how many it has to read
         self.committed_ends: dict[int, int] = {}
         self._stop_asked = threading.Event()
         self._consumer = confluent_kafka.Consumer(
@@ -123,7 +124,10 @@ class Member(threading.Thread):
                 **CONSUMER,
             }
         )
-        self._consumer.subscribe([topic])
+        self._consumer.subscribe([topic], on_assign=self._assigned)
+
+    def _assigned(self, _: object, partitions: list[confluent_kafka.TopicPartition]) -> None:
+        self.partitions = len(partitions)
 
     def run(self) -> None:
         while not self._stop_asked.is_set():
@@ -158,6 +162,8 @@ def test_a_group_goes_on_when_its_coordinator_is_killed(group: BrokerGroup) -> N
     members = [Member(servers, "moving") for _ in range(2)]
     for member in members:
         member.start()
+    # Else the first to join might have read everything before the second comes.
+    wait_until(lambda: all(member.partitions == 3 for member in members), "both members joined")
     assert produce(servers, "moving", range(300), acks="all") == []
     wait_until(lambda: all(member.read for member in members), "both members read")
     wait_until(lambda: sum(map(_ends, members)) >= 300, "all is committed")

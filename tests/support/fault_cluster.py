@@ -20,6 +20,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
 from scripts._kafka import ApacheBroker
 from tests.support.broker_process import POLL_S, BrokerProcess, ServerProcess
@@ -117,10 +118,22 @@ class FaultCluster:
                 broker.launch()
             for broker in self.brokers.values():
                 broker.wait_until_ready()
+            for broker in self.brokers.values():
+                self._wait_until_informed(broker)
         except BaseException:
             self.__exit__(None, None, None)
             raise
         return self
+
+    def _wait_until_informed(self, broker: ServerProcess) -> None:
+        """Until a broker has heard of all: Apache's serves before it has heard of any, and an admin
+        client of librdkafka that meets no controller then does not ask again for half a minute."""
+        with Cluster(broker.bootstrap_servers) as cluster:
+            for _ in cluster.attempts():
+                found = cluster.metadata([], refresh=True)
+                if found.brokers.keys() == self.brokers.keys() and found.controller_id >= 0:
+                    return
+        raise RuntimeError(f"{broker.bootstrap_servers} does not know all brokers")
 
     def __exit__(
         self,
