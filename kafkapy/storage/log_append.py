@@ -8,13 +8,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import (
-    MAGIC,
-    BatchHeader,
-    Buffer,
-    read_header,
-    whole_batch_size,
-)
+from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.compression import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
@@ -106,9 +100,7 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
     """
     batches = []
     expected = log_end_offset
-    position, end = 0, len(records)
-    while (size := whole_batch_size(records, position, end)) is not None:
-        header = read_header(records, position)
+    for position, header in iter_headers(records):
         validate_crc(records, position, header)
         # A compressed set of an old format names its last offset only.
         first = header.base_offset if header.magic == MAGIC else header.last_offset
@@ -120,5 +112,4 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
             )
         expected = header.next_offset
         batches.append((position, header))
-        position += size
     return batches
