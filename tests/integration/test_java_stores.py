@@ -22,6 +22,7 @@ from tests.support.certificates import (
     make_pkcs12,
 )
 from tests.support.cli import kafkapy
+from tests.support.java_console import send_lines_through_java
 from tests.support.secure_broker import SecureBroker, Way
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S
@@ -103,17 +104,7 @@ if _kafka.installed():
             return
         config = str(made.config)
         words = ("--bootstrap-server", made.servers, "--topic", "java")
-        lines = b"".join(b"%d\n" % i for i in range(100))
-        done = _kafka.run_tool(
-            _kafka.CONSOLE_PRODUCER, *words, "--producer.config", config, stdin=lines
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        done = _kafka.run_tool(
-            _kafka.CONSOLE_CONSUMER,
-            *words,
-            *("--consumer.config", config, "--from-beginning", "--max-messages", "100"),
-        )
-        assert done.stdout == lines, done.stderr.decode()
+        send_lines_through_java(config, *words)
 
 
 def test_a_password_that_does_not_open_the_store_is_one_line(

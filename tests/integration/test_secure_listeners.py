@@ -26,6 +26,7 @@ from scripts import _kafka
 from tests.support.broker_process import API_VERSIONS_V0, BrokerProcess, answers_api_versions
 from tests.support.certificates import can_make
 from tests.support.cli import kafkapy
+from tests.support.java_console import send_lines_through_java
 from tests.support.secure_broker import PASSWORD, USER, WAYS, SecureBroker, Way
 from tests.support.topics import QUIET
 from tests.support.waiting import LIMIT_S, wait_until
@@ -161,17 +162,7 @@ if _kafka.installed():
             return
         config = str(_kafka.write_properties(tmp_path / "c.properties", secure.java(way)))
         words = ("--bootstrap-server", secure.servers(way), "--topic", f"java-{way}")
-        lines = b"".join(b"%d\n" % i for i in range(100))
-        done = _kafka.run_tool(
-            _kafka.CONSOLE_PRODUCER, *words, "--producer.config", config, stdin=lines
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        done = _kafka.run_tool(
-            _kafka.CONSOLE_CONSUMER,
-            *words,
-            *("--consumer.config", config, "--from-beginning", "--max-messages", "100"),
-        )
-        assert done.stdout == lines, done.stderr.decode()
+        send_lines_through_java(config, *words)
 
     def test_apache_kafkas_configs_make_users(secure: SecureBroker | None, tmp_path: Path) -> None:
         if secure is None:

@@ -19,6 +19,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.record.builder import RecordData, build_batch
 from tests.support.raw_connection import RawConnection
+from tests.support.wire import produce_request
 
 # In an operation None removes; as a name it is the default entity.
 Entity = tuple[tuple[str, str | None], ...]
@@ -193,16 +194,7 @@ def produced(servers: str, topic: str, size: int, acks: int = 1, partition: int 
     """The answer to a record of so many bytes, over a connection of its own."""
     # Of now: retention would delete an older one in the middle of a test.
     records = build_batch([RecordData(None, b"v" * size, time.time_ns() // 1_000_000, [])])
-    request = produce.ProduceRequest(
-        acks=acks,
-        timeout_ms=10_000,
-        topic_data=[
-            produce.TopicProduceData(
-                name=topic,
-                partition_data=[produce.PartitionProduceData(index=partition, records=records)],
-            )
-        ],
-    )
+    request = produce_request(topic, records, acks, partition)
     with RawConnection(servers) as connection:
         return connection.request(request, 9, produce.ProduceResponse)
 

@@ -25,6 +25,16 @@ def old_records(version: int) -> bytes:
     )
 
 
+def produce_request(topic: str, records: Any, acks: int, partition: int) -> produce.ProduceRequest:
+    """Records for one partition."""
+    data = produce.PartitionProduceData(index=partition, records=records)
+    return produce.ProduceRequest(
+        acks=acks,
+        timeout_ms=10_000,
+        topic_data=[produce.TopicProduceData(name=topic, partition_data=[data])],
+    )
+
+
 class Wire:
     """A plain connection that speaks one version at a time."""
 
@@ -66,16 +76,7 @@ class Wire:
 
     def produce(self, topic: str, version: int = 9, acks: int = -1, partition: int = 0) -> Any:
         records = old_records(version) if version < 3 else build_batch(RECORDS)
-        request = produce.ProduceRequest(
-            acks=acks,
-            timeout_ms=10_000,
-            topic_data=[
-                produce.TopicProduceData(
-                    name=topic,
-                    partition_data=[produce.PartitionProduceData(index=partition, records=records)],
-                )
-            ],
-        )
+        request = produce_request(topic, records, acks, partition)
         [row] = self.ask(request, version).responses[0].partition_responses
         return row
 
