@@ -13,7 +13,6 @@ from __future__ import annotations
 from struct import Struct as Layout
 from typing import Final, NamedTuple, Self
 
-from kafkapy.common.errors import ProtocolViolation
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader, encode_request, encode_response
@@ -25,7 +24,7 @@ from kafkapy.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from kafkapy.protocol.primitives import Buffer, read_uvarint, uvarint
+from kafkapy.protocol.primitives import Buffer, compact_bytes, uvarint
 
 FIRST_VERSION: Final = 13  # before it, topics have names, which vary in length
 
@@ -235,14 +234,11 @@ class FetchShape:
          ) = self._answer.unpack_from(frame)  # fmt: skip
         if error or (session, partitions, before_records) != self._answer_parts:
             return None
-        try:
-            size, at = read_uvarint(frame, at)
-        except ProtocolViolation:
-            return None
-        if size == 0 or end - at != size - 1:  # compact: the length and 1; 0 is null
+        records = compact_bytes(frame, at, end)
+        if records is None:
             return None
         return _new(
             AnsweredRow,
             (correlation_id, topic_id, index, high_watermark, last_stable_offset,
-             log_start_offset, frame[at:end]),
+             log_start_offset, records),
         )  # fmt: skip

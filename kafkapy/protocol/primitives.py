@@ -59,6 +59,21 @@ def read_uvarint(buf: Buffer, position: int) -> tuple[int, int]:
     return rest_of_uvarint(buf, position + 1, first)
 
 
+def compact_bytes(buf: memoryview, position: int, end: int) -> memoryview | None:
+    """The compact bytes that begin at `position` and reach to `end`; None if they are null, or none
+    that do. Hot: a uvarint of one byte is read here."""
+    size = buf[position]
+    if size < 128:
+        position += 1
+    else:
+        try:
+            size, position = rest_of_uvarint(buf, position + 1, size)
+        except ProtocolViolation:
+            return None
+    # The length and 1; 0 is null.
+    return buf[position:end] if size and end - position == size - 1 else None
+
+
 def skip_tagged_fields(buf: Buffer, position: int) -> int:
     """Step over a section of tagged fields that this version does not know (KIP-482).
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from struct import Struct as Layout
 from typing import Final, Self
 
-from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import is_flexible
 from kafkapy.protocol.headers import RequestHeader, encode_request, encode_response
@@ -23,7 +22,7 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kafkapy.protocol.primitives import read_uvarint
+from kafkapy.protocol.primitives import compact_bytes
 
 FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
 
@@ -127,12 +126,8 @@ class ProduceShape:
         if end <= at or frame[end:] != _NO_TAGS:
             return None
         (index,) = _INDEX.unpack_from(frame, self._at)
-        try:
-            size, at = read_uvarint(frame, at)
-        except ProtocolViolation:
-            return None
-        # Compact: the length and 1; 0 is null.
-        return (correlation_id, index, frame[at:end]) if size and end - at == size - 1 else None
+        records = compact_bytes(frame, at, end)
+        return None if records is None else (correlation_id, index, records)
 
     def response(
         self,
