@@ -5,6 +5,7 @@ scripts/conformance --clients       100,000 records by each client in each codec
 scripts/conformance --kill          20 rounds of kill -9
 scripts/conformance --tools         our tools beside Apache Kafka's, on files and on its brokers
 scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
+scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
 scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
@@ -22,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from scripts import (
+    _ecosystem,
     _kafka,
     _kraft_tools,
     _peers,
@@ -192,6 +194,19 @@ def run_kraft(write: bool) -> bool:
     return good
 
 
+def run_apps(write: bool) -> bool:
+    """Kafka's own applications."""
+    try:
+        _kafka.jars(_kafka.KAFKA_3_APPS)
+    except _kafka.Unavailable as why:
+        say(f"not to be had here: Kafka's applications ({why})")
+        return False
+    good, part = _ecosystem.run(say)
+    if write:
+        _report.replace_part(DOCUMENT, "Kafka's own applications", part, INTRODUCTION)
+    return good
+
+
 def run_spark() -> int:
     """Spark's jobs, both ways, on both brokers. Spark is slow, so it is never part of the rest."""
     from scripts import _spark_cluster, _spark_parity
@@ -209,6 +224,7 @@ def main() -> int:
     parser.add_argument("--kill", action="store_true", help="only kill -9")
     parser.add_argument("--tools", action="store_true", help="only the tools side by side")
     parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
+    parser.add_argument("--apps", action="store_true", help="only Kafka's own applications")
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
@@ -231,7 +247,8 @@ def main() -> int:
         say(f"not to be had here: {name} ({why})")
     server = _kafka.ApacheBroker if options.apache else BrokerProcess
     write = not options.apache
-    everything = not (options.clients or options.kill or options.tools or options.kraft)
+    only = (options.clients, options.kill, options.tools, options.kraft, options.apps)
+    everything = not any(only)
     good = True
     if options.clients or everything:
         say(f"clients: {options.records:,} records each")
@@ -245,6 +262,9 @@ def main() -> int:
     if options.kraft or everything:
         say("tools on Apache Kafka 4")
         good &= run_kraft(write)
+    if options.apps or everything:
+        say("Kafka's own applications")
+        good &= run_apps(write)
     if write:
         say(f"written: {DOCUMENT.relative_to(_report.ROOT)}")
     return 0 if good else 1

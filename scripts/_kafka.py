@@ -23,7 +23,7 @@ from tests.support.broker_process import QUICK_SETTINGS, ServerProcess, free_por
 
 class Release(NamedTuple):
     """A release of Apache Kafka, where its jars lie, (group, artifact, version) of its logger
-    where it does not depend on one, and which of its own artifacts."""
+    where it does not depend on one, and which of its own artifacts: `name` or `name:classifier`."""
 
     version: str
     directory: str
@@ -37,6 +37,15 @@ KAFKA_3: Final = Release(VERSION, "kafka-3.9")
 KAFKA_3_WHOLE: Final = KAFKA_3._replace(
     directory="kafka-3.9-whole",
     artifacts=(*KAFKA_3.artifacts, "connect-mirror", "kafka-shell", "trogdor"),
+)
+# With what is run by Kafka's users, and with what Kafka's own system tests run.
+KAFKA_3_APPS: Final = KAFKA_3._replace(
+    directory="kafka-3.9-apps",
+    artifacts=(
+        *KAFKA_3.artifacts,
+        *("kafka-streams", "kafka-streams:test", "kafka-clients:test"),
+        *("connect-runtime", "connect-file", "connect-mirror"),
+    ),
 )
 # The newest that Maven Central has whole (of 4.4.0 the tools are missing); Java 17 suffices.
 KAFKA_4: Final = Release(
@@ -66,7 +75,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </dependencies></project>
 """
 DEPENDENCY = """<dependency><groupId>{}</groupId><artifactId>{}</artifactId>
-<version>{}</version></dependency>"""
+<version>{}</version>{}</dependency>"""
 
 LOG4J = """log4j.rootLogger={level}, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -167,10 +176,15 @@ def _libs(release: Release) -> Path:
 
 
 def _pom(release: Release) -> str:
-    kafka = ("org.apache.kafka", release.version)
-    wanted = [(kafka[0], name, kafka[1]) for name in release.artifacts]
+    wanted = [("org.apache.kafka", name, release.version) for name in release.artifacts]
     wanted += [release.logger] if release.logger else []
-    return POM.format(dependencies="\n".join(DEPENDENCY.format(*each) for each in wanted))
+    return POM.format(dependencies="\n".join(_dependency(*each) for each in wanted))
+
+
+def _dependency(group: str, artifact: str, version: str) -> str:
+    name, _, classifier = artifact.partition(":")
+    more = f"<classifier>{classifier}</classifier>" if classifier else ""
+    return DEPENDENCY.format(group, name, version, more)
 
 
 def java_command(

@@ -6,7 +6,9 @@ pytest never installs anything. The Python clients come with the extra `dev`.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from scripts import _kafka
 from scripts._kafka import Unavailable, apt_install, cache_dir, run_or_unavailable
 
 KAFKAJS_PACKAGES = ("kafkajs@2", "kafkajs-snappy@1")
+GO_SOURCES = Path(__file__).parents[1] / "tests" / "conformance" / "go_peers"
 
 
 def kafkajs_dir() -> Path:
@@ -37,6 +40,18 @@ def has_kafkajs() -> bool:
     return shutil.which("node") is not None and (packages / "kafkajs-snappy").is_dir()
 
 
+def go_peers() -> Path:
+    """The program of the clients in Go, built from `GO_SOURCES` as they are now."""
+    digest = hashlib.sha256()
+    for source in sorted(GO_SOURCES.iterdir()):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return cache_dir() / f"go-peers-{digest.hexdigest()[:16]}"
+
+
+def has_go_peers() -> bool:
+    return go_peers().exists()
+
+
 def fetch_kcat() -> None:
     apt_install("kcat")
 
@@ -50,6 +65,15 @@ def fetch_kafkajs() -> None:
     run_or_unavailable(["npm", "install", *flags, *KAFKAJS_PACKAGES])
 
 
+def fetch_go_peers() -> None:
+    if shutil.which("go") is None:
+        raise Unavailable("go is not installed")
+    if os.environ.get("GOTOOLCHAIN") is None:
+        os.environ["GOTOOLCHAIN"] = "local"
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    run_or_unavailable(["go", "build", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
+
+
 def fetch_kafka() -> None:
     _kafka.jars()
 
@@ -58,6 +82,7 @@ def fetch_kafka() -> None:
 OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "kcat": (has_kcat, fetch_kcat),
     "kafkajs": (has_kafkajs, fetch_kafkajs),
+    "franz-go, sarama, kafka-go": (has_go_peers, fetch_go_peers),
     "Apache Kafka 3.9": (_kafka.installed, fetch_kafka),
 }
 

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+var franzCodecs = map[string]kgo.CompressionCodec{
+	"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+	"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+}
+
+// franz-go: idempotent and acks=all by default.
+type franz struct{}
+
+func (franz) produce(args arguments, records <-chan record) error {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(args.Servers),
+		kgo.ProducerBatchCompression(franzCodecs[args.Codec]),
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	var first kgo.FirstErrPromise
+	for one := range records {
+		sent := &kgo.Record{
+			Topic: args.Topic, Key: one.key, Value: one.value, Timestamp: time.UnixMilli(one.timestamp),
+		}
+		for _, each := range one.headers {
+			sent.Headers = append(sent.Headers, kgo.RecordHeader{Key: each.name, Value: each.value})
+		}
+		client.Produce(context.Background(), sent, first.Promise())
+	}
+	return first.Err()
+}
+
+func (franz) consume(args arguments) ([]record, error) {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(args.Servers), kgo.ConsumerGroup(args.Group),
+		kgo.ConsumeTopics(args.Topic), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	ctx := context.Background()
+	var received []record
+	var taken []*kgo.Record
+	for len(received) < args.Count {
+		fetches := client.PollRecords(ctx, args.Count-len(received))
+		if problems := fetches.Errors(); len(problems) > 0 {
+			return nil, problems[0].Err
+		}
+		fetches.EachRecord(func(one *kgo.Record) {
+			taken = append(taken, one)
+			row := record{
+				one.Partition, one.Offset, one.Timestamp.UnixMilli(), one.Key, one.Value, nil,
+			}
+			for _, each := range one.Headers {
+				row.headers = append(row.headers, header{each.Key, each.Value})
+			}
+			received = append(received, row)
+		})
+	}
+	return received, client.CommitRecords(ctx, taken...)
+}
+
+func (franz) offsets(args arguments) (map[int32]int64, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(args.Servers))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	listed, err := kadm.NewClient(client).ListOffsetsAfterMilli(
+		context.Background(), args.Timestamp, args.Topic)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int32]int64{}
+	for partition, each := range listed[args.Topic] {
+		found[partition] = each.Offset
+	}
+	return found, errors.Join(listed.Error(), empty(found))
+}
+
+func empty(found map[int32]int64) error {
+	if len(found) == 0 {
+		return fmt.Errorf("no offsets")
+	}
+	return nil
+}
