@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 SMOKE = "org.apache.kafka.streams.tests.StreamsSmokeTest"
 SMOKE_TOPICS = (
     *("echo", "data", "min", "min-suppressed", "min-raw", "max", "sum", "sws-raw"),
-    *("sws-suppressed", "dif", "cnt", "avg", "wcnt", "tagg"),
+    *("sws-suppressed", "dif", "cnt", "avg", "wcnt", "tagg", "fk"),
 )
 EOS = "org.apache.kafka.streams.tests.StreamsEosTest"
 EOS_TOPICS = ("data", "echo", "min", "sum", "repartition", "max", "cnt")
