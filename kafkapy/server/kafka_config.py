@@ -37,6 +37,15 @@ _NOT_SERVED: Final = {
     "controller.quorum.voters": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
 }
 
+_EMBEDDED_DEFAULTS: Final = {
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+}
+"""Of one broker without ZooKeeper: it cannot have three replicas, and nobody wants to wait three
+seconds for other members of a group on a laptop. Kafka's own server.properties sets the same."""
+
 
 class KafkaConfig:
     """A broker's complete, checked configuration.
@@ -76,13 +85,10 @@ class KafkaConfig:
         return not self.values["zookeeper.connect"]
 
     def _apply_embedded_defaults(self) -> None:
-        """One broker cannot have three replicas: what Kafka's own server.properties sets to 1."""
         if self.is_embedded:
-            for key in ("offsets.topic", "transaction.state.log"):
-                if f"{key}.replication.factor" not in self.properties:
-                    self.values[f"{key}.replication.factor"] = 1
-            if "transaction.state.log.min.isr" not in self.properties:
-                self.values["transaction.state.log.min.isr"] = 1
+            for key, value in _EMBEDDED_DEFAULTS.items():
+                if key not in self.properties:
+                    self.values[key] = value
             if self.values["broker.id"] == -1:
                 self.values["broker.id"] = 0
 

@@ -12,20 +12,26 @@ def test_defaults_are_kafkas() -> None:
     config = KafkaConfig({"zookeeper.connect": "localhost:2181"})
     assert config.get_int("socket.request.max.bytes") == 104857600
     assert config.get_int("offsets.topic.replication.factor") == 3
+    assert config.get_int("group.initial.rebalance.delay.ms") == 3000
     assert config.get_int("log.segment.bytes") == 1 << 30
     assert config.broker_id == -1
     assert [listener.port for listener in config.listeners] == [9092]
 
 
-def test_a_lone_broker_gets_one_replica_and_an_id() -> None:
+def test_a_lone_broker_gets_one_replica_an_id_and_groups_at_once() -> None:
     config = KafkaConfig({})
     assert config.is_embedded
     assert config.get_int("offsets.topic.replication.factor") == 1
+    assert config.get_int("transaction.state.log.replication.factor") == 1
+    assert config.get_int("transaction.state.log.min.isr") == 1
+    assert config.get_int("group.initial.rebalance.delay.ms") == 0
     assert config.broker_id == 0
 
 
 def test_what_is_given_for_a_lone_broker_wins() -> None:
-    config = KafkaConfig({"offsets.topic.replication.factor": "2", "broker.id": "7"})
+    given = {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "50"}
+    config = KafkaConfig({**given, "broker.id": "7"})
+    assert config.get_int("group.initial.rebalance.delay.ms") == 50
     assert config.get_int("offsets.topic.replication.factor") == 2
     assert config.broker_id == 7
 
