@@ -31,7 +31,7 @@ OFFSETS = TopicPartition(GROUP_METADATA_TOPIC, 0)
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
-    return Parts(tmp_path)
+    return Parts(tmp_path, properties={"group.initial.rebalance.delay.ms": "3000"})
 
 
 def ask(parts: Parts, request: Any) -> Any:
