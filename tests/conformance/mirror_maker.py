@@ -91,12 +91,12 @@ def _check(source: str, target: str, side: str) -> None:
     topic, mirrored = f"logs-{side}", f"{side}.logs-{side}"
     admin = AdminClient({"bootstrap.servers": target, **QUIET})
     wait_until(lambda: mirrored in admin.list_topics(timeout=20).topics, mirrored, LIMIT_S)
-    for partition in range(PARTITIONS):
-        wanted = read(source, topic, partition=partition)
-        wait_until(
-            lambda p=partition, w=wanted: read(target, mirrored, partition=p) == w,  # type: ignore[misc]
-            f"partition {partition} of {mirrored} as at its source", LIMIT_S,
-        )  # fmt: skip
+
+    def partitions_of(servers: str, name: str) -> list[list[str]]:
+        return [read(servers, name, partition=partition) for partition in range(PARTITIONS)]
+
+    wanted = partitions_of(source, topic)
+    wait_until(lambda: partitions_of(target, mirrored) == wanted, f"{mirrored} as {topic}", LIMIT_S)
     resource = ConfigResource(ConfigResource.Type.TOPIC, mirrored)
 
     def has_config() -> bool:

@@ -57,7 +57,7 @@ def test_a_partition_that_is_named_wins_over_the_key() -> None:
         partition=pa.array([3, None, None], pa.int32()),
     )
     desk = written([batch], {"t": 4})
-    assert values(desk, 3)[0] == b"named"
+    assert b"named" in values(desk, 3)  # where the one without a key may be as well
     assert b"by key" in values(desk, 1)
     assert sorted(desk.values(), key=str) == [b"anywhere", b"by key", b"named"]
 
