@@ -21,6 +21,7 @@ from kafkapy.common.acls import (
 )
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk import paths
+from kafkapy.zk.change_notifications import purge, sequences
 from kafkapy.zk.fencing import create_recursive, ensure
 from kafkapy.zk.znodes import ZnodeError
 from kafkapy.zk.zookeeper import (
@@ -32,7 +33,6 @@ from kafkapy.zk.zookeeper import (
     ZooKeeper,
 )
 
-CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
 UPDATE_ATTEMPTS_MAX: Final = 11
 
 _KINDS: Final = {kind: paths.java_name(kind.name) for kind in ResourceKind if kind > 1}
@@ -145,13 +145,8 @@ class AclStore:
         """The notifications there are, in the order of each folder."""
         found = []
         for folder in paths.ACL_CHANGE_FOLDERS:
-            names = await self._zk.children(folder, watch)
-            sequences = [
-                paths.sequence_of(name)
-                for name in names
-                if name.startswith(paths.ACL_CHANGE_PREFIX)
-            ]
-            found += [AclChange(folder, sequence) for sequence in sorted(sequences)]
+            numbers = await sequences(self._zk, folder, paths.ACL_CHANGE_PREFIX, watch)
+            found += [AclChange(folder, number) for number in numbers]
         return found
 
     async def changed(self, change: AclChange) -> ResourcePattern | None:
@@ -164,13 +159,7 @@ class AclStore:
 
     async def purge(self, changes: Iterable[AclChange], now_ms: int) -> None:
         """Delete those of the notifications that are older than 15 minutes."""
-        for change in changes:
-            stat = await self._zk.exists(change.path)
-            if stat is not None and now_ms - stat.ctime_ms > CHANGE_EXPIRATION_MS:
-                try:
-                    await self._zk.delete(change.path)
-                except NoNode:
-                    continue
+        await purge(self._zk, [change.path for change in changes], now_ms)
 
     async def _children(self, path: str) -> list[str]:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkapy.zk import paths
+from kafkapy.zk import change_notifications, paths
 from kafkapy.zk.fencing import ControllerMoved, create_recursive
 from kafkapy.zk.znodes import (
     ConfigChange,
@@ -34,8 +34,6 @@ from kafkapy.zk.zookeeper import (
     ZooKeeperError,
 )
 
-# Notifications live this long; any broker deletes older ones.
-CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips")
 
@@ -135,9 +133,9 @@ class ConfigStore:
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
         """The sequence numbers of the notifications there are, ascending."""
-        names = await self._zk.children(paths.CONFIG_CHANGES, watch)
-        prefix = paths.CONFIG_CHANGE_PREFIX
-        return sorted(paths.sequence_of(name) for name in names if name.startswith(prefix))
+        return await change_notifications.sequences(
+            self._zk, paths.CONFIG_CHANGES, paths.CONFIG_CHANGE_PREFIX, watch
+        )
 
     async def change(self, sequence: int) -> tuple[ConfigChange, int] | None:
         """One notification and its age's start (ctime, ms); None once it is purged."""
@@ -150,14 +148,7 @@ class ConfigStore:
 
     async def purge_changes(self, sequences: list[int], now_ms: int) -> None:
         """Delete those of the notifications that are older than 15 minutes."""
-        for sequence in sequences:
-            path = _change_path(sequence)
-            stat = await self._zk.exists(path)
-            if stat is not None and now_ms - stat.ctime_ms > CHANGE_EXPIRATION_MS:
-                try:
-                    await self._zk.delete(path)
-                except NoNode:
-                    continue
+        await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
 
     async def _names(self, entity_type: str) -> list[str]:
         names = await self._children(f"{paths.CONFIG}/{entity_type}")

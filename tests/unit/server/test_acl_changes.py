@@ -15,7 +15,7 @@ from kafkapy.common.acls import (
 )
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.server.acl_changes import AclChangeListener
-from kafkapy.zk.acl_store import CHANGE_EXPIRATION_MS
+from kafkapy.zk.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.store import ZkStore
 from tests.support import admins
 from tests.support.ports import ManualClock

@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.server import config_changes
 from kafkapy.server.config_changes import ConfigChangeListener
-from kafkapy.zk.config_store import CHANGE_EXPIRATION_MS
+from kafkapy.zk.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ConfigChange
 from tests.support import admins

@@ -13,7 +13,6 @@ from kafkapy.common.acls import (
     ResourcePattern,
 )
 from kafkapy.zk.acl_store import (
-    CHANGE_EXPIRATION_MS,
     AclChange,
     AclStore,
     Entries,
@@ -21,6 +20,7 @@ from kafkapy.zk.acl_store import (
     decode_change,
     decode_entries,
 )
+from kafkapy.zk.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NoNode, WatchEvent, ZooKeeper
 from tests.support.znodes import run, server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.zk.config_store import CHANGE_EXPIRATION_MS
+from kafkapy.zk.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.fencing import ControllerMoved
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ConfigChange
