@@ -11,6 +11,7 @@ _kafkapy() {
         kafka-console-producer.sh) command=console-producer ;;
         kafka-consumer-groups.sh) command=consumer-groups ;;
         kafka-consumer-perf-test.sh) command=consumer-perf ;;
+        kafka-delegation-tokens.sh) command=delegation-tokens ;;
         kafka-delete-records.sh) command=delete-records ;;
         kafka-dump-log.sh) command=dump-log-segments ;;
         kafka-e2e-latency.sh) command=e2e-latency ;;
@@ -30,7 +31,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer consumer-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -210,6 +211,13 @@ _kafkapy() {
                 *) words="--help --bootstrap-server --command-config --add --remove --list --topic --group --transactional-id --delegation-token --user-principal --cluster --resource-pattern-type --allow-principal --deny-principal --allow-host --deny-host --operation --producer --idempotent --consumer --principal --force --output --debug --version" ;;
             esac
             ;;
+        delegation-tokens)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--owner-principal|--renewer-principal|--max-life-time-period|--renew-time-period|--expiry-time-period|--hmac) return ;;
+                *) words="--help --bootstrap-server --command-config --create --describe --renew --expire --owner-principal --renewer-principal --max-life-time-period --renew-time-period --expiry-time-period --hmac --output --debug --version" ;;
+            esac
+            ;;
         e2e-latency)
             case $previous in
                 --output) words="text table json" ;;
@@ -269,6 +277,7 @@ complete -o default -F _kafkapy kafka-console-consumer.sh
 complete -o default -F _kafkapy kafka-console-producer.sh
 complete -o default -F _kafkapy kafka-consumer-groups.sh
 complete -o default -F _kafkapy kafka-consumer-perf-test.sh
+complete -o default -F _kafkapy kafka-delegation-tokens.sh
 complete -o default -F _kafkapy kafka-delete-records.sh
 complete -o default -F _kafkapy kafka-dump-log.sh
 complete -o default -F _kafkapy kafka-e2e-latency.sh

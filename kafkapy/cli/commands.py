@@ -68,6 +68,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "transactions": ("kafkapy.cli.transactions", "List, describe and abort transactions."),
     "acls": ("kafkapy.cli.acls", "Add, remove and list access control entries."),
+    "delegation-tokens": (
+        "kafkapy.cli.delegation_tokens",
+        "Create, describe, renew and expire delegation tokens.",
+    ),
     "e2e-latency": (
         "kafkapy.cli.e2e_latency",
         "Measure the time from a send to the read of the record.",

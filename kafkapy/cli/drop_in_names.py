@@ -14,6 +14,7 @@ DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-console-producer.sh": ("console-producer",),
     "kafka-consumer-groups.sh": ("consumer-groups",),
     "kafka-consumer-perf-test.sh": ("consumer-perf",),
+    "kafka-delegation-tokens.sh": ("delegation-tokens",),
     "kafka-delete-records.sh": ("delete-records",),
     "kafka-dump-log.sh": ("dump-log-segments",),
     "kafka-e2e-latency.sh": ("e2e-latency",),

@@ -117,6 +117,11 @@ def _translated(properties: Mapping[str, str]) -> dict[str, str]:
         config["ssl.endpoint.identification.algorithm"] = "none"
     if security.sasl and "sasl.jaas.config" in properties:
         user = security.credentials()
+        if user.is_token:
+            raise ConfigError(
+                "sasl.jaas.config has tokenauth=true: librdkafka, which produces and consumes here,"
+                " cannot log in by a delegation token"
+            )
         config |= {"sasl.username": user.username, "sasl.password": user.password}
     return config
 

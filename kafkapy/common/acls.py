@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ConfigError, ErrorCode
 
 CLUSTER_NAME: Final = "kafka-cluster"
 WILDCARD: Final = "*"
@@ -124,5 +124,18 @@ REFUSALS: Final = {
     ResourceKind.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ResourceKind.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ResourceKind.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ResourceKind.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 """What is answered to who may not, by the kind of the resource."""
+
+
+def parse_principal(text: str) -> tuple[str, str]:
+    """The type and the name of a principal (`SecurityUtils.parseKafkaPrincipal`).
+
+    Raises:
+        ConfigError: it has no type or no name.
+    """
+    kind, _, name = text.partition(":")
+    if not kind or not name:
+        raise ConfigError(f"expected a string in format principalType:principalName but got {text}")
+    return kind, name

@@ -17,10 +17,11 @@ USER_PREFIX: Final = "user_"
 
 
 class Credentials(NamedTuple):
-    """What SASL PLAIN and SCRAM need."""
+    """What SASL PLAIN and SCRAM need; `is_token`: SCRAM is to say that it is a delegation token."""
 
     username: str
     password: str
+    is_token: bool = False
 
 
 def jaas_options(line: str) -> dict[str, str]:
@@ -41,7 +42,8 @@ def jaas_credentials(line: str, key: str = "sasl.jaas.config") -> Credentials:
             "org.apache.kafka.common.security.plain.PlainLoginModule required "
             'username="alice" password="secret";'
         )
-    return Credentials(options["username"], options["password"])
+    is_token = options.get("tokenauth", "").lower() == "true"
+    return Credentials(options["username"], options["password"], is_token)
 
 
 def jaas_users(line: str) -> dict[str, str]:

@@ -47,7 +47,8 @@ def _plain(credentials: Credentials) -> Conversation:
 
 
 def _scram(mechanism: ScramMechanism, credentials: Credentials, nonce: str) -> Conversation:
-    first_bare = f"n={escape(credentials.username)},r={nonce}"
+    extensions = ",tokenauth=true" if credentials.is_token else ""
+    first_bare = f"n={escape(credentials.username)},r={nonce}{extensions}"
     server_first = (yield f"n,,{first_bare}".encode()).decode(errors="replace")
     fields = _SERVER_FIRST.fullmatch(server_first)
     if fields is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.scram import (
@@ -26,13 +26,27 @@ _OTHER_AUTHORIZATION: Final = (
     "Authentication failed: Client requested an authorization id that is different from username"
 )
 _CLIENT_FIRST: Final = re.compile(
-    r"(?P<gs2>n,(?:a=(?P<authzid>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?)"
+    r"(?P<gs2>n,(?:a=(?P<authzid>[^,]*))?,)"
+    r"(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>[^,]+)(?P<extensions>(?:,.*)?))"
 )
 _CLIENT_FINAL: Final = re.compile(
     r"(?P<without_proof>c=(?P<binding>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?),p=(?P<proof>[^,]+)"
 )
 
 CredentialOf = Callable[[str], ScramCredential | None]
+TOKEN_AUTH: Final = "tokenauth"
+
+
+class TokenCredential(NamedTuple):
+    """A delegation token as a login needs it: whose it is, its credential, and how long it lives
+    yet."""
+
+    owner: str
+    credential: ScramCredential
+    lifetime_ms: int
+
+
+TokenOf = Callable[[str], TokenCredential | None]
 
 
 class Refused(KafkapyError):
@@ -44,9 +58,11 @@ class RefusedSilently(KafkapyError):
 
 
 class SaslServer(Protocol):
-    """One login. `username` is None until it has succeeded."""
+    """One login. `username` is None until it has succeeded; then `token_lifetime_ms` says how long
+    the delegation token lives that was used, if one was."""
 
     username: str | None
+    token_lifetime_ms: int | None
 
     def evaluate(self, token: bytes) -> bytes:
         """The answer to a token. Raises Refused, RefusedSilently."""
@@ -57,6 +73,7 @@ class PlainServer:
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self.username: str | None = None
+        self.token_lifetime_ms: int | None = None
         self._passwords = passwords
 
     def evaluate(self, token: bytes) -> bytes:
@@ -83,13 +100,21 @@ class PlainServer:
 
 
 class ScramServer:
-    """SCRAM: two tokens, and a proof of each side."""
+    """SCRAM: two tokens, and a proof of each side. A delegation token (KIP-48) is its owner's."""
 
-    def __init__(self, mechanism: ScramMechanism, credential_of: CredentialOf, nonce: str) -> None:
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        credential_of: CredentialOf,
+        nonce: str,
+        token_of: TokenOf = lambda token_id: None,
+    ) -> None:
         """`nonce` is never given twice."""
         self.username: str | None = None
+        self.token_lifetime_ms: int | None = None
         self._mechanism = mechanism
         self._credential_of = credential_of
+        self._token_of = token_of
         self._nonce = nonce
         self._user = ""
         self._gs2_header = ""
@@ -109,11 +134,9 @@ class ScramServer:
         fields = _CLIENT_FIRST.fullmatch(text)
         if fields is None:
             raise RefusedSilently("Invalid SCRAM client first message format")
-        self._user = unescape(fields["name"])
-        credential = self._credential_of(self._user)
-        if credential is None:
-            raise RefusedSilently("Authentication failed: Invalid user credentials")
-        if fields["authzid"] and unescape(fields["authzid"]) != self._user:
+        name = unescape(fields["name"])
+        credential = self._claimed(name, _is_token(fields["extensions"]))
+        if fields["authzid"] and unescape(fields["authzid"]) != name:
             raise Refused(_OTHER_AUTHORIZATION)
         if credential.iterations < ITERATIONS_MIN:
             raise RefusedSilently(
@@ -126,6 +149,22 @@ class ScramServer:
         salt = to_base64(credential.salt)
         self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._server_first.encode()
+
+    def _claimed(self, name: str, is_token: bool) -> ScramCredential:
+        """What is known of who the client says it is."""
+        if not is_token:
+            credential = self._credential_of(name)
+            if credential is None:
+                raise RefusedSilently("Authentication failed: Invalid user credentials")
+            self._user = name
+            return credential
+        token = self._token_of(name)
+        if token is None:
+            raise RefusedSilently(f"Token Authentication failed: Invalid tokenId : {name}")
+        if token.lifetime_ms <= 0:
+            raise RefusedSilently(f"Token Authentication failed: tokenId : {name} has expired")
+        self._user, self.token_lifetime_ms = token.owner, token.lifetime_ms
+        return token.credential
 
     def _final(self, text: str) -> bytes:
         fields = _CLIENT_FINAL.fullmatch(text)
@@ -147,3 +186,9 @@ class ScramServer:
             raise RefusedSilently("Invalid client credentials")
         self.username = self._user
         return f"v={to_base64(mechanism.hmac(credential.server_key, auth))}".encode()
+
+
+def _is_token(extensions: str) -> bool:
+    """Whether the first message says that its user is a token (`ScramExtensions`)."""
+    said = dict(item.partition("=")[::2] for item in extensions.split(","))
+    return said.get(TOKEN_AUTH, "").lower() == "true"

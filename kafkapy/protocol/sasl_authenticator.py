@@ -82,11 +82,13 @@ class SaslMechanism(NamedTuple):
 
 
 class SaslLogin(NamedTuple):
-    """Who logged in, how, and for how long (0: ever, and for who cannot do it again)."""
+    """Who logged in, how, for how long (0: ever, and for who cannot do it again), and whether by a
+    delegation token, whose end ends the session too."""
 
     username: str
     mechanism: str
     session_lifetime_ms: int = 0
+    is_token: bool = False
 
 
 class SaslStep(NamedTuple):
@@ -228,7 +230,10 @@ class SaslAuthenticator:
                 f" User.{session.username}: User.{username}"
             )
         lifetime_ms = self._mechanisms[self.mechanism].session_max_ms if self._renews else 0
-        self.login = SaslLogin(username, self.mechanism, lifetime_ms)
+        token_ms = self._server.token_lifetime_ms
+        if token_ms is not None:
+            lifetime_ms = min(lifetime_ms, token_ms) if lifetime_ms else token_ms
+        self.login = SaslLogin(username, self.mechanism, lifetime_ms, token_ms is not None)
         self._happened(SaslEvent.LAST_TOKEN)
         return answer
 

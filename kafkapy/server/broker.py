@@ -55,6 +55,7 @@ from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.scram_admin import ScramAdmin
 from kafkapy.server.services import Services
 from kafkapy.server.system import Machine
+from kafkapy.server.token_admin import start_tokens
 from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
 from kafkapy.server.transaction_service import TransactionService
 from kafkapy.server.transaction_verifier import TransactionVerifier
@@ -115,6 +116,7 @@ class Broker:
         await self._identify()
         await self._load_configs()
         await self._load_acls()
+        await start_tokens(self._services, self._store, self.random)
         self._load_logs()
         self._acceptor.bind()
         self._build()

@@ -237,6 +237,10 @@ BROKER_CONFIG_ROWS: Final = (
     _b("ssl.allow.dn.changes", False),
     _b("ssl.allow.san.changes", False),
     _secret("delegation.token.secret.key"),
+    _secret("delegation.token.master.key"),
+    _l("delegation.token.max.lifetime.ms", 604800000, _POSITIVE),
+    _l("delegation.token.expiry.time.ms", 86400000, _POSITIVE),
+    _l("delegation.token.expiry.check.interval.ms", 3600000, _POSITIVE),
     _secret("password.encoder.secret"),
     # metrics
     _i("metrics.num.samples", 2, _POSITIVE),

@@ -222,6 +222,8 @@ class ClusterMember:
                 await self._config_changes.process()
                 if self._services.acl_changes is not None:
                     await self._services.acl_changes.reload()
+                if self._services.token_changes is not None:
+                    await self._services.token_changes.reload()
             except KafkapyError as error:
                 logger.error("Cannot join the cluster again, trying once more: %s", error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
@@ -263,5 +265,7 @@ class ClusterMember:
         await self._config_changes.stop()
         if self._services.acl_changes is not None:
             await self._services.acl_changes.stop()
+        if self._services.token_changes is not None:
+            await self._services.token_changes.stop()
         await self.controller.stop()
         await self._channels.close()

@@ -57,6 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         "_wire",
         "_writable",
         "client_host",
+        "is_token",
         "lane",
         "last_active_ms",
         "listener",
@@ -76,6 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = "?"
         self.client_host = "?"
         self.principal = ANONYMOUS
+        self.is_token = False
         self.last_active_ms = now_ms()
         self.lane: ProduceLane | FetchLane | None = None  # the short way of its requests
         self._dispatcher = dispatcher

@@ -62,7 +62,12 @@ class Dispatcher:
         started = time.perf_counter()
         version = header.api_version
         context = RequestContext(
-            self._broker, header, connection.client_host, connection.listener, connection.principal
+            self._broker,
+            header,
+            connection.client_host,
+            connection.listener,
+            connection.principal,
+            connection.is_token,
         )
         if not served.min_version <= version <= served.max_version:
             if header.api_key != ApiKey.API_VERSIONS:

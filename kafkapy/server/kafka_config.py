@@ -114,6 +114,17 @@ class KafkaConfig:
         value = self.values[name]
         return value if isinstance(value, list) else []
 
+    @property
+    def token_secret(self) -> bytes:
+        """What the HMACs of delegation tokens are made with; empty where there are none."""
+        keys = ("delegation.token.secret.key", "delegation.token.master.key")
+        given = [key for key in keys if self.values[key] is not None]
+        return self.get_str(given[0]).encode() if given else b""
+
+    def security_protocol(self, listener: str) -> str:
+        """What a listener, by its name, asks of its clients."""
+        return next(each.security_protocol for each in self.listeners if each.name == listener)
+
     def _inter_broker_listener(self) -> str:
         name = self.get_str("inter.broker.listener.name")
         names = [listener.name for listener in self.advertised_listeners]

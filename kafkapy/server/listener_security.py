@@ -160,4 +160,4 @@ def _begin_plain(users: Mapping[str, str]) -> SaslServer:
 
 def _begin_scram(name: str, credentials: ScramCredentials, random: Random) -> SaslServer:
     nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
-    return ScramServer(MECHANISMS[name], credentials.of(name), nonce)
+    return ScramServer(MECHANISMS[name], credentials.of(name), nonce, credentials.tokens_of(name))

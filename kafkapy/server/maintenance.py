@@ -115,6 +115,20 @@ class Maintenance:
             lambda: transactions.run(transactions.coordinator.expire_ids),
         )
 
+        if self._services.token_admin is not None:
+            every(
+                "delete-expired-tokens",
+                get("delegation.token.expiry.check.interval.ms"),
+                self._delete_expired_tokens,
+                delay_ms=0,
+            )
+
+    async def _delete_expired_tokens(self) -> None:
+        """The controller does it for all brokers."""
+        admin, controller = self._services.token_admin, self._services.controller.controller
+        if admin is not None and controller is not None and controller.is_active:
+            await admin.delete_expired()
+
     async def stop(self) -> None:
         await self._scheduler.stop()
 

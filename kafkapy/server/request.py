@@ -20,10 +20,10 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 class RequestContext:
-    """Per request: who asks (`User:alice`), over which listener, in which version, and the
-    broker's services."""
+    """Per request: who asks (`User:alice`; `is_token`: by a delegation token), over which listener,
+    in which version, and the broker's services."""
 
-    __slots__ = ("broker", "client_host", "header", "listener", "principal", "version")
+    __slots__ = ("broker", "client_host", "header", "is_token", "listener", "principal", "version")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class RequestContext:
         client_host: str,
         listener: str,
         principal: str = ANONYMOUS,
+        is_token: bool = False,
     ) -> None:
         self.broker = broker
         self.header = header
@@ -39,6 +40,7 @@ class RequestContext:
         self.client_host = client_host
         self.listener = listener
         self.principal = principal
+        self.is_token = is_token
 
 
 class Pending:

@@ -102,6 +102,7 @@ class SaslConnection(Connection):
         if login.session_lifetime_ms:
             self._expires_ms = self._now_ms() + login.session_lifetime_ms
         self.principal = f"User:{login.username}"
+        self.is_token = login.is_token
         self._wire.allow(self._request_bytes_max)
 
     def _refuse(self, step: SaslStep, mechanism: str) -> None:

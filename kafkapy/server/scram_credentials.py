@@ -8,17 +8,19 @@ from collections.abc import Mapping
 from functools import partial
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.sasl_server import CredentialOf
+from kafkapy.common.sasl_server import CredentialOf, TokenCredential, TokenOf
 from kafkapy.common.scram import MECHANISMS, ScramCredential
+from kafkapy.server.delegation_tokens import DelegationTokens
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
 
 logger = logging.getLogger("kafka.security.CredentialProvider")
 
 
 class ScramCredentials:
-    """Credentials by mechanism and user."""
+    """Credentials by mechanism and user; those of delegation tokens are in `tokens`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: DelegationTokens | None = None) -> None:
+        self._tokens = tokens
         self._known: dict[str, dict[str, ScramCredential]] = {name: {} for name in MECHANISMS}
 
     def update(self, entity: str, configs: Mapping[str, str]) -> None:
@@ -48,5 +50,13 @@ class ScramCredentials:
         """The look-up of one mechanism's users."""
         return partial(self._find, mechanism)
 
+    def tokens_of(self, mechanism: str) -> TokenOf:
+        """The look-up of the delegation tokens that one may log in with."""
+        return _no_token if self._tokens is None else self._tokens.of(mechanism)
+
     def _find(self, mechanism: str, user: str) -> ScramCredential | None:
         return self._known[mechanism].get(user)
+
+
+def _no_token(token_id: str) -> TokenCredential | None:
+    return None

@@ -13,6 +13,7 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.client_quotas import ClientQuotas
+from kafkapy.server.delegation_tokens import DelegationTokens
 from kafkapy.server.listener_changes import ListenerChanges
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.node_security import PLAINTEXT
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from kafkapy.server.quota_admin import QuotaAdmin
     from kafkapy.server.replica_manager import ReplicaManager
     from kafkapy.server.scram_admin import ScramAdmin
+    from kafkapy.server.token_admin import TokenAdmin
+    from kafkapy.server.token_changes import TokenChangeListener
     from kafkapy.server.topic_admin import TopicAdmin
     from kafkapy.server.transaction_service import TransactionService
     from kafkapy.server.transaction_verifier import TransactionVerifier
@@ -78,7 +81,10 @@ class Services:
         self.metadata = metadata
         self.metrics = Metrics()
         self.node_security = PLAINTEXT  # of connections to other brokers
-        self.scram_credentials = ScramCredentials()
+        self.tokens = DelegationTokens(config.token_secret, clock)
+        self.scram_credentials = ScramCredentials(self.tokens)
+        self.token_changes: TokenChangeListener | None = None  # both are there with a secret
+        self.token_admin: TokenAdmin | None = None
         self.client_quotas = ClientQuotas(config, clock)
         self.throttler = Throttler(self.client_quotas, clock)
         self.listener_changes = ListenerChanges()

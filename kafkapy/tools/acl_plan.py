@@ -15,6 +15,7 @@ from kafkapy.common.acls import (
     Permission,
     ResourceKind,
     ResourcePattern,
+    parse_principal,
 )
 from kafkapy.common.errors import ConfigError
 
@@ -79,9 +80,7 @@ def checked_principal(text: str) -> str:
     Raises:
         ConfigError: it is not type:name.
     """
-    kind, colon, name = text.strip().partition(":")
-    if not colon or not kind or not name:
-        raise ConfigError(f"expected a string in format principalType:principalName but got {text}")
+    parse_principal(text.strip())
     return text.strip()
 
 

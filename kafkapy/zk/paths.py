@@ -25,11 +25,14 @@ PREFIXED_ACLS: Final = "/kafka-acl-extended/prefixed"
 ACL_CHANGES: Final = "/kafka-acl-changes"
 EXTENDED_ACL_CHANGES: Final = "/kafka-acl-extended-changes"
 ACL_CHANGE_FOLDERS: Final = (ACL_CHANGES, EXTENDED_ACL_CHANGES)
+TOKENS: Final = "/delegation_token/tokens"
+TOKEN_CHANGES: Final = "/delegation_token/token_changes"
 
 CONFIG_CHANGE_PREFIX: Final = "config_change_"
 ISR_CHANGE_PREFIX: Final = "isr_change_"
 LOG_DIR_EVENT_PREFIX: Final = "log_dir_event_"
 ACL_CHANGE_PREFIX: Final = "acl_changes_"
+TOKEN_CHANGE_PREFIX: Final = "token_change_"
 
 CONFIG_TYPES: Final = ("topics", "clients", "users", "brokers", "ips")
 DEFAULT_ENTITY: Final = "<default>"

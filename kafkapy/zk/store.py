@@ -1,7 +1,7 @@
 """`ZkStore`: Kafka's data in ZooKeeper, typed, over the port of `zookeeper` (`KafkaZkClient`).
 
-Each area is a small store of its own: `brokers topics configs election requests acls`; what is
-left, the cluster's own few nodes, is here.
+Each area is a small store of its own: `brokers topics configs election requests acls tokens`;
+what is left, the cluster's own few nodes, is here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from kafkapy.zk.fencing import (
     fenced,
 )
 from kafkapy.zk.request_store import RequestStore
+from kafkapy.zk.token_store import TokenStore
 from kafkapy.zk.topic_store import StateWrites, TopicStore
 from kafkapy.zk.znodes import (
     PRODUCER_ID_BLOCK_SIZE,
@@ -57,6 +58,7 @@ class ZkStore:
         self.election = ElectionStore(zk)
         self.requests = RequestStore(zk)
         self.acls = AclStore(zk)
+        self.tokens = TokenStore(zk)
 
     async def create_persistent_paths(self) -> None:
         """The nodes that every broker makes sure of at its start."""

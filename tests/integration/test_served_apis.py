@@ -59,7 +59,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.wire import RECORDS, Wire
 
 TOPIC = "served"
-# Asked in test_inter_broker.py and test_served_transactions.py.
+# Asked in test_inter_broker.py, test_served_transactions.py and test_delegation_tokens.py.
 ELSEWHERE = {
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,
@@ -74,6 +74,10 @@ ELSEWHERE = {
     ApiKey.DESCRIBE_PRODUCERS,
     ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.LIST_TRANSACTIONS,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
 }
 
 

@@ -130,3 +130,13 @@ def test_javas_stores_are_given_as_pem(tmp_path: Path) -> None:
 def test_a_java_store_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match=r"^ssl\.truststore\.location=/x\.jks cannot be used: No"):
         producer_config({"ssl.truststore.location": "/x.jks"})
+
+
+def test_delegation_tokens_are_not_for_librdkafka() -> None:
+    properties = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": 'x required username="id" password="h" tokenauth="true";',
+    }
+    with pytest.raises(ConfigError, match="cannot log in by a delegation token"):
+        producer_config(properties)

@@ -13,7 +13,9 @@ from kafkapy.common.acls import (
     Permission,
     ResourceKind,
     ResourcePattern,
+    parse_principal,
 )
+from kafkapy.common.errors import ConfigError
 
 TOPIC, GROUP = ResourceKind.TOPIC, ResourceKind.GROUP
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
@@ -63,3 +65,10 @@ def test_the_text_is_kafkas() -> None:
         str(ResourcePattern(TOPIC, "t", LITERAL))
         == "ResourcePattern(resourceType=TOPIC, name=t, patternType=LITERAL)"
     )
+
+
+def test_principals_have_a_type_and_a_name() -> None:
+    assert parse_principal("User:CN=a,O=b:c") == ("User", "CN=a,O=b:c")
+    for text in ("", "bob", ":bob", "User:"):
+        with pytest.raises(ConfigError, match=f"principalType:principalName but got {text}$"):
+            parse_principal(text)

@@ -67,3 +67,8 @@ def test_plain_is_one_token() -> None:
     assert next(talk) == b"\0user\0pencil"
     with pytest.raises(StopIteration):
         talk.send(b"")
+
+
+def test_a_delegation_token_says_so() -> None:
+    token = Credentials("id", "hmac", is_token=True)
+    assert next(conversation("SCRAM-SHA-256", token, "n")) == b"n,,n=id,r=n,tokenauth=true"

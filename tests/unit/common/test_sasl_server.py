@@ -8,7 +8,13 @@ import pytest
 
 from kafkapy.common.jaas import Credentials
 from kafkapy.common.sasl_client import conversation
-from kafkapy.common.sasl_server import PlainServer, Refused, RefusedSilently, ScramServer
+from kafkapy.common.sasl_server import (
+    PlainServer,
+    Refused,
+    RefusedSilently,
+    ScramServer,
+    TokenCredential,
+)
 from kafkapy.common.scram import MECHANISMS, ScramCredential, ScramMechanism
 
 USERS = {"alice": "secret", "bob": "other"}
@@ -133,3 +139,48 @@ def test_a_credential_with_few_iterations_is_not_served() -> None:
 def test_extensions_of_the_first_message_are_ignored() -> None:
     server = ScramServer(ScramMechanism.SCRAM_SHA_256, credential("user"), "s")
     assert server.evaluate(b"n,,n=user,r=x,other=true").startswith(b"r=xs,")
+
+
+def token_server(lifetime_ms: int = 5) -> ScramServer:
+    """Knows the user `user` and alice's token `id`, both with the same password."""
+    known = credential("id")("id")
+    assert known is not None
+    tokens = {"id": TokenCredential("alice", known, lifetime_ms)}
+    mechanism = ScramMechanism.SCRAM_SHA_256
+    return ScramServer(mechanism, credential("user"), NONCE, tokens.get)
+
+
+def test_a_token_logs_its_owner_in() -> None:
+    server = token_server()
+    client = conversation("SCRAM-SHA-256", Credentials("id", "pencil", is_token=True), "nonce")
+    with pytest.raises(StopIteration):
+        client.send(server.evaluate(client.send(server.evaluate(next(client)))))
+    assert (server.username, server.token_lifetime_ms) == ("alice", 5)
+
+
+@pytest.mark.parametrize("said", [b"tokenauth=TRUE", b"other=x,tokenauth=true"])
+def test_that_it_is_a_token_is_an_extension(said: bytes) -> None:
+    assert token_server().evaluate(b"n,,n=id,r=x," + said).startswith(b"r=x")
+
+
+@pytest.mark.parametrize(
+    ("first", "lifetime_ms", "said"),
+    [
+        (b"n,,n=user,r=x,tokenauth=true", 5, "Invalid tokenId : user"),
+        (b"n,,n=id,r=x", 5, "Invalid user credentials"),
+        (b"n,,n=id,r=x,tokenauth=false", 5, "Invalid user credentials"),
+        (b"n,,n=id,r=x,xtokenauth=true", 5, "Invalid user credentials"),
+        (b"n,,n=id,r=x,tokenauth=true", 0, "tokenId : id has expired"),
+        (b"n,,n=id,r=x,tokenauth=true", -1, "tokenId : id has expired"),
+    ],
+)
+def test_users_are_no_tokens_nor_tokens_users(first: bytes, lifetime_ms: int, said: str) -> None:
+    server = token_server(lifetime_ms)
+    with pytest.raises(RefusedSilently, match=said):
+        server.evaluate(first)
+    assert server.token_lifetime_ms is None
+
+
+def test_a_token_acts_for_nobody_but_its_owner() -> None:
+    with pytest.raises(Refused, match="different from username"):
+        token_server().evaluate(b"n,a=alice,n=id,r=x,tokenauth=true")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode, ProtocolViolation
 from kafkapy.common.jaas import Credentials
 from kafkapy.common.sasl_client import conversation
-from kafkapy.common.sasl_server import PlainServer, ScramServer
+from kafkapy.common.sasl_server import PlainServer, ScramServer, TokenCredential
 from kafkapy.common.scram import ScramCredential, ScramMechanism
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response, encode_request
@@ -247,3 +248,24 @@ def test_the_table_is_whole(state: SaslState, event: SaslEvent) -> None:
         assert after is SaslState.FAILED
     elif after is SaslState.COMPLETE:
         assert (state, event) == (SaslState.AUTHENTICATE, SaslEvent.LAST_TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("session_max_ms", "version", "lifetime_ms"),
+    [(0, 2, 700), (500, 2, 500), (900, 2, 700), (500, 0, 700)],
+)
+def test_a_session_ends_with_its_token(session_max_ms: int, version: int, lifetime_ms: int) -> None:
+    """Whether the client can be told of it or not."""
+    tokens = {"id": TokenCredential("alice", CREDENTIAL, 700)}
+    begin = partial(ScramServer, SHA_256, {}.get, "nonce", tokens.get)
+    client = Client()
+    client.authenticator = SaslAuthenticator(
+        {"SCRAM-SHA-256": SaslMechanism(begin, session_max_ms)}
+    )
+    client.shakes_hands("SCRAM-SHA-256")
+    talk = conversation("SCRAM-SHA-256", Credentials("id", "secret", is_token=True), "n")
+    challenge = client.shows(next(talk), version)
+    final = client.shows(talk.send(bytes(challenge.auth_bytes)), version)
+    assert final.session_lifetime_ms == (lifetime_ms if version else 0)
+    login = SaslLogin("alice", "SCRAM-SHA-256", lifetime_ms, is_token=True)
+    assert client.authenticator.login == login

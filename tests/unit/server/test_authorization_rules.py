@@ -36,14 +36,23 @@ _O = Operation
 # What may be asked before one has said who one is.
 OF_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 # Their handlers ask `is_allowed` for the rows that only they know.
-ASK_THEMSELVES = {ApiKey.FETCH, ApiKey.OFFSET_FETCH}
+ASK_THEMSELVES = {
+    ApiKey.FETCH,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+}
+# Whom a token belongs to, or who may renew it, needs no entry.
+OF_PRINCIPALS = {ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
 
 TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_no_served_api_is_without_a_rule() -> None:
-    assert set(RULES | TRANSACTION_RULES) == set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES
+    assert set(RULES | TRANSACTION_RULES) == (
+        set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES - OF_PRINCIPALS
+    )
 
 
 def test_a_whole_request_is_refused_before_its_handler() -> None:

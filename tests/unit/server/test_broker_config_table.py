@@ -102,6 +102,7 @@ def test_every_key_stands_once_and_topic_twins_stand_elsewhere() -> None:
 def test_secrets_are_hidden() -> None:
     hidden = {key.name for key in BROKER_CONFIG_ROWS if key.sensitive}
     assert hidden == {name for name in TABLE if "password" in name or "secret" in name} | {
+        "delegation.token.master.key",
         "sasl.jaas.config",
         "ssl.keystore.certificate.chain",
         "ssl.keystore.key",

@@ -26,7 +26,9 @@ from kafkapy.server.metrics import Metrics
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 from kafkapy.server.transaction_rules import TRANSACTION_RULES
 
-CONNECTION: Any = SimpleNamespace(client_host="10.0.0.7", listener="INSIDE", principal="User:alice")
+CONNECTION: Any = SimpleNamespace(
+    client_host="10.0.0.7", listener="INSIDE", principal="User:alice", is_token=True
+)
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
@@ -85,6 +87,7 @@ def test_a_handler_gets_the_request_and_who_sent_it(desk: Desk) -> None:
     assert request == HEARTBEAT
     assert (context.version, context.client_host, context.listener) == (2, "10.0.0.7", "INSIDE")
     assert context.principal == "User:alice"
+    assert context.is_token
     assert context.header.client_id == "me"
     assert desk.metrics.requests.by_name["Heartbeat"].count == 1
 

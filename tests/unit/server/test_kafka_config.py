@@ -82,3 +82,16 @@ def test_every_default_passes_its_own_check() -> None:
     for name, key in BROKER_CONFIGS.keys.items():
         if key.validator is not None and key.default is not None:
             key.validator(name, key.default)
+
+
+@pytest.mark.parametrize(
+    ("given", "secret"),
+    [
+        ({}, b""),
+        ({"delegation.token.secret.key": "new"}, b"new"),
+        ({"delegation.token.master.key": "old"}, b"old"),
+        ({"delegation.token.secret.key": "new", "delegation.token.master.key": "old"}, b"new"),
+    ],
+)
+def test_the_secret_of_delegation_tokens(given: dict[str, str], secret: bytes) -> None:
+    assert KafkaConfig(given).token_secret == secret

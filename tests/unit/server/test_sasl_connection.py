@@ -48,12 +48,17 @@ class FakeDispatcher:
 class Client:
     """One connection with everything around it fake."""
 
-    def __init__(self, session_max_ms: int = 0, delay_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        session_max_ms: int = 0,
+        delay_s: float = 0.0,
+        mechanism: SaslMechanism | None = None,
+    ) -> None:
         self.now_ms = 0
         self.dispatcher = FakeDispatcher()
         self.transport = FakeTransport()
         users = {"alice": "secret", "bob": "other"}
-        mechanism = SaslMechanism(lambda: PlainServer(users), session_max_ms)
+        mechanism = mechanism or SaslMechanism(lambda: PlainServer(users), session_max_ms)
         self.table = ConnectionTable(KafkaConfig({}))
         self.connection = SaslConnection(
             "SASL",
@@ -225,3 +230,28 @@ def test_without_sessions_a_second_login_is_an_ordinary_request() -> None:
     client.logs_in()
     client.says(SaslHandshakeRequest(mechanism="PLAIN"), 1)
     assert client.dispatcher.seen == [(ApiKey.SASL_HANDSHAKE, "User:alice")]
+
+
+def test_a_token_is_known_by_its_connection() -> None:
+    client = Client()
+    client.logs_in()
+    assert not client.connection.is_token
+
+    class TokenServer:
+        """Takes anything for alice's token, of 50 ms."""
+
+        username: str | None = None
+        token_lifetime_ms: int | None = None
+
+        def evaluate(self, token: bytes) -> bytes:
+            self.username, self.token_lifetime_ms = "alice", 50
+            return b""
+
+    client = Client(mechanism=SaslMechanism(TokenServer))
+    client.logs_in()
+    assert client.connection.is_token
+    assert client.asks()
+    assert client.dispatcher.seen == [(ApiKey.LIST_GROUPS, "User:alice")]
+    client.now_ms = 51
+    assert not client.asks()
+    assert client.transport.closing
