@@ -58,11 +58,11 @@ class RefusedSilently(KafkapyError):
 
 
 class SaslServer(Protocol):
-    """One login. `username` is None until it has succeeded; then `token_lifetime_ms` says how long
-    the delegation token lives that was used, if one was."""
+    """One login. `username` is None until it has succeeded. `lifetime_ms` is how much longer what
+    the client showed is good for then; None: for ever."""
 
     username: str | None
-    token_lifetime_ms: int | None
+    lifetime_ms: int | None
 
     def evaluate(self, token: bytes) -> bytes:
         """The answer to a token. Raises Refused, RefusedSilently."""
@@ -71,9 +71,10 @@ class SaslServer(Protocol):
 class PlainServer:
     """PLAIN: `[authzid] NUL authcid NUL passwd`."""
 
+    lifetime_ms: int | None = None
+
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self.username: str | None = None
-        self.token_lifetime_ms: int | None = None
         self._passwords = passwords
 
     def evaluate(self, token: bytes) -> bytes:
@@ -102,6 +103,8 @@ class PlainServer:
 class ScramServer:
     """SCRAM: two tokens, and a proof of each side. A delegation token (KIP-48) is its owner's."""
 
+    lifetime_ms: int | None = None
+
     def __init__(
         self,
         mechanism: ScramMechanism,
@@ -111,7 +114,7 @@ class ScramServer:
     ) -> None:
         """`nonce` is never given twice."""
         self.username: str | None = None
-        self.token_lifetime_ms: int | None = None
+        self.is_token = False
         self._mechanism = mechanism
         self._credential_of = credential_of
         self._token_of = token_of
@@ -135,7 +138,8 @@ class ScramServer:
         if fields is None:
             raise RefusedSilently("Invalid SCRAM client first message format")
         name = unescape(fields["name"])
-        credential = self._claimed(name, _is_token(fields["extensions"]))
+        self.is_token = _says_token(fields["extensions"])
+        credential = self._claimed(name)
         if fields["authzid"] and unescape(fields["authzid"]) != name:
             raise Refused(_OTHER_AUTHORIZATION)
         if credential.iterations < ITERATIONS_MIN:
@@ -150,9 +154,9 @@ class ScramServer:
         self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._server_first.encode()
 
-    def _claimed(self, name: str, is_token: bool) -> ScramCredential:
+    def _claimed(self, name: str) -> ScramCredential:
         """What is known of who the client says it is."""
-        if not is_token:
+        if not self.is_token:
             credential = self._credential_of(name)
             if credential is None:
                 raise RefusedSilently("Authentication failed: Invalid user credentials")
@@ -163,7 +167,7 @@ class ScramServer:
             raise RefusedSilently(f"Token Authentication failed: Invalid tokenId : {name}")
         if token.lifetime_ms <= 0:
             raise RefusedSilently(f"Token Authentication failed: tokenId : {name} has expired")
-        self._user, self.token_lifetime_ms = token.owner, token.lifetime_ms
+        self._user, self.lifetime_ms = token.owner, token.lifetime_ms
         return token.credential
 
     def _final(self, text: str) -> bytes:
@@ -188,7 +192,7 @@ class ScramServer:
         return f"v={to_base64(mechanism.hmac(credential.server_key, auth))}".encode()
 
 
-def _is_token(extensions: str) -> bool:
+def _says_token(extensions: str) -> bool:
     """Whether the first message says that its user is a token (`ScramExtensions`)."""
     said = dict(item.partition("=")[::2] for item in extensions.split(","))
     return said.get(TOKEN_AUTH, "").lower() == "true"

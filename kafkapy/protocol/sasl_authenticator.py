@@ -16,7 +16,7 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.sasl_server import Refused, RefusedSilently, SaslServer
+from kafkapy.common.sasl_server import Refused, RefusedSilently, SaslServer, ScramServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
@@ -82,13 +82,11 @@ class SaslMechanism(NamedTuple):
 
 
 class SaslLogin(NamedTuple):
-    """Who logged in, how, for how long (0: ever, and for who cannot do it again), and whether by a
-    delegation token, whose end ends the session too."""
+    """Who logged in, how, and for how long (None: ever)."""
 
     username: str
     mechanism: str
-    session_lifetime_ms: int = 0
-    is_token: bool = False
+    session_lifetime_ms: int | None = None
 
 
 class SaslStep(NamedTuple):
@@ -127,6 +125,11 @@ class SaslAuthenticator:
     def has_failed(self) -> bool:
         """Whether nothing more is to be received."""
         return self.state is SaslState.FAILED
+
+    @property
+    def is_token(self) -> bool:
+        """Whether the client shows a delegation token."""
+        return isinstance(self._server, ScramServer) and self._server.is_token
 
     def receive(self, frame: memoryview) -> SaslStep | None:
         """Take one frame, in order; None if it is an ApiVersions request that is to be answered.
@@ -212,8 +215,11 @@ class SaslAuthenticator:
                 f" mechanism {self.mechanism}"
             )
             raise _Fault(f"{told}: {refusal}", _refusal(told, header)) from None
-        lifetime_ms = 0 if self.login is None else self.login.session_lifetime_ms
-        response = SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)
+        # Kafka tells of a session without end, and of one that has ended already, by the same 0.
+        lifetime_ms = (self.login.session_lifetime_ms or 0) if self.login is not None else 0
+        response = SaslAuthenticateResponse(
+            error_message="", auth_bytes=answer, session_lifetime_ms=lifetime_ms
+        )
         return _encoded(response, header)
 
     def _evaluate(self, token: bytes) -> bytes:
@@ -229,13 +235,19 @@ class SaslAuthenticator:
                 "Cannot change principals during re-authentication from"
                 f" User.{session.username}: User.{username}"
             )
-        lifetime_ms = self._mechanisms[self.mechanism].session_max_ms if self._renews else 0
-        token_ms = self._server.token_lifetime_ms
-        if token_ms is not None:
-            lifetime_ms = min(lifetime_ms, token_ms) if lifetime_ms else token_ms
-        self.login = SaslLogin(username, self.mechanism, lifetime_ms, token_ms is not None)
+        self.login = SaslLogin(username, self.mechanism, self._session_lifetime_ms())
         self._happened(SaslEvent.LAST_TOKEN)
         return answer
+
+    def _session_lifetime_ms(self) -> int | None:
+        """The shorter of what the listener allows who can renew, and of what the client showed is
+        good for."""
+        assert self._server is not None
+        session_max_ms = self._mechanisms[self.mechanism].session_max_ms
+        allowed_ms = session_max_ms if session_max_ms and self._renews else None
+        good_for_ms = self._server.lifetime_ms
+        bounds = [bound for bound in (allowed_ms, good_for_ms) if bound is not None]
+        return min(bounds) if bounds else None
 
 
 def _unexpected(header: RequestHeader, doing: str) -> str:

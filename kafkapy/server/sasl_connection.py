@@ -86,6 +86,7 @@ class SaslConnection(Connection):
         else:
             self._answer(self._wire.take_slot(), step.reply)
             if authenticator.login is not None:
+                self.is_token = authenticator.is_token
                 self._accept(authenticator.login)
 
     def _accept(self, login: SaslLogin) -> None:
@@ -99,10 +100,9 @@ class SaslConnection(Connection):
         self._login = login
         self._authenticator = None
         self._expires_ms = None
-        if login.session_lifetime_ms:
+        if login.session_lifetime_ms is not None:
             self._expires_ms = self._now_ms() + login.session_lifetime_ms
         self.principal = f"User:{login.username}"
-        self.is_token = login.is_token
         self._wire.allow(self._request_bytes_max)
 
     def _refuse(self, step: SaslStep, mechanism: str) -> None:

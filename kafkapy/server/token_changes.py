@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from kafkapy.common.ports import Clock
 from kafkapy.server.change_follower import ChangeFollower
 from kafkapy.server.delegation_tokens import DelegationTokens
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ZnodeError
+
+_IGNORED: Final = "Ignoring a delegation token: %s"
 
 _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
@@ -45,10 +48,14 @@ class TokenChangeListener:
         async with self._applying:
             # The watch first: a change made while the tokens are read is then read once more.
             changes = await self._store.changes(self._follower.on_watch)
-            stored = await self._store.ids()
-            known = [token.token_id for token in self._tokens.all()]
-            for token_id in dict.fromkeys([*known, *stored]):
-                await self._read(token_id)
+            stored = await self._store.get_all()
+            for token_id in {token.token_id for token in self._tokens.all()} - set(stored):
+                self._tokens.remove(token_id)
+            for found in stored.values():
+                if isinstance(found, ZnodeError):
+                    _log.error(_IGNORED, found)
+                else:
+                    self._tokens.put(found)
             self._seen = max(changes, default=self._seen)
 
     async def refresh(self, token_id: str) -> None:
@@ -63,7 +70,7 @@ class TokenChangeListener:
         try:
             found = await self._store.get(token_id)
         except ZnodeError as error:
-            _log.error("Ignoring a delegation token: %s", error)
+            _log.error(_IGNORED, error)
             return
         if found is None:
             self._tokens.remove(token_id)

@@ -17,7 +17,16 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.zk import change_notifications, paths
 from kafkapy.zk.fencing import ensure
 from kafkapy.zk.znodes import ZnodeError
-from kafkapy.zk.zookeeper import BadVersion, CreateMode, NoNode, Watch, ZooKeeper
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    CreateMode,
+    Get,
+    NoNode,
+    Watch,
+    Znode,
+    ZooKeeper,
+    ZooKeeperError,
+)
 
 VERSION: Final = 3
 _FIRST_WITH_REQUESTER: Final = 3  # KIP-373
@@ -34,9 +43,21 @@ class TokenStore:
         for path in (paths.TOKEN_CHANGES, paths.TOKENS):
             await ensure(self._zk, path)
 
-    async def ids(self) -> list[str]:
-        """The ids of all tokens."""
-        return await self._zk.children(paths.TOKENS)
+    async def get_all(self) -> dict[str, TokenInformation | ZnodeError]:
+        """All tokens by id, or why one cannot be read."""
+        ids = await self._zk.children(paths.TOKENS)
+        requests = [Get(_path(token_id)) for token_id in ids]
+        found: dict[str, TokenInformation | ZnodeError] = {}
+        answers = await self._zk.pipeline(requests)
+        for token_id, request, answer in zip(ids, requests, answers, strict=True):
+            if isinstance(answer, Znode):
+                try:
+                    found[token_id] = decode_token(request.path, answer.data)
+                except ZnodeError as error:
+                    found[token_id] = error
+            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                raise answer
+        return found
 
     async def get(self, token_id: str) -> tuple[TokenInformation, int] | None:
         """A token and its node's data version; None if there is none.

@@ -16,13 +16,21 @@ import orjson
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.jaas import Credentials
+from kafkapy.common.sasl_client import conversation
 from kafkapy.common.scram import to_base64
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.zk.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo_adapter import KazooZooKeeper
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess
 from tests.support.cli import kafkapy
 from tests.support.java_console import send_lines_through_java
+from tests.support.raw_connection import RawConnection
 from tests.support.token_brokers import (
     MECHANISMS,
     apache,
@@ -169,6 +177,34 @@ def test_the_controller_removes_what_is_over(mixed: Mixed) -> None:
         return not ids & {row.token_id for row in rows}
 
     wait_until(are_gone, "they are removed")
+
+
+def session_ms(broker: Any, token: Any, mechanism: str) -> int:
+    """For how long a broker says that a login by a token counts."""
+    password = to_base64(bytes(token.hmac))
+    talk = conversation(mechanism, Credentials(token.token_id, password, is_token=True), "nonce")
+    with RawConnection(servers(broker)) as raw:
+        raw.request(SaslHandshakeRequest(mechanism=mechanism), 1, SaslHandshakeResponse)
+        said = next(talk)
+        while True:
+            request = SaslAuthenticateRequest(auth_bytes=said)
+            answer = raw.request(request, 2, SaslAuthenticateResponse)
+            assert answer.error_code == 0, answer
+            try:
+                said = talk.send(bytes(answer.auth_bytes))
+            except StopIteration:
+                return int(answer.session_lifetime_ms)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_session_is_as_long_as_its_token(mixed: Mixed, mechanism: str) -> None:
+    minute_ms = 60_000
+    for kind in ("apache", "kafkapy"):
+        token = create(mixed.at(kind), "alice", max_lifetime_ms=10 * minute_ms)
+        assert 8 * minute_ms < session_ms(mixed.at(kind), token, mechanism) <= 10 * minute_ms
+        asked(mixed.at(kind), "alice", renewal(token.hmac, 5 * minute_ms))
+        assert 3 * minute_ms < session_ms(mixed.at(kind), token, mechanism) <= 5 * minute_ms
+        asked(mixed.at(kind), "alice", expiry(token.hmac))
 
 
 def config_of(path: Path, properties: Mapping[str, str]) -> str:

@@ -155,7 +155,7 @@ def test_a_token_logs_its_owner_in() -> None:
     client = conversation("SCRAM-SHA-256", Credentials("id", "pencil", is_token=True), "nonce")
     with pytest.raises(StopIteration):
         client.send(server.evaluate(client.send(server.evaluate(next(client)))))
-    assert (server.username, server.token_lifetime_ms) == ("alice", 5)
+    assert (server.username, server.lifetime_ms) == ("alice", 5)
 
 
 @pytest.mark.parametrize("said", [b"tokenauth=TRUE", b"other=x,tokenauth=true"])
@@ -178,7 +178,7 @@ def test_users_are_no_tokens_nor_tokens_users(first: bytes, lifetime_ms: int, sa
     server = token_server(lifetime_ms)
     with pytest.raises(RefusedSilently, match=said):
         server.evaluate(first)
-    assert server.token_lifetime_ms is None
+    assert server.lifetime_ms is None
 
 
 def test_a_token_acts_for_nobody_but_its_owner() -> None:

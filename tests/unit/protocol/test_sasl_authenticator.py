@@ -91,7 +91,7 @@ def test_plain_in_requests(version: int) -> None:
     response = client.shakes_hands()
     assert (response.error_code, response.mechanisms) == (0, ["PLAIN", "SCRAM-SHA-256"])
     response = client.shows(b"\0alice\0secret", version)
-    assert (response.error_code, response.error_message) == (0, None)
+    assert (response.error_code, response.error_message) == (0, "")
     assert (response.auth_bytes, response.session_lifetime_ms) == (b"", 0)
     assert client.authenticator.login == SaslLogin("alice", "PLAIN")
     assert client.state is SaslState.COMPLETE
@@ -104,7 +104,7 @@ def test_plain_in_bare_frames() -> None:
     assert step is not None
     assert step.reply == [bytes(4)]
     # It does not speak the version that would tell it that its session ends.
-    assert client.authenticator.login == SaslLogin("alice", "PLAIN", 0)
+    assert client.authenticator.login == SaslLogin("alice", "PLAIN")
 
 
 def test_a_wrong_password_in_a_bare_frame_has_no_answer() -> None:
@@ -200,13 +200,39 @@ def test_what_is_no_request_is_a_violation() -> None:
         SaslAuthenticator(mechanisms()).receive(memoryview(b"\0"))
 
 
-@pytest.mark.parametrize(("version", "lifetime_ms"), [(0, 0), (1, 5000), (2, 5000)])
+@pytest.mark.parametrize(("version", "lifetime_ms"), [(0, None), (1, 5000), (2, 5000)])
 def test_a_session_ends_for_who_can_be_told(version: int, lifetime_ms: int) -> None:
     client = Client(session_max_ms=5000)
     client.shakes_hands()
     response = client.shows(b"\0alice\0secret", version)
     if version:
         assert response.session_lifetime_ms == lifetime_ms
+    assert client.authenticator.login == SaslLogin("alice", "PLAIN", lifetime_ms)
+
+
+@pytest.mark.parametrize(
+    ("session_max_ms", "good_for_ms", "version", "lifetime_ms", "told_ms"),
+    [
+        (0, 700, 2, 700, 700),
+        (5000, 700, 2, 700, 700),
+        (500, 700, 2, 500, 500),
+        (0, 0, 2, 0, 0),  # over already: as Kafka tells it, and has it end
+        (500, 700, 0, 700, None),  # who cannot renew has as long as the credentials are good
+    ],
+)
+def test_a_session_ends_with_what_was_shown(
+    session_max_ms: int, good_for_ms: int, version: int, lifetime_ms: int, told_ms: int | None
+) -> None:
+    class Passing(PlainServer):
+        lifetime_ms = good_for_ms
+
+    client = Client()
+    mechanism = SaslMechanism(lambda: Passing({"alice": "secret"}), session_max_ms)
+    client.authenticator = SaslAuthenticator({"PLAIN": mechanism})
+    client.shakes_hands()
+    response = client.shows(b"\0alice\0secret", version)
+    if told_ms is not None:
+        assert response.session_lifetime_ms == told_ms
     assert client.authenticator.login == SaslLogin("alice", "PLAIN", lifetime_ms)
 
 
@@ -267,5 +293,5 @@ def test_a_session_ends_with_its_token(session_max_ms: int, version: int, lifeti
     challenge = client.shows(next(talk), version)
     final = client.shows(talk.send(bytes(challenge.auth_bytes)), version)
     assert final.session_lifetime_ms == (lifetime_ms if version else 0)
-    login = SaslLogin("alice", "SCRAM-SHA-256", lifetime_ms, is_token=True)
-    assert client.authenticator.login == login
+    assert client.authenticator.login == SaslLogin("alice", "SCRAM-SHA-256", lifetime_ms)
+    assert client.authenticator.is_token

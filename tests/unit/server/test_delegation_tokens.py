@@ -58,7 +58,7 @@ def test_the_hmac_is_the_password_of_the_owner(mechanism: str) -> None:
     client = conversation(mechanism, Credentials("id", password, is_token=True), "c")
     with pytest.raises(StopIteration):
         client.send(server.evaluate(client.send(server.evaluate(next(client)))))
-    assert (server.username, server.token_lifetime_ms) == ("a:b", 30)
+    assert (server.username, server.lifetime_ms) == ("a:b", 30)
 
 
 def test_a_credential_is_made_once_and_goes_with_its_token() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.sasl_server import PlainServer
+from kafkapy.common.jaas import Credentials
+from kafkapy.common.sasl_client import conversation
+from kafkapy.common.sasl_server import PlainServer, ScramServer, TokenCredential
+from kafkapy.common.scram import ScramCredential, ScramMechanism
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader, decode_response, encode_request
 from kafkapy.protocol.messages import response_class
@@ -236,19 +240,16 @@ def test_a_token_is_known_by_its_connection() -> None:
     client = Client()
     client.logs_in()
     assert not client.connection.is_token
-
-    class TokenServer:
-        """Takes anything for alice's token, of 50 ms."""
-
-        username: str | None = None
-        token_lifetime_ms: int | None = None
-
-        def evaluate(self, token: bytes) -> bytes:
-            self.username, self.token_lifetime_ms = "alice", 50
-            return b""
-
-    client = Client(mechanism=SaslMechanism(TokenServer))
-    client.logs_in()
+    scram = ScramMechanism.SCRAM_SHA_256
+    credential = ScramCredential.of(scram, b"salt", scram.salted("h", b"salt", 4096), 4096)
+    tokens = {"id": TokenCredential("alice", credential, 50)}
+    begin = partial(ScramServer, scram, {}.get, "s", tokens.get)
+    client = Client(mechanism=SaslMechanism(begin))
+    client.says(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    talk = conversation("SCRAM-SHA-256", Credentials("id", "h", is_token=True), "c")
+    client.says(SaslAuthenticateRequest(auth_bytes=next(talk)), 2)
+    challenge = bytes(client.answer(ApiKey.SASL_AUTHENTICATE, 2).auth_bytes)
+    client.says(SaslAuthenticateRequest(auth_bytes=talk.send(challenge)), 2)
     assert client.connection.is_token
     assert client.asks()
     assert client.dispatcher.seen == [(ApiKey.LIST_GROUPS, "User:alice")]

@@ -59,6 +59,7 @@ def test_a_reload_forgets_what_went_unseen() -> None:
     tokens, changes = listener(store, ManualClock())
     tokens.put(token("gone"))
     run(store.tokens.create(token("new")))
+    run(store.zookeeper.create("/delegation_token/tokens/broken", b"{}"))
     run(changes.reload())
     assert ids(tokens) == {"new"}
 

@@ -75,7 +75,11 @@ def test_a_token_lives_in_its_node() -> None:
         run(store.create(TOKEN))
     path = f"/delegation_token/tokens/{TOKEN.token_id}"
     assert run(zk.get(path)).data == KAFKAS
-    assert run(store.ids()) == [TOKEN.token_id]
+    assert run(store.get_all()) == {TOKEN.token_id: TOKEN}
+    run(zk.create("/delegation_token/tokens/broken", b"{}"))
+    broken = run(store.get_all())["broken"]
+    assert isinstance(broken, ZnodeError)
+    assert broken.path == "/delegation_token/tokens/broken"
     assert run(store.get(TOKEN.token_id)) == (TOKEN, 0)
 
 
