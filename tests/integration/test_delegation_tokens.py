@@ -15,11 +15,13 @@ import pytest
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.server.handlers import SERVED
 from tests.support.broker_process import BrokerProcess
 from tests.support.cli import kafkapy
+from tests.support.raw_connection import RawConnection
 from tests.support.secure_broker import SecureBroker, Way
 from tests.support.token_brokers import (
     MECHANISMS,
@@ -33,10 +35,12 @@ from tests.support.token_brokers import (
     login,
     logs_in,
     ours,
+    raw_login,
     renewal,
     servers,
 )
 from tests.support.waiting import wait_until
+from tests.support.zookeeper_server import ZooKeeperServer
 
 DAY_MS = 86_400_000
 SECRET = {"delegation.token.secret.key": "secret"}
@@ -160,18 +164,13 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
     """Nobody removes the token meanwhile: it is its time that counts."""
     with ours(tmp_path / "logs") as process:
         token = create(process, "alice", max_lifetime_ms=1500)
-        with by_token(process, token) as cluster:
-            cluster.request(ListGroupsRequest())
-            channel = cluster.channel()
-            request = ListGroupsRequest()
-            version = channel.version_for(request)
+        with RawConnection(servers(process)) as raw:
+            assert 0 < raw_login(raw, token) <= 1500
+            asking = encode_request(ListGroupsRequest(), 0, 1, "raw")
 
             def is_over() -> bool:
-                try:
-                    channel.exchange(request, version, 5_000)
-                except ApiError as error:
-                    return "the broker closed it" in str(error)
-                return False
+                raw.send(asking)
+                return raw.read_frame() is None
 
             wait_until(is_over, "the session is over")
         assert not logs_in(process, token)
@@ -197,3 +196,31 @@ def test_expired_tokens_are_removed(broker: BrokerProcess) -> None:
         cluster.request(ListGroupsRequest())
     said = f"Delegation token expired for token: {brief.token_id} for owner: User:alice"
     assert said in broker.output_text()
+
+
+def test_brokers_follow_each_other(tmp_path: Path) -> None:
+    """Over ZooKeeper: what one makes and ends, the other has; the controller tidies up for both."""
+    interval = {"delegation.token.expiry.check.interval.ms": "200"}
+    with ZooKeeperServer(tmp_path / "zookeeper") as zookeeper:
+        first, second = (
+            ours(tmp_path / name, zookeeper.connect(), **{"broker.id": name, **interval})
+            for name in "12"
+        )
+        with first, second:
+            token = create(first, "alice", "bob")
+            create(second, "alice", max_lifetime_ms=1)
+            wait_until(lambda: logs_in(second, token), "the second knows the token")
+            second.stop()
+            missed = create(first, "alice")
+            assert asked(first, "bob", expiry(token.hmac)).error_code == 0
+            second.start()
+            assert logs_in(second, missed)
+            assert not logs_in(second, token)
+            assert asked(second, "alice", expiry(missed.hmac)).error_code == 0
+
+            def none_left() -> bool:
+                brokers = (first, second)
+                return not any(asked(each, "admin", description()).tokens for each in brokers)
+
+            wait_until(none_left, "no token is left, the one whose time is over neither")
+            assert "Traceback" not in first.output_text() + second.output_text()

@@ -16,14 +16,7 @@ import orjson
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.jaas import Credentials
-from kafkapy.common.sasl_client import conversation
 from kafkapy.common.scram import to_base64
-from kafkapy.protocol.messages.sasl_authenticate import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-)
-from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.zk.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo_adapter import KazooZooKeeper
 from scripts import _kafka
@@ -41,6 +34,7 @@ from tests.support.token_brokers import (
     login,
     logs_in,
     ours,
+    raw_login,
     renewal,
     servers,
     token_login,
@@ -181,19 +175,8 @@ def test_the_controller_removes_what_is_over(mixed: Mixed) -> None:
 
 def session_ms(broker: Any, token: Any, mechanism: str) -> int:
     """For how long a broker says that a login by a token counts."""
-    password = to_base64(bytes(token.hmac))
-    talk = conversation(mechanism, Credentials(token.token_id, password, is_token=True), "nonce")
     with RawConnection(servers(broker)) as raw:
-        raw.request(SaslHandshakeRequest(mechanism=mechanism), 1, SaslHandshakeResponse)
-        said = next(talk)
-        while True:
-            request = SaslAuthenticateRequest(auth_bytes=said)
-            answer = raw.request(request, 2, SaslAuthenticateResponse)
-            assert answer.error_code == 0, answer
-            try:
-                said = talk.send(bytes(answer.auth_bytes))
-            except StopIteration:
-                return int(answer.session_lifetime_ms)
+        return raw_login(raw, token, mechanism)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
+from kafkapy.common.jaas import Credentials
+from kafkapy.common.sasl_client import conversation
 from kafkapy.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -21,10 +23,16 @@ from kafkapy.protocol.messages.describe_delegation_token import (
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.protocol.schema import Message
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.guarded_broker import AUTHORIZER
+from tests.support.raw_connection import RawConnection
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 
 USERS: Final = ("admin", "alice", "bob", "carol", "dave")
@@ -163,3 +171,19 @@ def logs_in(broker: Any, token: Any, mechanism: str = MECHANISMS[0]) -> bool:
             raise
         return False
     return True
+
+
+def raw_login(raw: RawConnection, token: Any, mechanism: str = MECHANISMS[0]) -> int:
+    """Log a connection in by a token; how long the session may be, in ms."""
+    password = base64.b64encode(token.hmac).decode()
+    talk = conversation(mechanism, Credentials(token.token_id, password, is_token=True), "nonce")
+    raw.request(SaslHandshakeRequest(mechanism=mechanism), 1, SaslHandshakeResponse)
+    said = next(talk)
+    while True:
+        request = SaslAuthenticateRequest(auth_bytes=said)
+        answer = raw.request(request, 2, SaslAuthenticateResponse)
+        assert answer.error_code == 0, answer
+        try:
+            said = talk.send(bytes(answer.auth_bytes))
+        except StopIteration:
+            return int(answer.session_lifetime_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -275,3 +276,26 @@ def test_stop_ends_it_all(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
     asyncio.run(upkeep.maintenance.stop())
     assert upkeep.scheduler.steps == {}
+
+
+@pytest.mark.parametrize(("is_active", "rounds"), [(True, 1), (False, 0), (None, 0)])
+def test_only_the_controller_removes_expired_tokens(
+    tmp_path: Path, is_active: bool | None, rounds: int
+) -> None:
+    removed: list[bool] = []
+
+    class Admin:
+        async def delete_expired(self) -> None:
+            removed.append(True)
+
+    upkeep = Upkeep(tmp_path)
+    assert "delete-expired-tokens" not in upkeep.scheduler.periods_ms
+    services = upkeep.parts.services
+    services.token_admin = Admin()  # type: ignore[assignment]
+    if is_active is not None:
+        controller = SimpleNamespace(is_active=is_active)
+        upkeep.parts.controller.controller = controller  # type: ignore[assignment]
+    upkeep.maintenance.start()
+    assert upkeep.scheduler.periods_ms["delete-expired-tokens"] == (3_600_000, 0)
+    upkeep.round("delete-expired-tokens")
+    assert len(removed) == rounds
