@@ -64,7 +64,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         ConfigError: the property file, the script or pyspark cannot be used.
     """
     from kafkapy.client.properties import load_properties
-    from kafkapy.spark import submit
+    from kafkapy.spark import submit, zygote
 
     submission = submit.split(options.words)
     _check(options, submission.script, bool(submission.options))
@@ -85,6 +85,8 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     words = submit.command_line(submission, wiring, spark_home, cache_dir())
     env.stdout.flush()
     environ = submit.environment(os.environ, submission, spark_home, cache_dir())
+    if submit.has_local_workers(words, environ, cache_dir()):
+        environ |= zygote.start(environ)
     os.execve(words[0], words, environ)
 
 

@@ -163,6 +163,12 @@ def environment(
     return defaults | dict(environ)
 
 
+def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
+    """Whether a command line runs Python, with the workers' own Python of `environment`."""
+    script = split(words[1:]).script or ""
+    return script.endswith(".py") and Path(environ["PYSPARK_DRIVER_PYTHON"]).parent == cache_dir
+
+
 def find_spark_home(environ: Mapping[str, str]) -> Path:
     """`SPARK_HOME`, or the Spark that pyspark brings.
 

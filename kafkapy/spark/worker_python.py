@@ -12,7 +12,9 @@ import shlex
 from pathlib import Path
 from typing import Final
 
+from kafkapy.spark import zygote_launcher
 from kafkapy.spark.kept_files import kept_file
+from kafkapy.spark.zygote_launcher import SOCKET_VARIABLE
 
 _SCRIPT: Final = """\
 #!/bin/sh
@@ -21,13 +23,17 @@ kept=
 IFS=:
 for entry in $PYTHONPATH; do
     case $entry in
-        {lib}/pyspark.zip | {lib}/py4j-*-src.zip) ;;
+        {home}/python/lib/pyspark.zip | {home}/python/lib/py4j-*-src.zip) ;;
+        {home}/jars/spark-core_*.jar) ;; # has no Python, and thousands of names to look through
         *) kept=$kept${{kept:+:}}$entry ;;
     esac
 done
 PYTHONPATH=$kept
 export PYTHONPATH
 unset IFS
+case ${{{variable}:+$1 $2}} in
+    "-m pyspark."*) exec {python} -I -S {launcher} "$@" ;;
+esac
 exec {python} "$@"
 """
 
@@ -42,8 +48,12 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
         return python
     if importlib.util.find_spec("py4j") is None:
         return python
-    lib = shlex.quote(str(spark_home / "python" / "lib"))
-    text = _SCRIPT.format(lib=lib, python=shlex.quote(python))
+    text = _SCRIPT.format(
+        home=shlex.quote(str(spark_home)),
+        python=shlex.quote(python),
+        variable=SOCKET_VARIABLE,
+        launcher=shlex.quote(zygote_launcher.__file__),
+    )
     try:
         return str(kept_file(cache_dir, "python", "", text.encode(), executable=True))
     except OSError:
