@@ -1,8 +1,9 @@
 """Speed beside Spark's own Kafka connector: `scripts/bench --spark`.
 
 Both read and write the same topics of one kafkapy broker, in turn, each in a Spark process of its
-own, so that memory can be told apart. The first batch is that of a new session; the other jobs run
-once before they are timed. `--quick` takes a tenth of the records; the report says so.
+own, so that memory can be told apart. The first batch is that of a new session, once of a session
+in a plain Python and once of a job that spark-submit runs; the other jobs run once before they are
+timed. `--quick` takes a tenth of the records; the report says so.
 """
 
 from __future__ import annotations
@@ -31,12 +32,20 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 2
 LIMIT_S = 3600
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+SUBMITTED = "first batch, spark-submit"
 GOALS = {
     "count": "at least 2x",
     "parse and aggregate": "at least 2x",
     "write": "at least 1x",
     "first batch": "at most as long",
+    SUBMITTED: "at most as long",
 }
+CONFS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+}
+MASTER = "local[2]"
 
 
 def child(format: str, servers: str, topic: str, runs: int, records: int) -> dict[str, Any]:
@@ -47,10 +56,10 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
 
     _, jars = _spark_connector.jars()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").config("spark.jars", ",".join(map(str, jars)))
-    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
-        builder = builder.config(name, "false")
-    spark = builder.config("spark.log.level", "OFF").getOrCreate()
+    builder = SparkSession.builder.master(MASTER).config("spark.jars", ",".join(map(str, jars)))
+    for name, value in CONFS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
 
     def load() -> Any:
@@ -74,17 +83,9 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
         frame = spark.range(0, records // 2, 1, 2).select(text.substr(1, int(size)).alias("value"))
         frame.write.format(format).options(**target).mode("append").save()
 
-    def first_batch() -> None:
-        stream = spark.readStream.format(format)
-        stream = stream.options(**options, startingOffsets="earliest", maxOffsetsPerTrigger="1000")
-        with tempfile.TemporaryDirectory() as scratch:
-            query = stream.load().writeStream.format("noop")
-            query = query.option("checkpointLocation", scratch).start()
-            while not query.recentProgress:
-                query.awaitTermination(0.01)
-            query.stop()
-
-    found: dict[str, Any] = {"first batch": timed(first_batch)}
+    found: dict[str, Any] = {
+        "first batch": timed(lambda: first_batch(spark, format, servers, topic))
+    }
     jobs = {"count": count, "parse and aggregate": aggregate, "write": write}
     for name, job in jobs.items():
         job()  # what is compiled or started once
@@ -95,6 +96,30 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     return found
 
 
+def first_batch(spark: Any, format: str, servers: str, topic: str) -> None:
+    """Start a stream, and stop it when the first batch is done."""
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
+    stream = spark.readStream.format(format)
+    stream = stream.options(**options, startingOffsets="earliest", maxOffsetsPerTrigger="1000")
+    with tempfile.TemporaryDirectory() as scratch:
+        query = stream.load().writeStream.format("noop")
+        query = query.option("checkpointLocation", scratch).start()
+        while not query.recentProgress:
+            query.awaitTermination(0.01)
+        query.stop()
+
+
+def submitted(format: str, servers: str, topic: str) -> Spent:
+    """The first batch of a job that spark-submit runs, this process being its driver."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    jvm = os.getppid()
+    spent = timed(lambda: first_batch(spark, format, servers, topic), jvm)
+    spark.stop()
+    return spent
+
+
 class Spent(NamedTuple):
     """What a job took: on the wall, and of processors in Spark's processes, seconds."""
 
@@ -102,30 +127,33 @@ class Spent(NamedTuple):
     processor_s: float
 
 
-def timed(job: Callable[[], None]) -> Spent:
-    used, started = processor_s(), time.monotonic()
+def timed(job: Callable[[], None], top: int | None = None) -> Spent:
+    """What a job takes; processor seconds as of `processor_s`."""
+    used, started = processor_s(top), time.monotonic()
     job()
-    return Spent(time.monotonic() - started, processor_s() - used)
+    return Spent(time.monotonic() - started, processor_s(top) - used)
 
 
-def processor_s() -> float:
+def processor_s(top: int | None) -> float:
     """Processor seconds of Spark's processes, those that have ended with them."""
-    ticks = sum(sum(map(int, fields[11:15])) for _, fields in descendants())
+    ticks = sum(sum(map(int, fields[11:15])) for _, fields in descendants(top))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def descendants() -> list[tuple[int, list[str]]]:
-    """Processes below this one, each with the fields of its `stat` after the name."""
+def descendants(top: int | None = None) -> list[tuple[int, list[str]]]:
+    """The process `top` and those below it, but for this one, with the fields of `stat` after the
+    name. Without `top`, those below this one."""
+    top = top or os.getpid()
     all_fields: dict[int, list[str]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended
             all_fields[int(entry.parent.name)] = entry.read_text().rpartition(")")[2].split()
     found = []
     for pid, fields in all_fields.items():
-        above = int(fields[1])
-        while above in all_fields and above != os.getpid():
+        above = pid
+        while above in all_fields and above != top:
             above = int(all_fields[above][1])
-        if above == os.getpid():
+        if above == top and pid != os.getpid():
             found.append((pid, fields))
     return found
 
@@ -188,9 +216,11 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
             for codec in codecs:
                 topic = fill(broker.bootstrap_servers, size, codec, count)
                 found = {
-                    format: in_child(format, broker.bootstrap_servers, topic, runs, count)
+                    format: in_session(format, broker.bootstrap_servers, topic, runs, count)
                     for format in ("kafka", "kafkapy")
                 }
+                for format, figures in found.items():
+                    figures[SUBMITTED] = in_submit(format, broker.bootstrap_servers, topic)
                 rows += table_rows(size, codec, count, found)
                 print(*rows[-len(GOALS) - 1 :], sep="\n", flush=True)
     reduced = records != FULL or set(codecs) != set(CODECS)
@@ -223,21 +253,43 @@ def table_rows(
     return [*rows, [what, codec, "peak memory", *memory, "", ""]]
 
 
-def in_child(format: str, servers: str, topic: str, runs: int, count: int) -> dict[str, Any]:
+def in_session(format: str, servers: str, topic: str, runs: int, count: int) -> dict[str, Any]:
     """Run `child` in a process of its own."""
     words = ["--child", format, servers, topic, str(runs), str(count)]
+    found: dict[str, Any] = last_line([sys.executable, "-m", "scripts._spark_bench", *words], {})
+    return found
+
+
+def in_submit(format: str, servers: str, topic: str) -> Spent:
+    """Run `submitted` by the spark-submit of each format."""
+    words = ["--master", MASTER]
+    for name, value in CONFS.items():
+        words += ["--conf", f"{name}={value}"]
+    commands, environ = Path(sys.executable).parent, {}
+    if format == "kafkapy":
+        submit = [str(commands / "kafkapy"), "spark-submit"]
+    else:
+        submit = [str(commands / "spark-submit")]
+        words += ["--jars", ",".join(map(str, _spark_connector.jars()[1]))]
+        environ = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
+    script = [__file__, "--submitted", format, servers, topic]
+    return Spent(*last_line([*submit, *words, *script], environ))
+
+
+def last_line(command: list[str], environ: dict[str, str]) -> Any:
+    """What a command prints last, as JSON."""
+    # An installed package has its bytecode; Spark starts Python many times.
+    given = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
     done = subprocess.run(
-        [sys.executable, "-m", "scripts._spark_bench", *words],
+        command,
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
-        # An installed package has its bytecode; Spark starts Python many times.
-        env={name: value for name, value in os.environ.items() if name != NO_BYTECODE},
+        env=given | environ | {"PYTHONPATH": str(_report.ROOT)},
     )
     if done.returncode:
-        raise SystemExit(f"{format}: {done.stderr[-3000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        raise SystemExit(f"{command}: {done.stderr[-3000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main(words: list[str]) -> int:
@@ -245,6 +297,9 @@ def main(words: list[str]) -> int:
     if words[:1] == ["--child"]:
         format, servers, topic, runs, count = words[1:]
         print(json.dumps(child(format, servers, topic, int(runs), int(count))))
+        return 0
+    if words[:1] == ["--submitted"]:
+        print(json.dumps(submitted(*words[1:])))
         return 0
     parser = argparse.ArgumentParser(prog="scripts/bench --spark")
     parser.add_argument("--quick", action="store_true", help="a tenth of the records")

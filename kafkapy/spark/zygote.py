@@ -39,7 +39,6 @@ MODULES: Final = (
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.plan_data_source_read",
-    "pyspark.sql.worker.data_source_pushdown_filters",
     "pyspark.sql.worker.write_into_data_source",
     "pyspark.sql.worker.commit_data_source_write",
     "pyspark.sql.streaming.python_streaming_source_runner",
@@ -51,11 +50,14 @@ MODULES: Final = (
     "kafkapy.spark.row_writer",
     "kafkapy.record.columns",
 )
-"""What workers import, before or in their first task."""
+"""What workers import, before or in their first task.
+
+Not the worker that pushes filters down: that it is loaded tells `batch_reader` where it is.
+"""
 
 REQUEST_LIMIT_S: Final = 5.0
 _STREAMS: Final = 3
-_SET_HERE: Final = {
+SET_HERE: Final = {
     "PYTHONHASHSEED": "0",  # as bin/spark-submit
     "PYTHONUNBUFFERED": "YES",  # as the JVM
     "SPARK_PYTHON_RUNTIME": "PYTHON_WORKER",
@@ -254,7 +256,7 @@ def start(environ: Mapping[str, str]) -> dict[str, str]:
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", __name__, added[SOCKET_VARIABLE], str(lifeline)],
-            {**environ, **added, **_SET_HERE},
+            {**environ, **added, **SET_HERE},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0)
                 for stream in range(_STREAMS)
@@ -283,6 +285,11 @@ def load() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # as the JVM, and so its children
 
 
+def has_threads() -> bool:
+    """Whether a fork of this process would lack some of its threads."""
+    return len(os.listdir("/proc/self/task")) > 1
+
+
 def become(asked: Caller) -> None:
     """Run a worker's module as `python -m` would, in this process."""
     _, module, *words = asked.words
@@ -302,7 +309,8 @@ def main(path: str, lifeline: int) -> None:
             listener.bind(path)
             listener.listen()
             load()
-            asked = Zygote(own, listener, lifeline).serve()
+            if not has_threads():
+                asked = Zygote(own, listener, lifeline).serve()
     finally:
         if asked is None:
             shutil.rmtree(Path(path).parent, ignore_errors=True)

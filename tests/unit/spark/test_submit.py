@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -161,3 +162,15 @@ def test_local_workers_import_the_pyspark_that_is_installed(tmp_path: Path) -> N
 def test_spark_is_the_users_or_pysparks() -> None:
     assert submit.find_spark_home({"SPARK_HOME": "/opt/spark"}) == Path("/opt/spark")
     assert (submit.find_spark_home({}) / "bin" / "spark-submit").exists()
+
+
+def test_a_zygote_is_for_python_jobs_whose_workers_are_ours(home: Path, script: str) -> None:
+    cache = home / "cache"
+    ours, theirs = ({"PYSPARK_DRIVER_PYTHON": str(at / "python-1")} for at in (cache, home))
+    job = words(f"--master local {script}", home)
+    assert submit.has_local_workers(job, ours, cache)
+    assert not submit.has_local_workers(job, theirs, cache)
+    assert not submit.has_local_workers(words("--class Main job.jar x.py", home), ours, cache)
+    assert not submit.has_local_workers(words("--version", home), ours, cache)
+    query = replace(WIRED, sql="SELECT 1")
+    assert submit.has_local_workers(words("--name n", home, query), ours, cache)

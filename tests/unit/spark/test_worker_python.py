@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from kafkapy.spark import submit
 from kafkapy.spark.worker_python import worker_python
+from kafkapy.spark.zygote_launcher import SOCKET_VARIABLE
 
 SPARK_HOME = submit.find_spark_home({})
 LIB = SPARK_HOME / "python" / "lib"
@@ -31,8 +34,9 @@ def printed(python: str, code: str, *arguments: str, **environ: str) -> str:
 def test_it_is_that_python_without_the_zips(tmp_path: Path) -> None:
     python = worker_python(sys.executable, SPARK_HOME, tmp_path / "a cache")
     mine = str(tmp_path / "a path of mine")
-    path = os.pathsep.join([*ZIPS, mine])
-    assert len(ZIPS) == 2
+    jars = [str(path) for path in (SPARK_HOME / "jars").glob("spark-core_*.jar")]
+    path = os.pathsep.join([*ZIPS, *jars, mine])
+    assert (len(ZIPS), len(jars)) == (2, 1)
     kept = printed(python, "import os; print(os.environ['PYTHONPATH'])", PYTHONPATH=path)
     assert kept == mine
     code = "import sys; print(sys.executable, sys.argv[1:])"
@@ -42,6 +46,31 @@ def test_it_is_that_python_without_the_zips(tmp_path: Path) -> None:
     found = "import importlib.util as u; print(u.find_spec('pyspark').origin)"
     assert printed(sys.executable, found, PYTHONPATH=path).startswith(ZIPS[-1])
     assert printed(python, found, PYTHONPATH=path) == str(SPARK_HOME / "__init__.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_asked"),
+    [
+        (["-m", "pyspark.find_spark_home"], True),
+        (["-m", "compileall", "-h"], False),
+        (["-c", "pass", "-m", "pyspark.daemon"], False),
+    ],
+)
+def test_only_pyspark_asks_for_a_zygote(words: list[str], is_asked: bool, tmp_path: Path) -> None:
+    python = worker_python(sys.executable, SPARK_HOME, tmp_path)
+    with socket.socket(socket.AF_UNIX) as zygote:
+        zygote.bind(str(tmp_path / "zygote"))
+        zygote.listen()
+        zygote.setblocking(False)
+        environ = {"PATH": os.environ["PATH"], SOCKET_VARIABLE: str(tmp_path / "zygote")}
+        with subprocess.Popen([python, *words], env=environ, stdout=subprocess.PIPE) as process:
+            if is_asked:
+                select.select([zygote], [], [])
+                zygote.accept()[0].close()
+            process.communicate()
+            assert process.returncode == 0  # it went on alone
+            with pytest.raises(BlockingIOError):
+                zygote.accept()
 
 
 def test_it_is_made_once(tmp_path: Path) -> None:

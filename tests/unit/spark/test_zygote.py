@@ -8,12 +8,14 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafkapy.spark import zygote, zygote_launcher
+from kafkapy.spark.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.zygote import Caller, decoded, fits, received
 from kafkapy.spark.zygote_launcher import LENGTH_BYTES, READY, SOCKET_VARIABLE
 from scripts._leftovers import outlives
@@ -202,6 +204,31 @@ def test_all_ends_with_the_lifeline(running: Running) -> None:
     assert process.wait(LIMIT_S) != 0
     assert not running.socket.parent.exists()
     closed(process)
+
+
+LOADED = f"""
+import sys
+from kafkapy.spark import zygote
+zygote.load()
+print(zygote.has_threads(), {PUSHDOWN_WORKER!r} in sys.modules)
+"""
+
+
+def test_what_it_loads_starts_no_thread_and_looks_like_no_other_worker() -> None:
+    environ = os.environ | zygote.SET_HERE
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False False\n"
+
+
+def test_a_thread_is_seen() -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    assert zygote.has_threads()
+    ended.set()
+    thread.join()
 
 
 def test_a_zygote_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""zygote: whole jobs of `kafkapy spark-submit`, with it and without, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scripts._leftovers import marked, outlives
+from tests.support.broker_process import BrokerProcess
+from tests.support.spark_topics import Topic
+
+LIMIT_S = 60.0
+
+COUNT = """
+import sys
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+spark = SparkSession.builder.getOrCreate()
+frame = kafkapy.spark.read(spark)
+print("ROWS", frame.count(), frame.selectExpr("max(CAST(value AS STRING))").first()[0])
+draw = lambda _: (open("/proc/self/cmdline").read(), __import__("numpy").random.random())
+found = spark.sparkContext.parallelize(range(2), 2).map(draw).collect()
+print("PYTHON", *(command.replace(chr(0), " ") for command, _ in found))
+print("DRAWN", len({number for _, number in found}))
+"""
+STREAM = """
+import os
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+spark = SparkSession.builder.getOrCreate()
+query = kafkapy.spark.read_stream(spark).writeStream.format("noop").start()
+query.processAllAvailable()
+print("RUNNING", os.getpid(), flush=True)
+query.awaitTermination()
+"""
+
+
+@contextmanager
+def submitted(topic: Topic, script: Path, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    """A job in local mode. All that it started bears its mark, and has ended at the end."""
+    mark = str(uuid.uuid4())
+    words = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    words += ["--from", topic.name, "--bootstrap-server", topic.servers, str(script)]
+    with (
+        (script.parent / "log").open("w") as log,
+        subprocess.Popen(
+            [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, **environ, "KAFKAPY_TEST_RUN": mark},
+        ) as process,
+    ):
+        yield process
+        process.wait(LIMIT_S)
+    left = [command for pid, command in marked(mark) if outlives(pid, LIMIT_S)]
+    assert not left
+
+
+@pytest.fixture
+def topic(broker: BrokerProcess) -> Topic:
+    made = Topic(broker.bootstrap_servers, 2)
+    made.write(10)
+    return made
+
+
+def printed(process: subprocess.Popen[str]) -> dict[str, str]:
+    """The lines of a job by their first words."""
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    return {word: rest for word, _, rest in (line.partition(" ") for line in lines)}
+
+
+def test_workers_are_forked_from_it(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(COUNT)
+    (tmp_path / "tmp").mkdir()
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path / "tmp")) as process:
+        found = printed(process)
+    assert found["ROWS"] == "10 value 9"
+    assert found["PYTHON"].count(" -m kafkapy.spark.zygote ") == 2
+    assert found["DRAWN"] == "2"
+    assert not list((tmp_path / "tmp").glob("kafkapy-*"))
+
+
+def test_without_it_workers_start_alone(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(COUNT)
+    too_long = tmp_path / ("for a socket's name " * 10)
+    too_long.mkdir()
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(too_long)) as process:
+        found = printed(process)
+    assert found["ROWS"] == "10 value 9"
+    assert found["PYTHON"].count(" -m pyspark.daemon pyspark.worker") == 2
+    assert found["DRAWN"] == "2"
+    assert not list(too_long.glob("kafkapy-*"))
+
+
+@pytest.mark.parametrize("whom", ["spark-submit", "driver"])
+def test_a_killed_job_leaves_nothing(topic: Topic, tmp_path: Path, whom: str) -> None:
+    (tmp_path / "job.py").write_text(STREAM)
+    with submitted(topic, tmp_path / "job.py") as process:
+        assert process.stdout is not None
+        running = next(line for line in process.stdout if line.startswith("RUNNING"))
+        driver = int(running.split()[1])
+        os.kill(process.pid if whom == "spark-submit" else driver, signal.SIGKILL)
+        process.stdout.read()
