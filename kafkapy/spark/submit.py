@@ -35,6 +35,7 @@ from kafkapy.spark.worker_python import installed_spark, worker_python
 FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
 """The options of spark-submit that take no value."""
 
+_PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
 _ENTRY_MODULES: Final = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
@@ -165,8 +166,10 @@ def environment(
 
 def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
     """Whether a command line runs Python, with the workers' own Python of `environment`."""
-    script = split(words[1:]).script or ""
-    return script.endswith(".py") and Path(environ["PYSPARK_DRIVER_PYTHON"]).parent == cache_dir
+    submission = split(words[1:])
+    others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
+    is_ours = Path(environ["PYSPARK_DRIVER_PYTHON"]).parent == cache_dir and not others
+    return is_ours and (submission.script or "").endswith(".py")
 
 
 def find_spark_home(environ: Mapping[str, str]) -> Path:

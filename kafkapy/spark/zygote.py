@@ -42,13 +42,17 @@ MODULES: Final = (
     "pyspark.sql.worker.write_into_data_source",
     "pyspark.sql.worker.commit_data_source_write",
     "pyspark.sql.streaming.python_streaming_source_runner",
+    "kafkapy.protocol.decoder_source",  # with the codecs of the first request
+    "kafkapy.protocol.encoder_source",
     "kafkapy.spark.datasource",
+    "kafkapy.spark.segments_source",
     "kafkapy.spark.batch_reader",
     "kafkapy.spark.stream_reader",
     "kafkapy.spark.arrow",
     "kafkapy.spark.writer",
     "kafkapy.spark.row_writer",
     "kafkapy.record.columns",
+    "numpy.ma",  # pyarrow, for arrays of numpy's
 )
 """What workers import, before or in their first task.
 
@@ -305,6 +309,7 @@ def main(path: str, lifeline: int) -> None:
     own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
     asked = None
     try:
+        os.close(os.pidfd_open(os.getpid()))  # an old kernel has none: better now than later
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()

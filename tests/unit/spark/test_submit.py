@@ -171,6 +171,8 @@ def test_a_zygote_is_for_python_jobs_whose_workers_are_ours(home: Path, script: 
     assert submit.has_local_workers(job, ours, cache)
     assert not submit.has_local_workers(job, theirs, cache)
     assert not submit.has_local_workers(words("--class Main job.jar x.py", home), ours, cache)
+    other = words(f"--conf spark.pyspark.python=python3 {script}", home)
+    assert not submit.has_local_workers(other, ours, cache)
     assert not submit.has_local_workers(words("--version", home), ours, cache)
     query = replace(WIRED, sql="SELECT 1")
     assert submit.has_local_workers(words("--name n", home, query), ours, cache)
