@@ -59,7 +59,7 @@ MODULES: Final = (
 Not the worker that pushes filters down: that it is loaded tells `batch_reader` where it is.
 """
 
-REQUEST_LIMIT_S: Final = 5.0
+REQUEST_LIMIT_S: Final = 20.0
 _STREAMS: Final = 3
 SET_HERE: Final = {
     "PYTHONHASHSEED": "0",  # as bin/spark-submit

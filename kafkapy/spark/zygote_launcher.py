@@ -18,7 +18,7 @@ SOCKET_VARIABLE = "KAFKAPY_ZYGOTE"
 READY, TAKEN, REFUSED = b"r", b"t", b"n"
 """What the zygote says: to a connection, and to what was handed over. Then the exit status."""
 
-READY_LIMIT_S = 5.0
+READY_LIMIT_S = 20.0
 LENGTH_BYTES = 4
 _STREAMS = (0, 1, 2)
 _LOST = b"\1"  # the exit status of a worker that nobody waits for any more
