@@ -44,6 +44,23 @@ print("RUNNING", os.getpid(), flush=True)
 query.awaitTermination()
 """
 
+KILL = """
+import os
+import signal
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+
+spark = SparkSession.builder.getOrCreate()
+workers = spark.sparkContext.parallelize([0])
+zygote = workers.map(lambda _: parent(os.getppid())).first()
+print("ZYGOTE", open(f"/proc/{zygote}/cmdline").read().replace(chr(0), " "))
+os.kill(zygote, signal.SIGKILL)
+print("ROWS", kafkapy.spark.read(spark).count(), workers.count())
+"""
+
 
 @contextmanager
 def submitted(topic: Topic, script: Path, **environ: str) -> Iterator[subprocess.Popen[str]]:
@@ -59,6 +76,7 @@ def submitted(topic: Topic, script: Path, **environ: str) -> Iterator[subprocess
             stderr=log,
             text=True,
             env={**os.environ, **environ, "KAFKAPY_TEST_RUN": mark},
+            start_new_session=True,
         ) as process,
     ):
         yield process
@@ -104,12 +122,23 @@ def test_without_it_workers_start_alone(topic: Topic, tmp_path: Path) -> None:
     assert not list(too_long.glob("kafkapy-*"))
 
 
-@pytest.mark.parametrize("whom", ["spark-submit", "driver"])
+def test_its_own_end_costs_only_speed(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(KILL)
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path)) as process:
+        found = printed(process)
+    assert " -m kafkapy.spark.zygote " in found["ZYGOTE"]
+    assert found["ROWS"] == "10 1"
+
+
+@pytest.mark.parametrize("whom", ["spark-submit", "driver", "terminal"])
 def test_a_killed_job_leaves_nothing(topic: Topic, tmp_path: Path, whom: str) -> None:
     (tmp_path / "job.py").write_text(STREAM)
     with submitted(topic, tmp_path / "job.py") as process:
         assert process.stdout is not None
         running = next(line for line in process.stdout if line.startswith("RUNNING"))
-        driver = int(running.split()[1])
-        os.kill(process.pid if whom == "spark-submit" else driver, signal.SIGKILL)
+        if whom == "terminal":
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            driver = int(running.split()[1])
+            os.kill(process.pid if whom == "spark-submit" else driver, signal.SIGKILL)
         process.stdout.read()
