@@ -276,7 +276,8 @@ def start(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def load() -> None:
-    """Import what workers need, for their sakes without a pause of the collector, now and later."""
+    """Import what workers need, and have no collection look at it again: after each task
+    pyspark.daemon asks for one."""
     gc.disable()
     for module in MODULES:
         importlib.import_module(module)

@@ -146,10 +146,9 @@ def children(pid: int) -> set[int]:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    environ = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "YES"}
-    zygote = Running(environ)
-    yield zygote
-    zygote.end()
+    running = Running(os.environ | zygote.SET_HERE)
+    yield running
+    running.end()
 
 
 def closed(process: subprocess.Popen[bytes]) -> int:
