@@ -30,6 +30,7 @@ MAY_PRINT = {"kafkapy/cli/output.py"}
 MAY_SLEEP = {
     "scripts/_bench_growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
     "scripts/_bench_probes.py": "looks at a cluster again and again, and seldom: it is measured",
+    "kafkapy/client/oauth_login.py": "the back-off between attempts at a token endpoint",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
     "tests/support/waiting.py": "the one place that looks again until a condition holds",
 }

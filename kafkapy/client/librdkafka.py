@@ -7,11 +7,13 @@ partition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
+from kafkapy.common.prefixed_properties import PrefixedProperties
 
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
@@ -41,6 +43,8 @@ _DROPPED: Final = frozenset(
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
     }
 )
+# Ways to come by a token, which we go for librdkafka.
+_JAVA_LOGIN: Final = ("sasl.oauthbearer.", "sasl.login.", "sasl.client.callback.handler.class")
 _LEVELS: Final = frozenset(f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd"))
 _LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
 _ASSIGNORS: Final = {
@@ -57,7 +61,7 @@ _CONSUMER_DEFAULTS: Final = {
 }
 
 
-def producer_config(properties: Mapping[str, str]) -> dict[str, str]:
+def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """For `confluent_kafka.Producer`; idempotent where Java's producer would be (KIP-679).
 
     Raises:
@@ -75,7 +79,7 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, str]:
     return config
 
 
-def consumer_config(properties: Mapping[str, str]) -> dict[str, str]:
+def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """For `confluent_kafka.Consumer`.
 
     Raises:
@@ -105,8 +109,8 @@ def _level(name: str, value: str) -> str:
     return str(level)
 
 
-def _translated(properties: Mapping[str, str]) -> dict[str, str]:
-    config = {
+def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
+    config: dict[str, Any] = {
         _RENAMED.get(name, name): value
         for name, value in properties.items()
         if name not in _DROPPED and name not in _LEVELS
@@ -115,7 +119,12 @@ def _translated(properties: Mapping[str, str]) -> dict[str, str]:
     config |= _stores(properties)
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         config["ssl.endpoint.identification.algorithm"] = "none"
-    if security.sasl and "sasl.jaas.config" in properties:
+    if not security.sasl or "sasl.jaas.config" not in properties:
+        return config
+    if security.sasl_mechanism == OAUTHBEARER:
+        config = {k: v for k, v in config.items() if not k.startswith(_JAVA_LOGIN)}
+        config["oauth_cb"] = _token_callback(properties)
+    else:
         user = security.credentials()
         if user.is_token:
             raise ConfigError(
@@ -124,6 +133,25 @@ def _translated(properties: Mapping[str, str]) -> dict[str, str]:
             )
         config |= {"sasl.username": user.username, "sasl.password": user.password}
     return config
+
+
+def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any, ...]]:
+    """What librdkafka calls for a token: the token, its end in s, whose it is, its extensions.
+
+    Raises:
+        ConfigError: the properties do not say how to come by one.
+    """
+    # Imported only where it is asked for: most clients have no tokens.
+    from kafkapy.client.oauth_login import TOKENS
+    from kafkapy.common.oauth_login import login_settings
+
+    login_settings(PrefixedProperties(properties))  # a mistake is told now
+
+    def token(_: str) -> tuple[Any, ...]:
+        found = TOKENS.get(properties)
+        return found.value, found.expires_ms / 1000, found.principal, dict(found.extensions)
+
+    return token
 
 
 def _stores(properties: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import os
 from kafkapy.client.channel import Channel
 from kafkapy.client.security import Security
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -17,13 +18,12 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
     """Prove who we are; the channel is closed when that fails.
 
     Raises:
-        ConfigError: the mechanism is not one we know, or no user is configured.
+        ConfigError: the mechanism is not one we know, or no user or token is configured.
         ApiError: the broker does not take the mechanism or the credentials.
     """
     mechanism = security.sasl_mechanism
     try:
-        nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
-        talk = conversation(mechanism, security.credentials(), nonce)
+        talk = _conversation(security)
         shake = SaslHandshakeRequest(mechanism=mechanism)
         response = channel.exchange(shake, channel.version_for(shake, min_version=1), timeout_ms)
         if response.error_code != ErrorCode.NONE:
@@ -36,6 +36,17 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
     except (ApiError, ConfigError):
         channel.close()
         raise
+
+
+def _conversation(security: Security) -> Conversation:
+    if security.sasl_mechanism == OAUTHBEARER:
+        # Imported only where it is asked for: most clients have no tokens.
+        from kafkapy.client.oauth_login import TOKENS
+        from kafkapy.common.oauth_client import oauth_conversation
+
+        return oauth_conversation(TOKENS.get(security.properties))
+    nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
+    return conversation(security.sasl_mechanism, security.credentials(), nonce)
 
 
 def _converse(channel: Channel, talk: Conversation, timeout_ms: int) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafkapy.common.errors import ConfigError
+
 
 class PrefixedProperties(NamedTuple):
     """Properties and the prefixes that are looked under first, in order; the bare name is last."""
@@ -31,6 +33,13 @@ class PrefixedProperties(NamedTuple):
     def items(self, name: str, default: str = "") -> list[str]:
         """The members of a comma separated list."""
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number, 0 or more. Raises ConfigError: it is none."""
+        text = self.text(name).strip()
+        if text and not (text.isascii() and text.isdigit()):
+            raise ConfigError(f"{self.key(name)}={text} is not a number, 0 or more")
+        return int(text) if text else default
 
     def within(self, *prefixes: str) -> PrefixedProperties:
         """The same with these prefixes looked under before the others."""

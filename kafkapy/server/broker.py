@@ -49,6 +49,7 @@ from kafkapy.server.marker_sender import MarkerSender
 from kafkapy.server.marker_writer import MarkerWriter
 from kafkapy.server.node_clients import NodeClients
 from kafkapy.server.node_security import node_security
+from kafkapy.server.oauth import OAuth
 from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.quota_admin import QuotaAdmin
 from kafkapy.server.replica_manager import ReplicaManager
@@ -91,13 +92,14 @@ class Broker:
         self._services = Services(config, self.clock, MetadataCache())
         services = self._services
         self._connections = ConnectionTable(config, services.client_quotas.connections)
-        security = secured_listeners(config, services.scram_credentials, self.random)
+        oauth = services.oauth = OAuth(self.clock, self.random)
+        security = secured_listeners(config, services.scram_credentials, self.random, oauth)
         tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
         services.listener_changes = ListenerChanges(
             (x.name for x in config.listeners), tls.values()
         )
         between = tls.get(config.inter_broker_listener)
-        services.node_security = node_security(config, self.random, between)
+        services.node_security = node_security(config, self.random, between, oauth)
         self._acceptor = Acceptor(config, self._connections, self.clock, security, machine.bind)
 
     async def start(self) -> None:
@@ -116,6 +118,7 @@ class Broker:
         await self._identify()
         await self._load_configs()
         await self._load_acls()
+        await self._services.oauth.start(self._services.spawn)
         self._load_logs()
         await start_tokens(self._services, self._store, self.random)
         self._acceptor.bind()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.distinguished_name import PrincipalMapper
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import USER_PREFIX, jaas_users
+from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.common.sasl_client import NONCE_BYTES
 from kafkapy.common.sasl_server import PlainServer, SaslServer, ScramServer
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.listener_tls import ListenerTls
     from kafkapy.server.listeners import Listener
+    from kafkapy.server.oauth import OAuth
     from kafkapy.server.scram_credentials import ScramCredentials
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
 PLAIN: Final = "PLAIN"
-SERVED_MECHANISMS: Final = (PLAIN, *MECHANISMS)
+SERVED_MECHANISMS: Final = (PLAIN, *MECHANISMS, OAUTHBEARER)
 JAAS: Final = "sasl.jaas.config"
 
 
@@ -59,18 +61,22 @@ def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> 
 
 
 def secured_listeners(
-    config: KafkaConfig, credentials: ScramCredentials, random: Random
+    config: KafkaConfig, credentials: ScramCredentials, random: Random, oauth: OAuth
 ) -> dict[str, ListenerSecurity]:
     """What secures each listener that is not PLAINTEXT, by name. Raises as `listener_security`."""
     return {
-        listener.name: listener_security(config, listener, credentials, random)
+        listener.name: listener_security(config, listener, credentials, random, oauth)
         for listener in config.listeners
         if listener.security_protocol != "PLAINTEXT"
     }
 
 
 def listener_security(
-    config: KafkaConfig, listener: Listener, credentials: ScramCredentials, random: Random
+    config: KafkaConfig,
+    listener: Listener,
+    credentials: ScramCredentials,
+    random: Random,
+    oauth: OAuth,
 ) -> ListenerSecurity:
     """What secures a listener.
 
@@ -85,7 +91,7 @@ def listener_security(
         tls = _tls(config, listener, properties) if protocol.endswith("SSL") else None
         sasl = None
         if protocol.startswith("SASL_"):
-            sasl = _sasl(config, listener, properties, credentials, random)
+            sasl = _sasl(config, listener, properties, credentials, random, oauth)
     except ConfigError as error:
         raise ConfigError(f"listener {listener.name} ({protocol}): {error}") from error
     return ListenerSecurity(tls, sasl, principals)
@@ -111,6 +117,7 @@ def _sasl(
     properties: PrefixedProperties,
     credentials: ScramCredentials,
     random: Random,
+    oauth: OAuth,
 ) -> SaslSettings:
     key = properties.key("sasl.enabled.mechanisms")
     enabled = [name.upper() for name in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
@@ -131,8 +138,11 @@ def _sasl(
         if not lifetime_ms.lstrip("-").isdecimal():
             lifetime_key = own.key("connections.max.reauth.ms")
             raise ConfigError(f"{lifetime_key}={lifetime_ms} is not a number of milliseconds")
+        begin: Callable[[], SaslServer]
         if name == PLAIN:
             begin = partial(_begin_plain, _plain_users(own))
+        elif name == OAUTHBEARER:
+            begin = oauth.accepting(own)
         else:
             begin = partial(_begin_scram, name, credentials, random)
         mechanisms[name] = SaslMechanism(begin, max(0, int(lifetime_ms)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials, jaas_credentials
+from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import of_listener
 from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
 from kafkapy.server.listener_security import JAAS, SERVED_MECHANISMS, mechanism_properties
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Random
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.listener_tls import ListenerTls
+    from kafkapy.server.oauth import OAuth
 
 MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 
@@ -40,7 +42,7 @@ PLAINTEXT: Final = NodeSecurity()
 
 
 def node_security(
-    config: KafkaConfig, random: Random, listener_tls: ListenerTls | None
+    config: KafkaConfig, random: Random, listener_tls: ListenerTls | None, oauth: OAuth
 ) -> NodeSecurity:
     """What the inter-broker listener, whose TLS is `listener_tls`, asks of this broker; nothing
     without other brokers.
@@ -66,6 +68,8 @@ def node_security(
             key = properties.key("sasl.enabled.mechanisms")
             raise ConfigError(f"{MECHANISM}={mechanism} must be one of {key}={','.join(enabled)}")
         own = mechanism_properties(config, name, mechanism)
+        if mechanism == OAUTHBEARER:
+            return NodeSecurity(tls, mechanism, oauth.logging_in(own))
         key = own.key(JAAS) if own.get(JAAS) else f"{own.prefixes[0]}{JAAS}"
         credentials = jaas_credentials(own.text(JAAS), key)
     except ConfigError as error:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkapy.server.handlers import Served
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.marker_writer import MarkerWriter
+    from kafkapy.server.oauth import OAuth
     from kafkapy.server.producer_ids import ProducerIdManager
     from kafkapy.server.quota_admin import QuotaAdmin
     from kafkapy.server.replica_manager import ReplicaManager
@@ -71,6 +72,7 @@ class Services:
     markers: MarkerWriter
     verifier: TransactionVerifier
     producer_ids: ProducerIdManager
+    oauth: OAuth
     commands: CommandReceiver
     controller: ControllerTask
     served: Mapping[int, Served]

@@ -11,12 +11,13 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.listener_security import ListenerSecurity, listener_security
+from kafkapy.server.oauth import OAuth
 from kafkapy.server.scram_credentials import ScramCredentials
 from tests.support.certificates import can_make, make_identity
-from tests.support.ports import SeededRandom
+from tests.support.ports import ManualClock, SeededRandom
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
-NOT_SERVED = "served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"
+NOT_SERVED = "served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"
 
 
 def secured(protocol: str, **more: str) -> ListenerSecurity:
@@ -29,7 +30,12 @@ def secured(protocol: str, **more: str) -> ListenerSecurity:
             **given,
         }
     )
-    return listener_security(config, config.listeners[1], ScramCredentials(), SeededRandom(1))
+    return security_of(config, 1)
+
+
+def security_of(config: KafkaConfig, index: int) -> ListenerSecurity:
+    listener, oauth = config.listeners[index], OAuth(ManualClock(), SeededRandom(1))
+    return listener_security(config, listener, ScramCredentials(), SeededRandom(1), oauth)
 
 
 @pytest.fixture(scope="module")
@@ -155,5 +161,5 @@ def test_a_session_limit_that_is_no_number() -> None:
 
 def test_a_plain_listener_reads_no_store(tmp_path: Path) -> None:
     config = KafkaConfig({"ssl.keystore.location": str(tmp_path / "missing.jks")})
-    found = listener_security(config, config.listeners[0], ScramCredentials(), SeededRandom(1))
+    found = security_of(config, 0)
     assert (found.tls, found.sasl) == (None, None)

@@ -9,7 +9,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.node_security import PLAINTEXT, NodeSecurity, node_security
-from tests.support.ports import SeededRandom
+from kafkapy.server.oauth import OAuth
+from tests.support.ports import ManualClock, SeededRandom
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 OWN = "listener.name.x.plain.sasl.jaas.config"
@@ -27,7 +28,7 @@ def secured(protocol: str, given: dict[str, str], tls: Any = None) -> NodeSecuri
             **given,
         }
     )
-    return node_security(config, SeededRandom(1), tls)
+    return node_security(config, SeededRandom(1), tls, OAuth(ManualClock(), SeededRandom(1)))
 
 
 def test_it_logs_in_as_the_user_of_its_own_line() -> None:

@@ -1,0 +1,100 @@
+"""The bearer tokens of this process: each is fetched once, and again when most of its life is over.
+
+Kafka's clients share a login where their properties are the same; so do ours.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.http_request import FetchFailed, HttpRequest
+from kafkapy.common.oauth_login import (
+    LoginSettings,
+    fetched_token,
+    login_settings,
+    made_token,
+    token_request,
+)
+from kafkapy.common.oauth_refresh import retry_waits_ms
+from kafkapy.common.oauth_tokens import BearerToken
+from kafkapy.common.prefixed_properties import PrefixedProperties
+
+
+class _Held(NamedTuple):
+    token: BearerToken
+    refresh_at_ms: int
+
+
+def _fetch(request: HttpRequest) -> bytes:
+    # Imported only where it is asked for, with `ssl` and `urllib`.
+    from kafkapy.common.http_fetch import fetch
+
+    return fetch(request)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Tokens:
+    """Tokens by what they were asked for with. Threads may share it; it blocks."""
+
+    def __init__(
+        self,
+        fetch: Callable[[HttpRequest], bytes] = _fetch,
+        now_ms: Callable[[], int] = _now_ms,
+        sleep_s: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`fetch` raises FetchFailed; `now_ms` is wall-clock time."""
+        self._fetch = fetch
+        self._now_ms = now_ms
+        self._sleep_s = sleep_s
+        self._lock = threading.Lock()
+        self._held: dict[LoginSettings, _Held] = {}
+
+    def get(self, properties: Mapping[str, str]) -> BearerToken:
+        """A token that is good for a while.
+
+        Raises:
+            ConfigError: the properties do not say how to come by one.
+            ApiError: SASL_AUTHENTICATION_FAILED, there is none to be had.
+        """
+        settings = login_settings(PrefixedProperties(properties))
+        with self._lock:
+            held = self._held.get(settings)
+            if held is not None and self._now_ms() < held.refresh_at_ms:
+                return held.token
+            try:
+                token = self._fresh(settings)
+            except FetchFailed as failure:
+                if held is not None and self._now_ms() < held.token.expires_ms:
+                    return held.token
+                raise ApiError(
+                    ErrorCode.SASL_AUTHENTICATION_FAILED, f"No bearer token can be had: {failure}"
+                ) from failure
+            now_ms = self._now_ms()
+            refresh_at_ms = now_ms + settings.window.delay_ms(token, now_ms, random.random())
+            self._held[settings] = _Held(token, refresh_at_ms)
+            return token
+
+    def _fresh(self, settings: LoginSettings) -> BearerToken:
+        if not settings.url:
+            return made_token(settings, self._now_ms())
+        request = token_request(settings)
+        for wait_ms in retry_waits_ms(settings.retry_ms, settings.retry_max_ms):
+            try:
+                return fetched_token(settings, self._fetch(request))
+            except FetchFailed as failure:
+                if failure.is_final:
+                    raise
+            self._sleep_s(wait_ms / 1000)
+        return fetched_token(settings, self._fetch(request))
+
+
+TOKENS = Tokens()
+"""Those of this process."""

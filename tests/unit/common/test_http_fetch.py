@@ -1,0 +1,96 @@
+"""Fetching, from a real server on loopback and from files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common import http_fetch
+from kafkapy.common.http_fetch import fetch
+from kafkapy.common.http_request import FetchFailed, HttpRequest
+from tests.support.broker_process import free_port
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers by the path: /status/<code>, /to/<path> (a redirect), else what was asked."""
+
+    def do_GET(self) -> None:
+        self._answer("GET", b"")
+
+    def do_POST(self) -> None:
+        self._answer("POST", self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _answer(self, method: str, body: bytes) -> None:
+        kind, _, rest = self.path[1:].partition("/")
+        self.send_response(int(rest) if kind == "status" else 302 if kind == "to" else 200)
+        if kind == "to":
+            self.send_header("Location", f"/{rest}")
+        said = b" ".join([method.encode(), self.headers.get("X-Own", "").encode(), body])
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_what_is_asked_for_comes(url: str) -> None:
+    assert fetch(HttpRequest(f"{url}/echo", (("X-Own", "a"),))) == b"GET a "
+    assert fetch(HttpRequest(f"{url}/echo", (("X-Own", "a"),), b"body")) == b"POST a body"
+    assert fetch(HttpRequest(f"{url}/to/echo")) == b"GET  "
+
+
+def test_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_bytes(b"content")
+    assert fetch(HttpRequest(file.as_uri())) == b"content"
+    with pytest.raises(FetchFailed, match=r"missing: .*No such file"):
+        fetch(HttpRequest((tmp_path / "missing").as_uri()))
+
+
+def test_credentials_go_nowhere_else(url: str) -> None:
+    with pytest.raises(FetchFailed, match="HTTP 302"):
+        fetch(HttpRequest(f"{url}/to/echo", (("Authorization", "Basic x"),), b"body"))
+
+
+@pytest.mark.parametrize(
+    ("status", "is_final"),
+    [(400, True), (401, True), (404, True), (501, True), (408, False), (429, False), (503, False)],
+)
+def test_refusals(url: str, status: int, is_final: bool) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        fetch(HttpRequest(f"{url}/status/{status}"))
+    assert str(failed.value).startswith(f"{url}/status/{status}: HTTP {status}")
+    assert failed.value.is_final is is_final
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(FetchFailed, match="Connection refused") as failed:
+        fetch(HttpRequest(f"http://127.0.0.1:{free_port()}/"))
+    assert not failed.value.is_final
+
+
+def test_an_answer_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_fetch, "ANSWER_BYTES_MAX", 3)
+    with pytest.raises(FetchFailed, match="more than 3 bytes"):
+        fetch(HttpRequest(f"{url}/echo"))
+
+
+def test_a_server_that_is_not_trusted(url: str) -> None:
+    with pytest.raises(FetchFailed, match="SSL"):
+        fetch(HttpRequest(f"{url.replace('http:', 'https:')}/echo"))
