@@ -44,6 +44,7 @@ class Channel:
         self.peer = peer
         self.closed = False
         self.owed: Message | None = None  # the request that was sent ahead
+        self.renew_at_s: float | None = None  # when its login is to be renewed (KIP-368)
         self.api_versions: dict[int, tuple[int, int]] = {}
         self._transport = transport
         self._client_id = client_id
@@ -146,6 +147,12 @@ class Channel:
             self.close()
         else:
             self.owed = request
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether most of its session is over, and nothing is under way."""
+        at_s = self.renew_at_s
+        return at_s is not None and self.owed is None and time.monotonic() >= at_s
 
     def close(self) -> None:
         """Close the connection; harmless when it is closed already."""

@@ -133,7 +133,8 @@ class Cluster:
         broker in between closes the channel, so that `request` sends the message again.
         """
         channel = self._channels.get(broker_id)
-        if channel is not None and not channel.closed and channel.owed is None:
+        ready = channel is not None and not channel.closed and not channel.needs_login
+        if channel is not None and ready and channel.owed is None:
             version = channel.version_for(message, min_version, max_version)
             channel.send_ahead(message, version, self.request_timeout_ms)
 
@@ -148,14 +149,14 @@ class Cluster:
         if broker_id is None:
             if self._any is None or self._any.closed:
                 self._any = self._open_any()
-            return self._any
+            return self._logged_in(self._any)
         channel = self._channels.get(broker_id)
         if channel is not None and channel.owed is not None and channel.owed is not message:
             channel.close()
         if channel is None or channel.closed:
             broker = self.broker(broker_id)
             channel = self._channels[broker_id] = self._open(broker.host, broker.port)
-        return channel
+        return self._logged_in(channel)
 
     def metadata(
         self, topics: Sequence[str] | None = None, refresh: bool = False, create: bool = False
@@ -353,9 +354,17 @@ class Cluster:
         channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
         channel.negotiate(self.request_timeout_ms)
         if self._security.sasl:
-            from kafkapy.client.sasl import authenticate
+            self._log_in(channel)
+        return channel
 
-            authenticate(channel, self._security, self.request_timeout_ms)
+    def _log_in(self, channel: Channel) -> None:
+        from kafkapy.client.sasl import authenticate
+
+        authenticate(channel, self._security, self.request_timeout_ms)
+
+    def _logged_in(self, channel: Channel) -> Channel:
+        if channel.needs_login:
+            self._log_in(channel)
         return channel
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
-from kafkapy.common.prefixed_properties import PrefixedProperties
 
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
@@ -66,6 +65,7 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 
     Raises:
         ConfigError: a security property is wrong, or a compression level is none of librdkafka's.
+        ApiError: there is no bearer token to be had.
     """
     config = _PRODUCER_DEFAULTS | _translated(properties)
     level = f"compression.{properties.get('compression.type')}.level"
@@ -84,6 +84,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 
     Raises:
         ConfigError: a security property is wrong.
+        ApiError: there is no bearer token to be had.
     """
     config = _CONSUMER_DEFAULTS | _translated(properties)
     if "group.protocol" in config:
@@ -138,14 +139,13 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
 def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any, ...]]:
     """What librdkafka calls for a token: the token, its end in s, whose it is, its extensions.
 
-    Raises:
-        ConfigError: the properties do not say how to come by one.
+    The first is fetched now: librdkafka would wait ten seconds for it, and not tell why none came.
+    Raises as `client.oauth_login.Tokens.get`.
     """
     # Imported only where it is asked for: most clients have no tokens.
     from kafkapy.client.oauth_login import TOKENS
-    from kafkapy.common.oauth_login import login_settings
 
-    login_settings(PrefixedProperties(properties))  # a mistake is told now
+    TOKENS.get(properties)
 
     def token(_: str) -> tuple[Any, ...]:
         found = TOKENS.get(properties)

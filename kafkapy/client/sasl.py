@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import time
+from typing import Final
 
 from kafkapy.client.channel import Channel
 from kafkapy.client.security import Security
@@ -13,9 +15,12 @@ from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
+_RENEW_AT: Final = 0.85  # of a session's life; a client has until 0.95 in Kafka
+
 
 def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
-    """Prove who we are; the channel is closed when that fails.
+    """Prove who we are, at first or again before a session ends (KIP-368); the channel is closed
+    when that fails.
 
     Raises:
         ConfigError: the mechanism is not one we know, or no user or token is configured.
@@ -61,4 +66,7 @@ def _converse(channel: Channel, talk: Conversation, timeout_ms: int) -> None:
         try:
             message = talk.send(bytes(response.auth_bytes))
         except StopIteration:
+            lifetime_s = response.session_lifetime_ms / 1000
+            renew_at_s = time.monotonic() + lifetime_s * _RENEW_AT
+            channel.renew_at_s = renew_at_s if lifetime_s > 0 else None
             return

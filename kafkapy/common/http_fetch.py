@@ -61,7 +61,7 @@ def fetch(request: HttpRequest) -> bytes:
             raise FetchFailed(f"{request.url}: HTTP {error.code} {error.reason}", final) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        raise FetchFailed(f"{request.url}: {reason}") from None
+        raise FetchFailed(f"{request.url}: {reason}", request.url.startswith("file:")) from None
     if len(data) > ANSWER_BYTES_MAX:
         raise FetchFailed(f"{request.url}: more than {ANSWER_BYTES_MAX} bytes", True)
     return data

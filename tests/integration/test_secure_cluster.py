@@ -6,7 +6,7 @@ after a second, so that each renews its own again and again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity
 from tests.support.cli import kafkapy
 from tests.support.exactly_once import read
+from tests.support.oauth_broker import VALIDATOR, fetching_client
+from tests.support.oauth_issuer import AUDIENCE, Issuer
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S, wait_until
@@ -27,6 +29,8 @@ from tests.support.zookeeper_server import ZooKeeperServer
 SESSION_MS = 1000
 TOPIC, PARTITIONS = "replicated", 4
 USER, PASSWORD = "broker", "between-brokers"
+OAUTH = "OAUTHBEARER"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH)
 OTHERS = ["kafkapy", "apache"] if _kafka.installed() else ["kafkapy"]
 
 
@@ -35,12 +39,15 @@ class SecureCluster:
 
     def __init__(self, directory: Path, mechanism: str, other: str) -> None:
         self.mechanism = mechanism
+        self.issuer = Issuer()
+        self.issuer.lifetime_s = 10
         self.zookeeper = ZooKeeperServer(directory / "zookeeper")
         identity = make_identity(directory, "brokers")
         login = f'username="{USER}" password="{PASSWORD}"'
         jaas = {
             "PLAIN": f'{PLAIN_LOGIN} {login} user_{USER}="{PASSWORD}";',
             "SCRAM-SHA-512": f"{SCRAM_LOGIN} {login};",
+            OAUTH: fetching_client(self.issuer.token_url)["sasl.jaas.config"],
         }
         prefix = f"listener.name.between.{mechanism.lower()}"
         self._settings = {
@@ -59,9 +66,23 @@ class SecureCluster:
             "replica.lag.time.max.ms": "5000",
             "zookeeper.session.timeout.ms": "3000",
             "controlled.shutdown.retry.backoff.ms": "200",
+            **(self._tokens(prefix) if mechanism == OAUTH else {}),
         }
         self.ours: ServerProcess = self._make(directory, 1, "kafkapy")
         self.other: ServerProcess = self._make(directory, 2, other)
+
+    def _tokens(self, prefix: str) -> Mapping[str, str]:
+        """Tokens of the issuer's, each of which serves for half of its ten seconds."""
+        names = ("sasl.login.callback.handler.class", "sasl.oauthbearer.token.endpoint.url")
+        client = fetching_client(self.issuer.token_url)
+        return {
+            **{f"{prefix}.{name}": client[name] for name in names},
+            f"{prefix}.sasl.server.callback.handler.class": VALIDATOR,
+            "sasl.oauthbearer.jwks.endpoint.url": self.issuer.jwks_url,
+            "sasl.oauthbearer.expected.audience": AUDIENCE,
+            "sasl.login.refresh.window.factor": "0.5",
+            "sasl.login.refresh.window.jitter": "0.0",
+        }
 
     def _make(self, directory: Path, broker_id: int, kind: str) -> ServerProcess:
         port, between = free_port(), free_port()
@@ -83,7 +104,7 @@ class SecureCluster:
     def start(self) -> None:
         self.zookeeper.start()
         self.ours.start()
-        if self.mechanism != "PLAIN":
+        if self.mechanism.startswith("SCRAM"):
             change = ("--add-config", f"{self.mechanism}=[password={PASSWORD}]")
             words = ("--zookeeper", self.zookeeper.connect(), "--entity-type", "users")
             done = kafkapy("configs", *words, "--entity-name", USER, "--alter", *change)
@@ -111,19 +132,25 @@ class SecureCluster:
 
             wait_until(are_in_sync, f"{size} replicas in sync")
 
+    def have_new_tokens(self) -> bool:
+        return [path for path, _, _ in self.issuer.asked].count("/token") >= 4
+
     def stop(self) -> None:
         for process in (self.ours, self.other, self.zookeeper):
             if process.running:
                 process.kill()
 
 
-@pytest.fixture(params=[(m, o) for o in OTHERS for m in ("PLAIN", "SCRAM-SHA-512")], ids="-".join)
+@pytest.fixture(
+    params=[(m, o) for o in OTHERS for m in ("PLAIN", "SCRAM-SHA-512", OAUTH)], ids="-".join
+)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCluster | None]:
     if not can_make("SASL_SSL between brokers"):
         yield None
         return
     made = SecureCluster(tmp_path, *request.param)
     with ExitStack() as undo:
+        undo.enter_context(made.issuer)
         undo.callback(made.stop)
         made.start()
         yield made
@@ -164,6 +191,8 @@ def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
         return written[-1] - written[0] > 3 * SESSION_MS
 
     wait_until(have_lived_long, "several sessions between the brokers")
+    if cluster.mechanism == OAUTH:
+        wait_until(cluster.have_new_tokens, "both have fetched a token again")
     cluster.wait_for_isr(2)
     commit_a_transaction(both)
     # Broker 2 asks the controller, our broker, before it stops; and comes back.

@@ -86,6 +86,8 @@ class Issuer(Signer):
     def __init__(self) -> None:
         super().__init__()
         self.lifetime_s = 3600
+        self.answers = threading.Event()  # cleared: requests for keys wait
+        self.answers.set()
         self.status = 200
         self.asked: list[tuple[str, Mapping[str, str], str]] = []  # path, headers, body
         issuer = self
@@ -93,6 +95,7 @@ class Issuer(Signer):
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked.append((self.path, dict(self.headers), ""))
+                issuer.answers.wait()
                 self._answer(issuer.status, issuer.key_set())
 
             def do_POST(self) -> None:

@@ -6,8 +6,9 @@ import confluent_kafka
 import pytest
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError
 from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
+from tests.support.oauth_broker import fetching_client, unsecured_client
 
 
 def test_keys_land_where_java_puts_them() -> None:
@@ -84,6 +85,34 @@ def test_assignors_by_class() -> None:
     names = "org.apache.kafka.clients.consumer.RangeAssignor, x.RoundRobinAssignor"
     config = consumer_config({"partition.assignment.strategy": names})
     assert config["partition.assignment.strategy"] == "range,roundrobin"
+
+
+def test_bearer_tokens_are_ours_to_fetch() -> None:
+    properties = unsecured_client("bob") | {
+        "sasl.login.refresh.buffer.seconds": "0",
+        "sasl.oauthbearer.sub.claim.name": "sub",
+    }
+    config = consumer_config(properties)
+    assert config["sasl.mechanism"] == "OAUTHBEARER"
+    assert not [name for name in config if name.startswith(("sasl.oauthbearer", "sasl.login"))]
+    confluent_kafka.Consumer({**config, "group.id": "g"}).close()
+    token, ends_s, principal, extensions = config["oauth_cb"]("")
+    assert (principal, extensions, token.count(".")) == ("bob", {}, 2)
+    assert ends_s > 0
+    with pytest.raises(ConfigError, match="must be a line of OAuthBearerLoginModule"):
+        consumer_config(properties | {"sasl.jaas.config": "x"})
+    with pytest.raises(ApiError, match="No bearer token can be had: file:///missing: "):
+        producer_config(fetching_client("file:///missing"))
+
+
+def test_librdkafkas_own_ways_to_a_token_pass_through() -> None:
+    own = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "c",
+    }
+    assert own.items() <= producer_config(own).items()
 
 
 def test_security() -> None:

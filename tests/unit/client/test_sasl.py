@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from kafkapy.client import sasl
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.oauth_tokens import unsecured_token
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from tests.support.oauth_broker import unsecured_client
 from tests.support.scripted_broker import ScriptedCluster, metadata
 
 
@@ -40,6 +43,55 @@ def test_plain_comes_before_every_other_request() -> None:
         ApiKey.METADATA,
     ]
     assert scripted.asked(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes == b"\0u\0p"
+
+
+def test_a_session_is_renewed_on_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sasl, "_RENEW_AT", 0.0)
+    ends = SaslAuthenticateResponse(session_lifetime_ms=60_000)
+    cluster, scripted = cluster_on(
+        {
+            ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(mechanisms=["PLAIN"]),
+            ApiKey.SASL_AUTHENTICATE: [ends, SaslAuthenticateResponse()],
+        }
+    )
+    for _ in range(3):
+        cluster.metadata([], refresh=True)
+    assert len(scripted.connections) == 1
+    assert len(scripted.asked(ApiKey.SASL_HANDSHAKE)) == 2
+    assert [request.API_KEY for _, request, _ in scripted.requests[3:]] == [
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.METADATA,
+        ApiKey.METADATA,
+        ApiKey.METADATA,
+    ]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_bearer_token(refused: bool) -> None:
+    told = b'{"status":"invalid_token"}'
+    refusal = SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=told.decode()
+    )
+    scripted = ScriptedCluster(
+        {
+            ApiKey.METADATA: metadata(),
+            ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(mechanisms=["OAUTHBEARER"]),
+            ApiKey.SASL_AUTHENTICATE: [SaslAuthenticateResponse(auth_bytes=told), refusal]
+            if refused
+            else SaslAuthenticateResponse(),
+        }
+    )
+    cluster = Cluster("b:1", unsecured_client("bob"), connector=scripted.connect)
+    if refused:
+        with pytest.raises(ApiError, match="invalid_token"):
+            cluster.metadata([])
+        assert scripted.asked(ApiKey.SASL_AUTHENTICATE)[1].auth_bytes == b"\x01"
+    else:
+        cluster.metadata([])
+    said = bytes(scripted.asked(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes).decode()
+    token, _ = unsecured_token(said.split()[1].rstrip("\x01"), "sub", "scope")
+    assert token.principal == "bob"
 
 
 def test_a_mechanism_that_is_not_offered() -> None:

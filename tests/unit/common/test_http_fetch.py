@@ -59,8 +59,9 @@ def test_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_bytes(b"content")
     assert fetch(HttpRequest(file.as_uri())) == b"content"
-    with pytest.raises(FetchFailed, match=r"missing: .*No such file"):
+    with pytest.raises(FetchFailed, match=r"missing: .*No such file") as failed:
         fetch(HttpRequest((tmp_path / "missing").as_uri()))
+    assert failed.value.is_final
 
 
 def test_credentials_go_nowhere_else(url: str) -> None:

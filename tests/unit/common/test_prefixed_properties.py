@@ -1,5 +1,8 @@
 """A listener's own properties win, and messages name the key that was written."""
 
+import pytest
+
+from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 
 
@@ -21,3 +24,10 @@ def test_lists() -> None:
     found = PrefixedProperties({"l": " a, b,,c "})
     assert found.items("l") == ["a", "b", "c"]
     assert found.items("other", "d,e") == ["d", "e"]
+
+
+def test_numbers() -> None:
+    properties = of_listener({"listener.name.x.n": " 7 ", "m": "-1"}, "X")
+    assert (properties.number("n", 1), properties.number("o", 1)) == (7, 1)
+    with pytest.raises(ConfigError, match=r"m=-1 is not a number"):
+        properties.number("m", 1)
