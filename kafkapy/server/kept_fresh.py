@@ -18,12 +18,14 @@ T = TypeVar("T")
 
 
 class Rhythm(NamedTuple, Generic[T]):
-    """When to fetch: ms until the next time after a value came, and after none came; and the waits
-    between attempts of one time."""
+    """When to fetch: ms until the next time after a value came, and after none came; the waits
+    between attempts of one time; and how long after each of them no hurry counts: who has no token
+    must not be able to have us ask, and ask."""
 
     after_value_ms: Callable[[T], int]
     after_failure_ms: int
     retry_waits_ms: Callable[[], Iterator[int]]
+    pause_ms: int = 1000
 
 
 class KeptFresh(Generic[T]):
@@ -44,7 +46,7 @@ class KeptFresh(Generic[T]):
         return self._value
 
     def hurry(self) -> None:
-        """Fetch as soon as may be."""
+        """Fetch as soon as may be; asked for several times it is done once."""
         self._hurried.set()
 
     async def start(self) -> None:
@@ -58,8 +60,10 @@ class KeptFresh(Generic[T]):
         """Fetch again and again, until cancelled."""
         wait_ms = self._rhythm.after_value_ms(self.value)
         while True:
+            pause_ms = min(self._rhythm.pause_ms, wait_ms)
+            await asyncio.sleep(pause_ms / 1000)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurried.wait(), wait_ms / 1000)
+                await asyncio.wait_for(self._hurried.wait(), (wait_ms - pause_ms) / 1000)
             self._hurried.clear()
             try:
                 self._value = await self._fetched()

@@ -12,6 +12,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from tests.support.oauth_broker import OAuthBroker, fetching_client
+from tests.support.oauth_issuer import Issuer
 from tests.support.secure_broker import SecureBroker
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
@@ -54,3 +56,21 @@ def test_wrong_credentials_and_unknown_certificates_are_named(
         reader.options(**stranger).load().count()
     with pytest.raises(PySparkException, match=r"No rows can be written: .*certificate verify"):
         rows.options(**stranger, topic=topic.name).save()
+
+
+def test_source_and_sink_with_bearer_tokens(spark: SparkSession, tmp_path: Path) -> None:
+    """Every worker asks the issuer for a token of its own."""
+    with Issuer() as issuer, OAuthBroker(tmp_path / "logs", issuer) as broker:
+        source, target = Topic(broker.bootstrap_servers, 2), Topic(broker.bootstrap_servers, 2)
+        expected = source.write(20)
+        properties = fetching_client(issuer.token_url)
+        options = {f"kafka.{name}": value for name, value in properties.items()}
+        options["kafka.bootstrap.servers"] = broker.servers("SIGNED")
+        read = spark.read.format("kafkapy").options(**options, subscribe=source.name).load()
+        rows = read.select("key", "value").write.format("kafkapy").mode("append")
+        rows.options(**options, topic=target.name).save()
+        written = spark.read.format("kafkapy").options(**options, subscribe=target.name).load()
+        assert sorted(bytes(row["value"]).decode() for row in written.collect()) == sorted(expected)
+        options |= {"kafka.sasl.jaas.config": properties["sasl.jaas.config"].replace("of", "x")}
+        with pytest.raises(PySparkException, match=r"No bearer token can be had: .*HTTP 401"):
+            spark.read.format("kafkapy").options(**options, subscribe="t").load().count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ from kafkapy.common import http_fetch
 from kafkapy.common.http_fetch import fetch
 from kafkapy.common.http_request import FetchFailed, HttpRequest
 from tests.support.broker_process import free_port
+from tests.support.certificates import can_make, make_identity
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -90,6 +92,29 @@ def test_an_answer_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(http_fetch, "ANSWER_BYTES_MAX", 3)
     with pytest.raises(FetchFailed, match="more than 3 bytes"):
         fetch(HttpRequest(f"{url}/echo"))
+
+
+def test_a_server_that_a_store_vouches_for(tmp_path: Path) -> None:
+    if not can_make("HTTPS to an issuer"):
+        return
+    identity = make_identity(tmp_path, "issuer")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(identity)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        url = f"https://localhost:{server.server_address[1]}/echo"
+        store = ("ssl.truststore.location", str(identity.with_suffix(".crt")))
+        tls = (("ssl.truststore.type", "PEM"), store)
+        assert fetch(HttpRequest(url, tls=tls)) == b"GET  "
+        with pytest.raises(FetchFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            fetch(HttpRequest(url))
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def test_a_server_that_is_not_trusted(url: str) -> None:

@@ -39,7 +39,7 @@ class Source:
 
 
 def kept(source: Source, after_ms: int = NEVER_MS, again: int = 0) -> KeptFresh[int]:
-    return KeptFresh("It", source, Rhythm(lambda _: after_ms, 0, lambda: iter([0] * again)))
+    return KeptFresh("It", source, Rhythm(lambda _: after_ms, 0, lambda: iter([0] * again), 0))
 
 
 def test_it_is_there_from_the_start_and_fetched_elsewhere() -> None:
@@ -111,3 +111,18 @@ def test_the_old_goes_on_when_no_new_comes(caplog: pytest.LogCaptureFixture) -> 
         "It cannot be refreshed, the old goes on: gone",
         "It cannot be refreshed, the old goes on: no token",
     ]
+
+
+def test_a_hurry_waits_for_the_pause() -> None:
+    async def scenario() -> None:
+        source = Source()
+        one = KeptFresh("It", source, Rhythm(lambda _: NEVER_MS, 0, lambda: iter(()), NEVER_MS))
+        await one.start()
+        running = asyncio.ensure_future(one.run())
+        one.hurry()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (source.count, running.done()) == (1, False)
+        running.cancel()
+
+    in_loop(scenario)
