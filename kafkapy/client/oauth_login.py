@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.http_request import FetchFailed, HttpRequest
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.http_request import FetchFailed, HttpRequest, fetch
 from kafkapy.common.oauth_login import (
     LoginSettings,
     fetched_token,
@@ -30,13 +30,6 @@ class _Held(NamedTuple):
     refresh_at_ms: int
 
 
-def _fetch(request: HttpRequest) -> bytes:
-    # Imported only where it is asked for, with `ssl` and `urllib`.
-    from kafkapy.common.http_fetch import fetch
-
-    return fetch(request)
-
-
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -46,7 +39,7 @@ class Tokens:
 
     def __init__(
         self,
-        fetch: Callable[[HttpRequest], bytes] = _fetch,
+        fetch: Callable[[HttpRequest], bytes] = fetch,
         now_ms: Callable[[], int] = _now_ms,
         sleep_s: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -71,9 +64,11 @@ class Tokens:
                 return held.token
             try:
                 token = self._fresh(settings)
-            except FetchFailed as failure:
+            except (FetchFailed, ConfigError) as failure:
                 if held is not None and self._now_ms() < held.token.expires_ms:
                     return held.token
+                if isinstance(failure, ConfigError):
+                    raise
                 raise ApiError(
                     ErrorCode.SASL_AUTHENTICATION_FAILED, f"No bearer token can be had: {failure}"
                 ) from failure

@@ -31,6 +31,13 @@ class FetchFailed(KafkapyError):
         self.is_final = is_final
 
 
+def fetch(request: HttpRequest) -> bytes:
+    """`http_fetch.fetch`, with `ssl` and `urllib` imported when there is something to fetch."""
+    from kafkapy.common import http_fetch
+
+    return http_fetch.fetch(request)
+
+
 def endpoint_url(properties: PrefixedProperties, name: str) -> str:
     """The URL at a property. Raises ConfigError: it is none, or none that is known."""
     url = properties.text(name).strip()

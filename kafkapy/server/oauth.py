@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.http_request import FetchFailed, HttpRequest, endpoint_url
+from kafkapy.common.http_request import FetchFailed, HttpRequest, endpoint_url, fetch
 from kafkapy.common.jaas import jaas_options
 from kafkapy.common.oauth_client import oauth_conversation
 from kafkapy.common.oauth_jwks import Jwk, SignedRules, SignedValidator, check_library, parse_jwks
@@ -51,17 +51,10 @@ Fetch = Callable[[HttpRequest], bytes]
 Validate = Callable[[str, int], BearerToken]
 
 
-def _fetch(request: HttpRequest) -> bytes:
-    # Imported only where it is asked for, with `ssl` and `urllib`.
-    from kafkapy.common.http_fetch import fetch
-
-    return fetch(request)
-
-
 class OAuth:
     """Made before anything starts; `start` fetches what it was found to need."""
 
-    def __init__(self, clock: Clock, random: Random, fetch: Fetch = _fetch) -> None:
+    def __init__(self, clock: Clock, random: Random, fetch: Fetch = fetch) -> None:
         self._clock = clock
         self._random = random
         self._fetch = fetch

@@ -21,7 +21,7 @@ class World:
 
     def __init__(self) -> None:
         self.now_ms = NOW_MS
-        self.failures: list[FetchFailed] = []
+        self.failures: list[FetchFailed | ConfigError] = []
         self.asked: list[HttpRequest] = []
         self.slept_s: list[float] = []
         self.tokens = Tokens(self.fetch, lambda: self.now_ms, self.slept_s.append)
@@ -82,8 +82,12 @@ def test_the_old_token_serves_while_it_is_good() -> None:
     world = World()
     assert world.tokens.get(FILE).principal == "alice-1"
     world.now_ms += int(HOUR_MS * 0.9)
-    world.failures = [FetchFailed("HTTP 500", is_final=True)] * 2
-    assert world.tokens.get(FILE).principal == "alice-1"
+    away, empty = FetchFailed("HTTP 500", is_final=True), ConfigError("no access_token")
+    world.failures = [away, empty, away, empty]
+    for _ in range(2):
+        assert world.tokens.get(FILE).principal == "alice-1"
     world.now_ms = NOW_MS + HOUR_MS
     with pytest.raises(ApiError, match="HTTP 500"):
+        world.tokens.get(FILE)
+    with pytest.raises(ConfigError, match="no access_token"):
         world.tokens.get(FILE)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.http_request import endpoint_url
+from kafkapy.common.http_request import HttpRequest, endpoint_url, fetch
 from kafkapy.common.prefixed_properties import of_listener
 
 
 @pytest.mark.parametrize("url", ["http://h/p", "https://h", "file:///tmp/keys"])
 def test_urls_that_can_be_asked(url: str) -> None:
     assert endpoint_url(of_listener({"u": f" {url} "}, "x"), "u") == url
+
+
+def test_what_fetches_is_imported_late(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_bytes(b"content")
+    assert fetch(HttpRequest(file.as_uri())) == b"content"
 
 
 @pytest.mark.parametrize("url", ["", "h/p", "ftp://h", "/tmp/keys"])

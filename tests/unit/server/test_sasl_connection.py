@@ -57,12 +57,13 @@ class Client:
         session_max_ms: int = 0,
         delay_s: float = 0.0,
         mechanism: SaslMechanism | None = None,
+        server: type[PlainServer] = PlainServer,
     ) -> None:
         self.now_ms = 0
         self.dispatcher = FakeDispatcher()
         self.transport = FakeTransport()
         users = {"alice": "secret", "bob": "other"}
-        mechanism = mechanism or SaslMechanism(lambda: PlainServer(users), session_max_ms)
+        mechanism = mechanism or SaslMechanism(lambda: server(users), session_max_ms)
         self.table = ConnectionTable(KafkaConfig({}))
         self.connection = SaslConnection(
             "SASL",
@@ -211,6 +212,18 @@ def test_a_session_ends_unless_it_is_renewed() -> None:
     assert counts.succeeded == counts.renewed == {("SASL", "PLAIN"): 1}
     assert counts.renewal_times["SASL"].recent_s == [0.04]
     assert counts.expired_killed == {"SASL": 1}
+
+
+def test_what_was_over_at_the_login_serves_no_longer() -> None:
+    class Over(PlainServer):
+        lifetime_ms = 0
+
+    client = Client(server=Over)
+    client.logs_in()
+    assert client.answer(ApiKey.SASL_AUTHENTICATE, 2).session_lifetime_ms == 0
+    client.now_ms = 1
+    assert not client.asks()
+    assert client.transport.closing
 
 
 def test_a_session_is_not_renewed_by_another_user() -> None:
