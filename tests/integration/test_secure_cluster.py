@@ -14,12 +14,13 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.oauth_login import TOKEN_URL
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity
 from tests.support.cli import kafkapy
 from tests.support.exactly_once import read
-from tests.support.oauth_broker import VALIDATOR, fetching_client
+from tests.support.oauth_broker import VALIDATOR, fetching_client, unsecured_client
 from tests.support.oauth_issuer import AUDIENCE, Issuer
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.support.topics import QUIET, create_topic
@@ -30,6 +31,7 @@ SESSION_MS = 1000
 TOPIC, PARTITIONS = "replicated", 4
 USER, PASSWORD = "broker", "between-brokers"
 OAUTH = "OAUTHBEARER"
+UNSECURED = "UNSECURED"  # the same with tokens that brokers make
 MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH)
 OTHERS = ["kafkapy", "apache"] if _kafka.installed() else ["kafkapy"]
 
@@ -38,6 +40,8 @@ class SecureCluster:
     """Broker 1 is ours, and the controller as it starts first; broker 2 is who it is to be."""
 
     def __init__(self, directory: Path, mechanism: str, other: str) -> None:
+        self.fetches_tokens = mechanism == OAUTH
+        mechanism = OAUTH if mechanism == UNSECURED else mechanism
         self.mechanism = mechanism
         self.issuer = Issuer()
         self.issuer.lifetime_s = 10
@@ -47,7 +51,7 @@ class SecureCluster:
         jaas = {
             "PLAIN": f'{PLAIN_LOGIN} {login} user_{USER}="{PASSWORD}";',
             "SCRAM-SHA-512": f"{SCRAM_LOGIN} {login};",
-            OAUTH: fetching_client(self.issuer.token_url)["sasl.jaas.config"],
+            OAUTH: unsecured_client(USER)["sasl.jaas.config"],
         }
         prefix = f"listener.name.between.{mechanism.lower()}"
         self._settings = {
@@ -66,15 +70,15 @@ class SecureCluster:
             "replica.lag.time.max.ms": "5000",
             "zookeeper.session.timeout.ms": "3000",
             "controlled.shutdown.retry.backoff.ms": "200",
-            **(self._tokens(prefix) if mechanism == OAUTH else {}),
+            **(self._tokens(prefix) if self.fetches_tokens else {}),
         }
         self.ours: ServerProcess = self._make(directory, 1, "kafkapy")
         self.other: ServerProcess = self._make(directory, 2, other)
 
     def _tokens(self, prefix: str) -> Mapping[str, str]:
         """Tokens of the issuer's, each of which serves for half of its ten seconds."""
-        names = ("sasl.login.callback.handler.class", "sasl.oauthbearer.token.endpoint.url")
         client = fetching_client(self.issuer.token_url)
+        names = ("sasl.jaas.config", "sasl.login.callback.handler.class", TOKEN_URL)
         return {
             **{f"{prefix}.{name}": client[name] for name in names},
             f"{prefix}.sasl.server.callback.handler.class": VALIDATOR,
@@ -142,7 +146,7 @@ class SecureCluster:
 
 
 @pytest.fixture(
-    params=[(m, o) for o in OTHERS for m in ("PLAIN", "SCRAM-SHA-512", OAUTH)], ids="-".join
+    params=[*((m, o) for o in OTHERS for m in MECHANISMS), (UNSECURED, OTHERS[-1])], ids="-".join
 )
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCluster | None]:
     if not can_make("SASL_SSL between brokers"):
@@ -191,7 +195,7 @@ def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
         return written[-1] - written[0] > 3 * SESSION_MS
 
     wait_until(have_lived_long, "several sessions between the brokers")
-    if cluster.mechanism == OAUTH:
+    if cluster.fetches_tokens:
         wait_until(cluster.have_new_tokens, "both have fetched a token again")
     cluster.wait_for_isr(2)
     commit_a_transaction(both)
