@@ -119,7 +119,6 @@ class SaslAuthenticator:
         self.mechanism = ""  # until one is agreed on
         self._server: SaslServer | None = None
         self._has_headers = False  # tokens come as SaslAuthenticate requests
-        self._renews = False  # the client speaks a version that tells when a session ends
 
     @property
     def has_failed(self) -> bool:
@@ -203,7 +202,6 @@ class SaslAuthenticator:
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
             raise _Fault(_unexpected(header, "authentication"))
         request = _decoded(SaslAuthenticateRequest, header, frame, body)
-        self._renews = self._renews or header.api_version >= 1
         try:
             answer = self._evaluate(bytes(request.auth_bytes))
         except Refused as refusal:
@@ -240,11 +238,10 @@ class SaslAuthenticator:
         return answer
 
     def _session_lifetime_ms(self) -> int | None:
-        """The shorter of what the listener allows who can renew, and of what the client showed is
-        good for."""
+        """The shorter of what the listener allows, and of what the client showed is good for; also
+        for who cannot be told, as in Kafka."""
         assert self._server is not None
-        session_max_ms = self._mechanisms[self.mechanism].session_max_ms
-        allowed_ms = session_max_ms if session_max_ms and self._renews else None
+        allowed_ms = self._mechanisms[self.mechanism].session_max_ms or None
         good_for_ms = self._server.lifetime_ms
         bounds = [bound for bound in (allowed_ms, good_for_ms) if bound is not None]
         return min(bounds) if bounds else None

@@ -17,6 +17,13 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.common.errors import ApiError
 from kafkapy.common.oauth_tokens import encode_unsecured, section_of
+from kafkapy.protocol.headers import encode_request
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from scripts import _kafka
 from tests.support.broker_process import free_port
 from tests.support.cli import kafkapy
@@ -32,6 +39,7 @@ from tests.support.oauth_broker import (
     unsecured_client,
 )
 from tests.support.oauth_issuer import Issuer, claims, hmac_by_public_key, rsa_key
+from tests.support.raw_connection import RawConnection
 from tests.support.scraped import samples_of
 from tests.support.topics import QUIET
 from tests.support.waiting import LIMIT_S, wait_until
@@ -371,6 +379,30 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
             wait_until(has_had_tokens, "several tokens")
         assert "session has expired" not in broker.output_text()
         assert "Failed authentication" not in broker.output_text()
+
+
+@pytest.mark.parametrize("version", [None, 0], ids=["bare", "v0"])
+def test_a_session_ends_for_who_cannot_renew_it(either: AnyBroker, version: int | None) -> None:
+    now_s = time.time()
+    good = {"sub": "alice", "iat": now_s, "exp": now_s + 3, "scope": "use"}
+    message = message_of(encode_unsecured(good))
+    with RawConnection(either.servers("UNSECURED")) as connection:
+        shake = SaslHandshakeRequest(mechanism="OAUTHBEARER")
+        of_shake = 0 if version is None else 1
+        assert connection.request(shake, of_shake, SaslHandshakeResponse).error_code == 0
+        if version is None:
+            connection.send(len(message).to_bytes(4, "big") + message)
+            assert connection.read_frame() == b""
+        else:
+            request = SaslAuthenticateRequest(auth_bytes=message)
+            assert connection.request(request, version, SaslAuthenticateResponse).error_code == 0
+
+        def is_served() -> bool:
+            connection.send(encode_request(ListGroupsRequest(), 0, 1, "raw"))
+            return connection.read_frame() is not None
+
+        assert is_served()
+        wait_until(lambda: not is_served(), "the end of the session")
 
 
 def test_keys_that_cannot_be_had_end_the_start(tmp_path: Path) -> None:
