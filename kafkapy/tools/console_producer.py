@@ -44,6 +44,7 @@ class ConsoleProducer:
         try:
             self._producer.list_topics(self._topic, timeout=self._max_block_ms / 1000)
         except KafkaException as error:
+            self._producer.poll(0)  # the reporter tells why: a login that was refused, for one
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"Topic {self._topic} not present in metadata after {self._max_block_ms} ms:"

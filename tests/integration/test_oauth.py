@@ -265,6 +265,12 @@ def test_our_tools_hear_of_a_bad_token(either: AnyBroker, issuer: Issuer, tmp_pa
     wait_until(lambda: bool(producer.poll(0.1) or heard), "an error of librdkafka")
     assert heard[0].code() == KafkaError._AUTHENTICATION
     assert "invalid_token" in str(heard[0])
+    config = str(_kafka.write_properties(tmp_path / "client.properties", properties))
+    words = ("--bootstrap-server", either.servers("SIGNED"), "--topic", "t")
+    asked = ("--producer.config", config, "--producer-property", "max.block.ms=3000")
+    sent = kafkapy("console-producer", *words, *asked, stdin=b"a\n")
+    assert sent.status != 0
+    assert "invalid_token" in sent.stderr
 
 
 def test_no_token_no_login(broker: OAuthBroker, issuer: Issuer, tmp_path: Path) -> None:
