@@ -190,11 +190,11 @@ def test_peers_do_not_import_each_other() -> None:
 
 
 def test_the_walk_sees_late_and_relative_imports() -> None:
-    text = "from . import beside\ndef f():\n    from kafkapy.server.broker import run\n"
+    text = "from . import beside\ndef f():\n    from kafkapy.server.process import run\n"
     found = list(imports_in(ast.parse(text), "kafkapy/cli/server.py"))
     assert [(item.target, item.late) for item in found] == [
         ("kafkapy.cli.beside", False),
-        ("kafkapy.server.broker.run", True),
+        ("kafkapy.server.process.run", True),
     ]
     assert allowed(found[1])
     assert not allowed(found[1]._replace(late=False))

@@ -58,7 +58,7 @@ def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitSt
         line = f"Started the broker with pid {pid}; its output is in {output}"
         show(env, Report("server", [{"pid": pid, "output": str(output)}], [line]), options.output)
         return ExitStatus.SUCCESS
-    from kafkapy.server.broker import run as run_broker
+    from kafkapy.server.process import run as run_broker
 
     return ExitStatus(run_broker(properties))
 

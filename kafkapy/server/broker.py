@@ -9,12 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
-import resource
-import signal
-from collections.abc import Mapping
 from typing import Final
-
-import uvloop
 
 from kafkapy import __version__
 from kafkapy.common.uuid import Uuid
@@ -26,7 +21,6 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
-from kafkapy.server import garbage
 from kafkapy.server.acceptor import Acceptor
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
@@ -43,7 +37,6 @@ from kafkapy.server.handlers import SERVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.listener_changes import ListenerChanges
 from kafkapy.server.listener_security import secured_listeners
-from kafkapy.server.log4j_layout import configure_logging
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
 from kafkapy.server.marker_writer import MarkerWriter
@@ -86,6 +79,8 @@ class Broker:
         self.clock = machine.clock
         self.random = machine.random
         self.failed = asyncio.Event()
+        self.is_serving = False
+        self._undo = contextlib.AsyncExitStack()
         self._fs = machine.fs
         self._connect = machine.connect
         self._configs = DynamicConfig(config)
@@ -111,9 +106,11 @@ class Broker:
         """
         self._services.metrics.broker_state = STARTING
         self._open_log_dirs()
+        self._undo.callback(self._remove_pid_file)
         self._connection = await self._connect(
             self.config, self._fs, self.clock, self._services.metrics.zookeeper
         )
+        self._undo.push_async_callback(self._connection.close)
         self._store = ZkStore(self._connection.zookeeper)
         await self._identify()
         await self._load_configs()
@@ -125,6 +122,7 @@ class Broker:
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._on_fatal)
         await self._acceptor.serve(Dispatcher(self._services))
+        self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()
         await self._start_metrics()
@@ -153,10 +151,15 @@ class Broker:
         await self._member.leave()
         self._remove_pid_file()
         self._log_manager.shutdown(self._member.broker_epoch)
-        await self._connection.close()
+        await self._member.end_session()
         self._log_manager.unlock()
         self._services.metrics.broker_state = NOT_RUNNING
         logger.info("[KafkaServer id=%d] shut down completed", self._services.broker_id)
+
+    async def abandon(self) -> None:
+        """After a `start` that was cancelled: be nobody's member. Logs that were opened are left
+        to the recovery of the next start."""
+        await self._undo.aclose()
 
     # the steps of start
 
@@ -358,43 +361,3 @@ class Broker:
     def _remove_pid_file(self) -> None:
         with contextlib.suppress(OSError):
             self._fs.remove(self._pid_file)
-
-
-async def _run_until_stopped(config: KafkaConfig) -> int:
-    """Start, wait for a signal or a fatal failure, stop; the exit status."""
-    broker = Broker(config)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await broker.start()
-    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(broker.failed.wait())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
-    if broker.failed.is_set():
-        return 1
-    await broker.stop()
-    return 0
-
-
-def _raise_open_files_limit() -> None:
-    """Each segment and connection is a descriptor: have as many as the machine allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def run(properties: Mapping[str, str]) -> int:
-    """Run a broker in the foreground until SIGTERM or SIGINT; the exit status.
-
-    Raises:
-        ConfigError: the properties are wrong, or the machine does not allow what they say.
-        LogDirFailure: no log directory is usable.
-    """
-    config = KafkaConfig(properties)
-    configure_logging(config.get_str("kafkapy.log.dir"))
-    _raise_open_files_limit()
-    garbage.freeze_survivors()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run_until_stopped(config))

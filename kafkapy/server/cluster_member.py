@@ -22,7 +22,7 @@ from kafkapy.server.broker_channels import BrokerChannels
 from kafkapy.server.command_receiver import CommandReceiver
 from kafkapy.server.config_applier import ConfigApplier
 from kafkapy.server.config_changes import ConfigChangeListener
-from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient
+from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient, ZooKeeperSilent
 from kafkapy.server.controller_task import ControllerTask
 from kafkapy.server.last_life import outlive
 from kafkapy.server.node_clients import NodeClients
@@ -43,6 +43,8 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 _START_LIMIT_MS: Final = 30_000
 _RETRY_BACKOFF_S: Final = 1.0
 _HAND_OVER_LIMIT_S: Final = 60.0
+_RESIGN_LIMIT_S: Final = 5.0
+_FAREWELL_LIMIT_S: Final = 0.2
 
 
 class ClusterMember:
@@ -67,6 +69,7 @@ class ClusterMember:
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._expired_session_id: int | None = None  # that of the session to replace
+        self._zookeeper_is_silent = False  # as this broker found when it stopped
         self._receiver = CommandReceiver(services, services.replicas, configs, store)
         self._controller_config = ControllerConfig(
             services.broker_id,
@@ -250,6 +253,7 @@ class ClusterMember:
             self._services.broker_id,
             self._config,
             self._store,
+            self._services.metadata,
             self.controller.submit,
             self._services.node_security,
         )
@@ -257,9 +261,20 @@ class ClusterMember:
             await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)
         except TimeoutError:
             logger.warning("Stopping without handing over: nobody answered in time")
+        except ZooKeeperSilent as silent:
+            self._zookeeper_is_silent = True
+            logger.warning(
+                "[KafkaServer id=%d] Stopping without controlled shutdown: %s. What this broker"
+                " leads has no leader, and the broker stays registered, until its session expires",
+                self._services.broker_id,
+                silent,
+            )
 
     async def leave(self) -> None:
-        """Follow nobody and resign; the registration goes when the session is closed."""
+        """Follow nobody and resign; the registration goes when the session is closed.
+
+        A controller that waits for an answer of ZooKeeper has it by the end of the session.
+        """
         self._fetchers.stop()
         await self._isr_changes.stop()
         await self._config_changes.stop()
@@ -267,5 +282,11 @@ class ClusterMember:
             await self._services.acl_changes.stop()
         if self._services.token_changes is not None:
             await self._services.token_changes.stop()
-        await self.controller.stop()
+        if not await self.controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
+            await self.end_session()
+            await self.controller.stop()
         await self._channels.close()
+
+    async def end_session(self) -> None:
+        """Say goodbye to ZooKeeper; a ZooKeeper that was silent is not waited for."""
+        await self._connection.close(_FAREWELL_LIMIT_S if self._zookeeper_is_silent else None)

@@ -1,7 +1,9 @@
 """The stopping broker's side of ControlledShutdown: ask until it leads nothing that others could
 (`KafkaServer.controlledShutdown`).
 
-The controller is looked up in ZooKeeper: the metadata may be of the past by now.
+The controller is looked up in ZooKeeper: the metadata may be of the past by now. Where ZooKeeper
+does not answer, the controller that the metadata knows is asked once, for it may be this broker
+alone that lost ZooKeeper. Apache Kafka asks only that one (KAFKA-9189), as often and long as else.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.common.cluster_state import BrokerInfo
 from kafkapy.common.errors import ErrorCode, KafkapyError
 from kafkapy.controller.events import ControlledShutdown, ControlledShutdownResult, Event
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
@@ -19,11 +22,20 @@ from kafkapy.server.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.node_security import PLAINTEXT, NodeSecurity
 from kafkapy.server.node_to_controller import ask_own_controller
 from kafkapy.zk.store import ZkStore
+from kafkapy.zk.zookeeper import SessionExpired
 
 if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
     from kafkapy.server.kafka_config import KafkaConfig
 
 logger = logging.getLogger("kafka.server.KafkaServer")
+
+ZOOKEEPER_LIMIT_MS: Final = 2000
+_NEW_SESSION_CHECK_S: Final = 0.1
+
+
+class ZooKeeperSilent(KafkapyError):
+    """ZooKeeper did not answer in the time that a stopping broker has."""
 
 
 class ControlledShutdownClient:
@@ -34,21 +46,31 @@ class ControlledShutdownClient:
         broker_id: int,
         config: KafkaConfig,
         store: ZkStore,
+        metadata: MetadataCache,
         submit_event: Callable[[Event], None],
         security: NodeSecurity = PLAINTEXT,
+        *,
+        zookeeper_limit_ms: int = ZOOKEEPER_LIMIT_MS,
     ) -> None:
+        """`zookeeper_limit_ms` is how long ZooKeeper, and without it the controller, may take."""
         self._broker_id = broker_id
         self._listener = config.inter_broker_listener
         self._timeout_ms = config.get_int("controller.socket.timeout.ms")
         self._max_retries = config.get_int("controlled.shutdown.max.retries")
         self._backoff_s = config.get_int("controlled.shutdown.retry.backoff.ms") / 1000
+        self._zookeeper_limit_ms = zookeeper_limit_ms
         self._store = store
+        self._metadata = metadata
         self._security = security
         self._submit_event = submit_event
 
     async def run(self, broker_epoch: int) -> bool:
         """Ask up to `controlled.shutdown.max.retries` times; whether the broker may stop
-        cleanly."""
+        cleanly.
+
+        Raises:
+            ZooKeeperSilent: ZooKeeper does not answer, so nothing was handed over.
+        """
         logger.info("[KafkaServer id=%d] Starting controlled shutdown", self._broker_id)
         for remaining in reversed(range(self._max_retries)):
             if await self._attempt(broker_epoch):
@@ -72,6 +94,10 @@ class ControlledShutdownClient:
     async def _attempt(self, broker_epoch: int) -> bool:
         try:
             result = await self._ask(broker_epoch)
+        except ZooKeeperSilent:
+            if await self._ask_by_metadata(broker_epoch):
+                return True
+            raise
         except KafkapyError as error:
             logger.warning(
                 "[KafkaServer id=%d] Error during controlled shutdown: %s", self._broker_id, error
@@ -90,20 +116,58 @@ class ControlledShutdownClient:
         return result.error is ErrorCode.NONE and not result.remaining
 
     async def _ask(self, broker_epoch: int) -> ControlledShutdownResult:
+        controller_id, controller = await self._look_up()
+        if controller_id == self._broker_id:
+            return await self._ask_own(broker_epoch)
+        return await self._ask_remote(controller_id, controller, broker_epoch, self._timeout_ms)
+
+    async def _ask_by_metadata(self, broker_epoch: int) -> bool:
+        """Whether the controller of the metadata, another broker, lets this one go."""
+        image = self._metadata.image
+        if image.controller_id in (self._broker_id, -1):
+            return False
+        controller, limit_ms = image.brokers.get(image.controller_id), self._zookeeper_limit_ms
+        try:
+            result = await self._ask_remote(image.controller_id, controller, broker_epoch, limit_ms)
+        except NodeUnavailable:
+            return False
+        return result.error is ErrorCode.NONE and not result.remaining
+
+    async def _look_up(self) -> tuple[int, BrokerInfo | None]:
+        """The controller's id and registration by ZooKeeper.
+
+        A session that expired is waited for too: the broker is about to have a new one.
+        """
+        try:
+            async with asyncio.timeout(self._zookeeper_limit_ms / 1000):
+                while True:
+                    try:
+                        return await self._read_controller()
+                    except SessionExpired:
+                        await asyncio.sleep(_NEW_SESSION_CHECK_S)
+        except TimeoutError:
+            raise ZooKeeperSilent(
+                f"ZooKeeper did not answer within {self._zookeeper_limit_ms} ms"
+            ) from None
+
+    async def _read_controller(self) -> tuple[int, BrokerInfo | None]:
         controller_id = await self._store.election.controller_id()
         if controller_id is None:
             raise NodeUnavailable("there is no controller")
-        if controller_id == self._broker_id:
-            return await self._ask_own(broker_epoch)
         found = await self._store.brokers.get(controller_id)
-        endpoint = None if found is None else found.broker.endpoint(self._listener)
+        return controller_id, None if found is None else found.broker
+
+    async def _ask_remote(
+        self, controller_id: int, controller: BrokerInfo | None, broker_epoch: int, limit_ms: int
+    ) -> ControlledShutdownResult:
+        endpoint = None if controller is None else controller.endpoint(self._listener)
         if endpoint is None:
             raise NodeUnavailable(f"the controller, broker {controller_id}, is not there")
         client = NodeClient(
             endpoint.host,
             endpoint.port,
             str(self._broker_id),
-            request_timeout_ms=self._timeout_ms,
+            request_timeout_ms=limit_ms,
             security=self._security,
         )
         request = ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=broker_epoch)

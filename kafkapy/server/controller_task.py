@@ -110,16 +110,23 @@ class ControllerTask:
         if rebalance_interval_s is not None:
             self._schedule_rebalance(_FIRST_REBALANCE_S, rebalance_interval_s)
 
-    async def stop(self) -> None:
-        """Resign and end, once what was queued before is done."""
+    async def stop(self, limit_s: float | None = None) -> bool:
+        """Resign and end, once what was queued before is done; whether it was within the limit.
+
+        After the limit it still ends as soon as ZooKeeper answers, or the session is over.
+        """
         if self._timer is not None:
             self._timer.cancel()
         if self._task is None:
-            return
-        self.submit(Shutdown())
-        self._stopped = True
-        await asyncio.gather(self._task, return_exceptions=True)
+            return True
+        if not self._stopped:
+            self.submit(Shutdown())
+            self._stopped = True
+        _, unfinished = await asyncio.wait([self._task], timeout=limit_s)
+        if unfinished:
+            return False
         self._task = None
+        return True
 
     def submit(self, event: Event) -> None:
         """Queue an event, in the loop's thread.

@@ -6,7 +6,7 @@ Everything above the `ZooKeeper` port is the same for both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafkapy.server.embedded_store_file import EmbeddedStoreFile
 from kafkapy.zk.zookeeper import ZooKeeper
@@ -21,15 +21,22 @@ if TYPE_CHECKING:
 EMBEDDED_STORE_FILE: Final = "embedded-store"
 
 
+class Close(Protocol):
+    """How a connection ends."""
+
+    def __call__(self, limit_s: float | None = None) -> Awaitable[None]: ...
+
+
 class MetadataConnection(NamedTuple):
     """The port, how to begin a new session after one expired, and how to end it all.
 
-    `on_session_expired(callback)` names who is told of an expiry.
+    `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
+    long, by default as long as is usual, for the answer to its farewell.
     """
 
     zookeeper: ZooKeeper
     reconnect: Callable[[], Awaitable[None]]
-    close: Callable[[], Awaitable[None]]
+    close: Close
     on_session_expired: Callable[[Callable[[], None]], None]
 
 
@@ -56,7 +63,7 @@ def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> Metadat
     file = EmbeddedStoreFile(fs, path)
     client = MemoryServer(clock, Journal(file)).connect()
 
-    async def close() -> None:
+    async def close(limit_s: float | None = None) -> None:
         await client.close()
         file.close()
 

@@ -18,7 +18,7 @@ from kazoo.security import ACL, Id
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.acls import default_acls
 from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_session import ConnectionState, Session
+from kafkapy.zk.kazoo_session import CLOSE_LIMIT_S, ConnectionState, Session
 from kafkapy.zk.watch_table import WatchOn
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
@@ -105,11 +105,15 @@ class KazooZooKeeper:
         await self.close()
         await self._open()
 
-    async def close(self) -> None:
-        """End the session: its ephemerals go at once. What waits gets SessionExpired."""
+    async def close(self, limit_s: float | None = None) -> None:
+        """End the session: its ephemerals go at once. What waits gets SessionExpired.
+
+        A server that does not take note of it within the limit (None: the usual one) finds out by
+        itself, when the session expires.
+        """
         session, self._session = self._session, None
         if session is not None:
-            await session.close()
+            await session.close(CLOSE_LIMIT_S if limit_s is None else limit_s)
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """A node's data and stat."""

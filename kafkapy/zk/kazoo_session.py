@@ -49,7 +49,7 @@ from kafkapy.zk.zookeeper import (
 
 _log = logging.getLogger("org.apache.zookeeper.ClientCnxn")
 
-_CLOSE_LIMIT_S: Final = 2.0
+CLOSE_LIMIT_S: Final = 2.0
 _RECONNECT_MAX_DELAY_S: Final = 1.0
 _WATCHES_PER_REQUEST: Final = 1000
 
@@ -237,13 +237,15 @@ class Session:
         self._pump()
         return future
 
-    async def close(self) -> None:
+    async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
         """End the session; what waits for an answer gets SessionExpired."""
         self._end(ConnectionState.CLOSED)
         stopping = self._loop.run_in_executor(None, self._stop_client)
-        done, _ = await asyncio.wait([stopping], timeout=_CLOSE_LIMIT_S)
-        if not done:
-            # The server does not answer: it will expire the session by itself.
+        try:
+            await asyncio.wait([stopping], timeout=limit_s)
+        finally:
+            # Of no effect once the server has answered; if not, it will expire the session by
+            # itself. Also when cancelled: the end of the process would wait for the thread.
             self._handler.sever()
         await stopping
 

@@ -22,7 +22,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         ran.append(properties)
         return int(properties.get("status", 0))
 
-    monkeypatch.setitem(sys.modules, "kafkapy.server.broker", SimpleNamespace(run=run))
+    monkeypatch.setitem(sys.modules, "kafkapy.server.process", SimpleNamespace(run=run))
     return ran
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.cluster_state import BrokerInfo, Endpoint, UpdateMetadataCommand
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import ControlledShutdown, ControlledShutdownResult, Event
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
-from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient
+from kafkapy.server.controlled_shutdown_client import ControlledShutdownClient, ZooKeeperSilent
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.zk.fencing import Fence
+from kafkapy.zk.memory import MemoryZooKeeper
 from kafkapy.zk.store import ZkStore
-from tests.support.scripted_node import DISCONNECT, SILENCE, ScriptedNode, in_loop
+from kafkapy.zk.zookeeper import Watch, Znode
+from tests.support.scripted_node import DISCONNECT, LIMIT_MS, SILENCE, ScriptedNode, in_loop
 from tests.support.znodes import server
 
 BROKER_EPOCH = 77
@@ -28,12 +32,22 @@ REFUSED = ControlledShutdownResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
 DONE = ControlledShutdownResponse()
 
 
+class Silent(MemoryZooKeeper):
+    """An ensemble that takes requests and does not answer."""
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+
 class Cluster:
-    """Broker 1 wants to stop; the store says who is the controller."""
+    """Broker 1 wants to stop; the store, and the metadata, say who is the controller."""
 
     def __init__(self, **settings: str) -> None:
         self.ensemble = server()
-        self.store = ZkStore(self.ensemble.connect())
+        self.client = self.ensemble.connect()
+        self.store = ZkStore(self.client)
+        self.metadata = MetadataCache()
+        self.zookeeper_limit_ms = LIMIT_MS
         self.settings = {
             "controlled.shutdown.retry.backoff.ms": "1",
             **{key.replace("_", "."): value for key, value in settings.items()},
@@ -48,7 +62,17 @@ class Cluster:
 
     async def stop(self, submit: Callable[[Event], None] = lambda event: None) -> bool:
         config = KafkaConfig(self.settings)
-        return await ControlledShutdownClient(1, config, self.store, submit).run(BROKER_EPOCH)
+        client = ControlledShutdownClient(
+            1, config, self.store, self.metadata, submit, zookeeper_limit_ms=self.zookeeper_limit_ms
+        )
+        return await client.run(BROKER_EPOCH)
+
+    def told_of_controller(self, broker_id: int, port: int) -> None:
+        """UpdateMetadata said so; ZooKeeper has nothing to say from now on."""
+        controller = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", port),))
+        self.metadata.apply(UpdateMetadataCommand(broker_id, 1, 1, [], [controller]))
+        self.client.__class__ = Silent
+        self.zookeeper_limit_ms = 20
 
 
 @pytest.mark.parametrize(
@@ -144,5 +168,57 @@ def test_an_own_controller_that_does_not_answer_is_given_up() -> None:
         cluster = Cluster(controller_socket_timeout_ms="1")
         await cluster.controller_is(1)
         assert not await cluster.stop()
+
+    in_loop(scenario)
+
+
+def test_without_zookeeper_the_controller_of_the_metadata_is_asked_once() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(lambda r, v: DONE) as node:
+            cluster = Cluster()
+            cluster.told_of_controller(2, node.port)
+            cluster.zookeeper_limit_ms = 500  # the node has as long
+            assert await cluster.stop()
+            assert len(node.asked()) == 1
+
+    in_loop(scenario)
+
+
+@pytest.mark.parametrize("answer", [LED, REFUSED, SILENCE, DISCONNECT])
+def test_without_zookeeper_nothing_is_tried_twice(answer: Any) -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(lambda r, v: answer) as node:
+            cluster = Cluster()
+            cluster.told_of_controller(2, node.port)
+            with pytest.raises(ZooKeeperSilent, match="ZooKeeper did not answer within 20 ms"):
+                await cluster.stop()
+            assert len(node.asked()) <= 1
+
+    in_loop(scenario)
+
+
+def test_without_zookeeper_the_own_controller_is_not_asked() -> None:
+    async def scenario() -> None:
+        asked: list[Event] = []
+        cluster = Cluster()
+        cluster.told_of_controller(1, 1)
+        with pytest.raises(ZooKeeperSilent):
+            await cluster.stop(asked.append)
+        assert asked == []
+
+    in_loop(scenario)
+
+
+def test_a_new_session_in_place_of_an_expired_one_is_waited_for() -> None:
+    async def scenario() -> None:
+        async with ScriptedNode(lambda r, v: DONE) as node:
+            cluster = Cluster()
+            await cluster.controller_is(2, node.port)
+            cluster.ensemble.expire(cluster.client.session_id)
+            stopping = asyncio.ensure_future(cluster.stop())
+            await asyncio.wait([stopping], timeout=0)
+            assert not stopping.done()
+            cluster.client.reconnect()
+            assert await stopping
 
     in_loop(scenario)

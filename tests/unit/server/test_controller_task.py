@@ -63,6 +63,26 @@ def test_after_start_the_controller_acts_and_after_stop_it_does_not() -> None:
     in_loop(scenario)
 
 
+def test_who_waits_for_zookeeper_ends_with_the_session() -> None:
+    async def scenario(task: ControllerTask) -> None:
+        await task.start(Deaf())
+        assert task.controller is not None
+        session = asyncio.Event()
+
+        async def stuck(_: events.Event) -> None:
+            await session.wait()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(task.controller, "handle", stuck)
+            task.submit(events.BrokerChange())
+            assert not await task.stop(0)
+            session.set()
+            assert await task.stop()
+        assert await task.stop(0)
+
+    in_loop(scenario)
+
+
 def test_only_the_acting_controllers_events_are_timed() -> None:
     async def scenario(task: ControllerTask) -> None:
         await task.start(Deaf())

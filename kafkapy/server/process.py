@@ -1,0 +1,93 @@
+"""The process around a broker: its limits, its log, its signals."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+import uvloop
+
+from kafkapy.server import garbage
+from kafkapy.server.broker import Broker
+from kafkapy.server.kafka_config import KafkaConfig
+from kafkapy.server.log4j_layout import configure_logging
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+# Who serves already has only its metadata to wait for, and stops cleanly once it has it.
+_END_OF_START_LIMIT_S: Final = 10.0
+
+
+async def run_until_stopped(broker: Broker) -> int:
+    """Start, wait for a signal or a fatal failure, stop; the exit status.
+
+    SIGTERM and SIGINT count once. Before the start is over they end it, with status 1 as with
+    Apache Kafka, for nothing says when it would be over: ZooKeeper may be away.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    told = loop.create_task(_wait_for(stop))
+    failed = loop.create_task(_wait_for(broker.failed))
+    try:
+        if not await _start(broker, told):
+            return 1
+        await asyncio.wait([told, failed], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+        failed.cancel()
+    if broker.failed.is_set():
+        return 1
+    await broker.stop()
+    return 0
+
+
+async def _wait_for(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _start(broker: Broker, told_to_stop: asyncio.Task[None]) -> bool:
+    """Whether the broker has started; if not, it was told to stop."""
+    starting = asyncio.get_running_loop().create_task(broker.start())
+    await asyncio.wait([starting, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done() and broker.is_serving:
+        await asyncio.wait([starting], timeout=_END_OF_START_LIMIT_S)
+    if starting.done():
+        await starting
+        return True
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    await broker.abandon()
+    logger.warning("The broker was told to stop before it had started")
+    return False
+
+
+def _raise_open_files_limit() -> None:
+    """Each segment and connection is a descriptor: have as many as the machine allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(properties: Mapping[str, str]) -> int:
+    """Run a broker in the foreground until SIGTERM or SIGINT; the exit status.
+
+    Raises:
+        ConfigError: the properties are wrong, or the machine does not allow what they say.
+        LogDirFailure: no log directory is usable.
+    """
+    config = KafkaConfig(properties)
+    configure_logging(config.get_str("kafkapy.log.dir"))
+    _raise_open_files_limit()
+    garbage.freeze_survivors()
+
+    async def life() -> int:
+        return await run_until_stopped(Broker(config))
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(life())
