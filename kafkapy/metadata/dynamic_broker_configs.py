@@ -69,6 +69,7 @@ _LISTENER: Final = frozenset(
         "connections.max.reauth.ms",
     }
 )
+_LOGINS: Final = frozenset(name for name in _LISTENER if name.startswith("sasl."))
 _CLUSTER_LISTENER: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
@@ -125,6 +126,17 @@ def base_name(name: str) -> str:
     """The config behind `listener.name.<listener>.<config>`; other names are their own."""
     match = _LISTENER_KEY.fullmatch(name)
     return match.group(1) if match else name
+
+
+def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
+    """What of a broker's own configs says how its listeners are secured when it starts; with their
+    TLS stores, or without."""
+    return {
+        name: text
+        for name, text in configs.items()
+        if (base_name(name) != name or name in _LOGINS)
+        and (stores or base_name(name) not in TLS_STORES)
+    }
 
 
 def validate_dynamic_configs(

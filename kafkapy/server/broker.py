@@ -12,12 +12,15 @@ import os
 from typing import Final
 
 from kafkapy import __version__
+from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.dynamic_broker_configs import of_listeners_at_start
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
@@ -87,15 +90,28 @@ class Broker:
         self._services = Services(config, self.clock, MetadataCache())
         services = self._services
         self._connections = ConnectionTable(config, services.client_quotas.connections)
+        services.passwords = DynamicPasswords(config.properties, self.random.bytes)
+        self._bind = machine.bind
+        self._insecure: ConfigError | None = None
+        try:
+            self._secure(config)
+        except ConfigError as error:
+            if not services.passwords.has_secret:
+                raise
+            self._insecure = error  # what is missing may be in the dynamic configs
+
+    def _secure(self, config: KafkaConfig) -> None:
+        """Have the listeners as `config` secures them."""
+        services = self._services
         oauth = services.oauth = OAuth(self.clock, self.random)
         security = secured_listeners(config, services.scram_credentials, self.random, oauth)
         tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
+        between = tls.get(config.inter_broker_listener)
+        services.node_security = node_security(config, self.random, between, oauth)
         services.listener_changes = ListenerChanges(
             (x.name for x in config.listeners), tls.values()
         )
-        between = tls.get(config.inter_broker_listener)
-        services.node_security = node_security(config, self.random, between, oauth)
-        self._acceptor = Acceptor(config, self._connections, self.clock, security, machine.bind)
+        self._acceptor = Acceptor(config, self._connections, self.clock, security, self._bind)
 
     async def start(self) -> None:
         """Become a running broker.
@@ -199,14 +215,33 @@ class Broker:
         logger.info("Cluster ID = %s", services.cluster_id)
 
     async def _load_configs(self) -> None:
-        configs = self._store.configs
-        self._configs.set_broker_layers(
-            default=await configs.get("brokers", "<default>"),
-            broker=await configs.get("brokers", str(self._services.broker_id)),
-        )
-        self._services.listener_changes.begin(self._configs.layers.given())
+        configs, passwords = self._store.configs, self._services.passwords
+        name = str(self._services.broker_id)
+        own = await configs.get("brokers", name)
+        if (encoded_anew := passwords.encoded_anew(own)) is not None:
+            own = encoded_anew
+            await configs.begin_broker(name, own)
+        default = await configs.get("brokers", "<default>")
+        self._configs.set_broker_layers(default=default, broker=passwords.plain(own))
+        self._secure_by_dynamic_configs()
         self._configs.topic_overrides.update(await configs.get_all("topics"))
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
+
+    def _secure_by_dynamic_configs(self) -> None:
+        """Have what ZooKeeper says of the listeners: logins, and stores. Both are replaced by what
+        server.properties says if they are not usable, unless that is not either."""
+        layers, insecure = self._configs.layers, self._insecure
+        own = of_listeners_at_start(layers.dynamic_broker, stores=insecure is not None)
+        if own:
+            try:
+                self._secure(KafkaConfig({**self.config.properties, **own}))
+            except ConfigError as error:
+                if insecure is not None:
+                    raise
+                logger.error("%s; what server.properties says serves instead", error)
+        elif insecure is not None:
+            raise insecure
+        self._services.listener_changes.begin(layers.given())
 
     async def _load_acls(self) -> None:
         config, services = self.config, self._services
@@ -340,6 +375,7 @@ class Broker:
             lambda configs: services.listener_changes.prepare(
                 *self._configs.change_of_own(configs)
             ),
+            services.passwords,
         )
 
     async def _start_metrics(self) -> None:

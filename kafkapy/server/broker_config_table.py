@@ -262,6 +262,11 @@ BROKER_CONFIG_ROWS: Final = (
     _l("delegation.token.expiry.time.ms", 86400000, _POSITIVE),
     _l("delegation.token.expiry.check.interval.ms", 3600000, _POSITIVE),
     _secret("password.encoder.secret"),
+    _secret("password.encoder.old.secret"),
+    _s("password.encoder.keyfactory.algorithm", None),
+    _s("password.encoder.cipher.algorithm", "AES/CBC/PKCS5Padding"),
+    _i("password.encoder.key.length", 128, at_least(8)),
+    _i("password.encoder.iterations", 4096, at_least(1024)),
     # metrics
     _i("metrics.num.samples", 2, _POSITIVE),
     _l("metrics.sample.window.ms", 30000, _POSITIVE),

@@ -14,10 +14,12 @@ from typing import Final
 
 from kafkapy.common.config_def import ConfigDef, ConfigType, ConfigValue, format_value
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.password_encoder import is_password
 from kafkapy.common.topic_configs import TOPIC_CONFIGS, validate_topic_configs
 from kafkapy.common.topic_partition import validate_topic_name
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.metadata.dynamic_broker_configs import base_name, validate_dynamic_configs
+from kafkapy.metadata.dynamic_broker_configs import validate_dynamic_configs
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.zk.paths import DEFAULT_ENTITY
 from kafkapy.zk.store import ControllerMoved, ZkStore
 from kafkapy.zk.znodes import ConfigChange
@@ -52,9 +54,11 @@ class ConfigAdmin:
         broker_id: int,
         current: Callable[[], Mapping[str, ConfigValue]],
         check_own: Callable[[Mapping[str, str]], object],
+        passwords: DynamicPasswords,
     ) -> None:
         """`current` gives this broker's values in force, which bound steps of thread counts;
         `check_own` refuses with ConfigError what this broker's own configs must not become."""
+        self._passwords = passwords
         self._store = store
         self._metadata = metadata
         self._broker_configs = broker_configs
@@ -94,6 +98,8 @@ class ConfigAdmin:
         _check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
         configs = await self._store.configs.get(entity_type, entity)
+        if entity_type == "brokers":
+            configs = self._passwords.plain(configs)
         definitions = TOPIC_CONFIGS if entity_type == "topics" else self._broker_configs
         await self._set(entity_type, entity, _applied(configs, ops, definitions), validate_only)
 
@@ -103,7 +109,7 @@ class ConfigAdmin:
         if entity_type == "topics":
             self._check_topic(entity, configs)
         else:
-            self._check_broker(entity, configs)
+            configs = self._checked_broker(entity, configs)
         if validate_only:
             return
         # Names only: a plug-in's own keys may hold secrets.
@@ -129,7 +135,8 @@ class ConfigAdmin:
         except ConfigError as error:
             raise _invalid("TOPIC", topic, error) from error
 
-    def _check_broker(self, entity: str, configs: Mapping[str, str]) -> None:
+    def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+        """The configs as they are to be stored."""
         per_broker = entity != DEFAULT_ENTITY
         try:
             validate_dynamic_configs(
@@ -138,18 +145,16 @@ class ConfigAdmin:
                 per_broker=per_broker,
                 current=self._current(),
             )
-            self._refuse_passwords(configs)
             if per_broker:
+                stored = self._passwords.encoded(configs)
                 self._check_own(configs)
+            elif any(map(is_password, configs)):
+                raise ConfigError("Password config can be defined only at broker level")
+            else:
+                stored = dict(configs)
         except ConfigError as error:
             raise _invalid("BROKER", entity if per_broker else "", error) from error
-
-    def _refuse_passwords(self, configs: Mapping[str, str]) -> None:
-        """Secrets are stored encrypted or not at all."""
-        for name in configs:
-            key = self._broker_configs.keys.get(base_name(name))
-            if key is not None and key.type is ConfigType.PASSWORD:
-                raise ConfigError(f"Password encoder secret not configured: cannot store {name}")
+        return stored
 
     def _entity(self, resource_type: int, name: str) -> tuple[str, str]:
         """The entity type and name of a resource in ZooKeeper."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.metadata.dynamic_passwords import without_passwords
 from kafkapy.server.addresses import numeric_address, resolve
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
 
@@ -44,7 +45,8 @@ class ConfigApplier:
             if configs.get(_UNCLEAN, "").strip().lower() == "true":
                 self._broker.controller.submit(UncleanElectionEnabled(name))
         elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._broker.broker_id)):
-            self._apply_broker(name, configs)
+            self._apply_broker(name, self._broker.passwords.plain(configs))
+            configs = without_passwords(configs)
         elif entity_type == "users":
             try:
                 self._broker.scram_credentials.update(name, configs)

@@ -21,6 +21,7 @@ from kafkapy.server.scram_credentials import ScramCredentials
 from kafkapy.server.throttler import Throttler
 
 if TYPE_CHECKING:
+    from kafkapy.metadata.dynamic_passwords import DynamicPasswords
     from kafkapy.server.acl_admin import AclAdmin
     from kafkapy.server.acl_changes import AclChangeListener
     from kafkapy.server.auto_creator import AutoCreator
@@ -73,6 +74,7 @@ class Services:
     verifier: TransactionVerifier
     producer_ids: ProducerIdManager
     oauth: OAuth
+    passwords: DynamicPasswords
     commands: CommandReceiver
     controller: ControllerTask
     served: Mapping[int, Served]

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.password_encoder import (
+    PREFIX,
+    SECRET,
+    encoded,
+    is_password,
+    password_encoder,
+)
 from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.scram_changes import stored
@@ -13,6 +22,7 @@ from kafkapy.tools.zookeeper_session import with_zookeeper
 from kafkapy.zk import znodes
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.store import ZkStore
+from kafkapy.zk.zookeeper import NoNode
 
 # A running broker takes these from the znodes without being asked.
 REPLICATION_RATES: Final = (
@@ -120,19 +130,61 @@ def alter(
     kind, node = node_of(entities)
     if kind == "users":
         change = stored(change)
+    if kind == "brokers":
+        change = with_passwords_encoded(node, change)
 
     async def work(store: ZkStore) -> None:
-        if kind == "brokers":
-            refuse_running(node, await store.brokers.ids(), (*change.sets, *change.deletes))
+        live = await _live(store) if kind == "brokers" else []
+        refuse_running(node, live, (*change.sets, *change.deletes))
         if kind == "topics" and not await store.topics.exists(node):
             raise ConfigError(f"Topic {node} does not exist.")
         configs = merged(await store.configs.get(kind, node), change)
         if kind == "topics":
             validate_topic_configs(configs)
+        if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
+            await store.configs.begin_broker(node, configs)
+            return
         await store.configs.set(kind, node, configs)
         await store.configs.notify(znodes.ConfigChange(kind, node))
 
     with_zookeeper(connect, work, properties)
+
+
+def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:
+    """The change as a broker is to find it: its passwords are encoded as the `password.encoder.*`
+    among its keys say, which are not stored.
+
+    Raises:
+        ConfigError: there is no secret for them, or the passwords are for all brokers.
+    """
+    settings = {key: text for key, text in change.sets.items() if key.startswith(PREFIX)}
+    sets = {key: text for key, text in change.sets.items() if key not in settings}
+    passwords = ",".join(filter(is_password, sets))
+    if not passwords:
+        return replace(change, sets=sets)
+    if node == DEFAULT_ENTITY:
+        raise ConfigError(
+            "Cannot update these configs at default cluster level, broker id must be specified:"
+            f" {passwords}"
+        )
+    encoder = password_encoder(settings)
+    if encoder is None:
+        raise ConfigError(
+            f"requirement failed: {SECRET} must be specified to update {passwords}. It, and how to"
+            f" encode ({PREFIX}*), is not stored in ZooKeeper; the broker has the same secret"
+        )
+    return replace(change, sets=encoded(sets, encoder, os.urandom))
+
+
+async def _live(store: ZkStore) -> list[int]:
+    try:
+        return await store.brokers.ids()
+    except NoNode:  # no broker has ever been there
+        return []
+
+
+def _runs(node: str, live: Sequence[int]) -> bool:
+    return bool(live) if node == DEFAULT_ENTITY else node in map(str, live)
 
 
 def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
@@ -152,8 +204,7 @@ def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
         ConfigError: names the keys.
     """
     others = [key for key in keys if key not in REPLICATION_RATES]
-    runs = bool(live) if node == DEFAULT_ENTITY else node in map(str, live)
-    if others and runs:
+    if others and _runs(node, live):
         raise ConfigError(
             "requirement failed: --bootstrap-server option must be specified to update broker"
             f" configs {','.join(others)}: the broker runs and checks them"

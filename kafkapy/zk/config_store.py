@@ -69,6 +69,15 @@ class ConfigStore:
                 raise answer
         return found
 
+    async def begin_broker(self, broker_id: str, configs: Mapping[str, str]) -> None:
+        """Replace the configs of a broker that does not run yet: nobody has to hear of it, and
+        there may be no controller."""
+        path, data = paths.config("brokers", broker_id), encode_config(configs)
+        try:
+            await self._zk.set(path, data)
+        except NoNode:
+            await create_recursive(self._zk, path, data)
+
     async def set(self, entity_type: str, entity_name: str, configs: Mapping[str, str]) -> None:
         """Replace an entity's configs, provided that the cluster has a controller. Users, clients
         and addresses that have none left are forgotten.

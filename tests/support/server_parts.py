@@ -20,6 +20,7 @@ from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
 from kafkapy.replication.partition import Partition
@@ -140,6 +141,7 @@ class Parts:
             1, self.logs, self.metadata, self.clock, LAG_MAX_MS, self.timers.call_later
         )
         self.services = Services(self.config, self.clock, self.metadata)
+        self.services.passwords = DynamicPasswords(self.config.properties, random.bytes)
         self.groups = GroupService(
             GroupCoordinator(GroupConfig.from_values(self.config.values), random, self.clock),
             self.replicas,

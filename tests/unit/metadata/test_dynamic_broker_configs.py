@@ -9,6 +9,7 @@ from kafkapy.metadata.dynamic_broker_configs import (
     ALL_DYNAMIC,
     PER_BROKER,
     base_name,
+    of_listeners_at_start,
     refuse_fixed_of_listeners,
     validate_dynamic_configs,
 )
@@ -116,3 +117,11 @@ def test_a_listener_that_is_served_changes_its_stores_and_limits_only() -> None:
     ):
         with pytest.raises(ConfigError, match="for existing listener INSIDE, restart broker or"):
             refuse_fixed_of_listeners(["INSIDE"], before, after)
+
+
+def test_at_a_start_logins_count_and_stores_where_they_are_missing() -> None:
+    logins = {"listener.name.a.plain.sasl.jaas.config": "x", "sasl.jaas.config": "y"}
+    stores = {"listener.name.a.ssl.keystore.password": "z"}
+    configs = {**logins, **stores, "listeners": "A://:9093", "log.retention.ms": "1"}
+    assert of_listeners_at_start(configs, stores=False) == logins
+    assert of_listeners_at_start(configs, stores=True) == {**logins, **stores}

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.password_encoder import SECRET, PasswordEncoder
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.server.config_admin import BROKER_RESOURCE, TOPIC_RESOURCE, AlterOp, ConfigAdmin
 from kafkapy.server.kafka_config import BROKER_CONFIGS
 from kafkapy.zk.store import ZkStore
 from kafkapy.zk.znodes import ConfigChange
 from tests.support import admins
+from tests.support.ports import SeededRandom
 from tests.support.znodes import run
 
 SET, DELETE, APPEND, SUBTRACT = AlterOp
@@ -24,10 +27,11 @@ def nothing_more(_: Mapping[str, str]) -> None:
     """No further check of this broker's own configs."""
 
 
-def admin(store: ZkStore, check_own: Check = nothing_more) -> ConfigAdmin:
+def admin(store: ZkStore, check_own: Check = nothing_more, secret: str = "") -> ConfigAdmin:
     cache = admins.metadata(("t",))
     current = {"num.io.threads": 8}
-    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: current, check_own)
+    passwords = DynamicPasswords({SECRET: secret} if secret else {}, SeededRandom(1).bytes)
+    return ConfigAdmin(store, cache, BROKER_CONFIGS, 1, lambda: current, check_own, passwords)
 
 
 def change(store: ZkStore, *ops: tuple[str, int, str | None], name: str = "t") -> dict[str, str]:
@@ -156,6 +160,13 @@ def test_broker_configs_for_one_and_for_all() -> None:
             " listener.name.a.ssl.key.password",
         ),
         (
+            BROKER_RESOURCE,
+            "",
+            {"a.plug.in.ssl.key.password": "secret"},
+            ErrorCode.INVALID_CONFIG,
+            f"{WHERE}(type=BROKER, name=''): Password config can be defined only at broker level",
+        ),
+        (
             8,
             "1",
             {},
@@ -244,3 +255,18 @@ def test_its_own_configs_are_checked_further_and_only_they() -> None:
     assert run(store.configs.get("brokers", "1")) == {}
     run(admin(store, check_own).replace(BROKER_RESOURCE, "", {"my.key": "x"}))
     assert run(store.configs.get("brokers", "<default>")) == {"my.key": "x"}
+
+
+def test_passwords_are_stored_encoded_and_stay_when_something_else_changes() -> None:
+    store, name = admins.store(), "listener.name.a.ssl.keystore.password"
+    seen: list[Mapping[str, str]] = []
+    made = admin(store, seen.append, secret="s")
+    run(made.change(BROKER_RESOURCE, "1", [(name, SET, "changeit")]))
+    run(made.change(BROKER_RESOURCE, "1", [("listener.name.a.ssl.keystore.location", SET, "/k")]))
+    stored = run(store.configs.get("brokers", "1"))
+    assert "changeit" not in stored[name]
+    assert PasswordEncoder("s").decode(stored[name]) == "changeit"
+    # Whoever checks the stores needs what opens them.
+    assert seen[1] == {name: "changeit", "listener.name.a.ssl.keystore.location": "/k"}
+    run(made.change(BROKER_RESOURCE, "1", [(name, DELETE, None)]))
+    assert name not in run(store.configs.get("brokers", "1"))

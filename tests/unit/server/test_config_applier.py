@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.password_encoder import SECRET, PasswordEncoder
 from kafkapy.common.scram import ScramCredential
 from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.server.config_applier import ConfigApplier
 from tests.support.partitions import batch, told
+from tests.support.ports import SeededRandom
 from tests.support.server_parts import Parts
 
 BOTH = (1, 2)
@@ -198,3 +200,21 @@ def test_listeners_follow_this_brokers_own_configs(
             apply(parts, "brokers", "1", **bad)
     assert said == ["None -> a", "made", "a -> b"]
     assert parts.configs.layers.dynamic_broker == {"my.key": "a"}
+
+
+def test_passwords_are_decoded_for_the_broker_and_are_not_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = Parts(tmp_path, properties={SECRET: "s"})
+    name = "listener.name.a.ssl.key.password"
+    encoded = PasswordEncoder("s").encode("changeit", SeededRandom(1).bytes)
+    with caplog.at_level(logging.INFO):
+        ConfigApplier(parts.configs, parts.logs, parts.services).apply(
+            "brokers", "1", {name: encoded, "message.max.bytes": "99"}
+        )
+    assert parts.configs.layers.dynamic_broker == {name: "changeit", "message.max.bytes": "99"}
+    shown = {entry.name: entry for entry in parts.configs.broker()}
+    assert (shown[name].value, shown[name].is_sensitive) == (None, True)
+    assert "changeit" not in caplog.text
+    assert encoded not in caplog.text
+    assert "'message.max.bytes': '99'" in caplog.text

@@ -3,6 +3,7 @@
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.password_encoder import GCM, PasswordEncoder
 from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.zookeeper_configs import (
     NamedEntity,
@@ -11,6 +12,7 @@ from kafkapy.tools.zookeeper_configs import (
     merged,
     node_of,
     refuse_running,
+    with_passwords_encoded,
 )
 
 TOPIC = NamedEntity("topics", "t")
@@ -56,3 +58,32 @@ def test_a_running_broker_is_to_be_asked_itself() -> None:
     for node in ("1", "<default>"):
         with pytest.raises(ConfigError, match="--bootstrap-server option must be specified"):
             refuse_running(node, [1, 2], ["message.max.bytes"])
+
+
+PASSWORD = "listener.name.tls.ssl.keystore.password"
+
+
+def test_passwords_are_encoded_and_what_encodes_them_is_not_stored() -> None:
+    given = {
+        PASSWORD: "changeit",
+        "message.max.bytes": "9",
+        "password.encoder.secret": "s",
+        "password.encoder.cipher.algorithm": GCM,
+    }
+    sets = with_passwords_encoded("1", ConfigChange(given)).sets
+    assert sets.keys() == {PASSWORD, "message.max.bytes"}
+    assert PasswordEncoder("s").decode(sets[PASSWORD]) == "changeit"
+    assert f"cipherAlgorithm:{GCM}" in sets[PASSWORD]
+
+
+def test_what_encodes_is_not_stored_even_without_passwords() -> None:
+    change = ConfigChange({"message.max.bytes": "9", "password.encoder.secret": "s"})
+    assert with_passwords_encoded("1", change).sets == {"message.max.bytes": "9"}
+
+
+def test_passwords_need_a_secret_and_a_broker() -> None:
+    with pytest.raises(ConfigError, match=r"password\.encoder\.secret must be specified"):
+        with_passwords_encoded("1", ConfigChange({PASSWORD: "changeit"}))
+    given = {PASSWORD: "changeit", "password.encoder.secret": "s"}
+    with pytest.raises(ConfigError, match="broker id must be specified"):
+        with_passwords_encoded("<default>", ConfigChange(given))

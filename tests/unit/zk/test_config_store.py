@@ -121,3 +121,10 @@ def test_without_a_controller_nobody_is_forgotten() -> None:
     with pytest.raises(ControllerMoved):
         run(store.configs.set("users", "u", {}))
     assert run(store.configs.get("users", "u")) == {"k": "v"}
+
+
+def test_a_broker_that_does_not_run_yet_needs_no_controller() -> None:
+    store = ZkStore(server().connect())
+    for configs in ({"a": "1"}, {"b": "2"}):
+        run(store.configs.begin_broker("1", configs))
+        assert run(store.configs.get("brokers", "1")) == configs

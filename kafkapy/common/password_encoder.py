@@ -1,0 +1,230 @@
+"""Passwords as Kafka keeps them in ZooKeeper (`EncryptingPasswordEncoder`): encrypted under a
+secret of the broker's server.properties, with all that decoding needs besides written beside it.
+
+    keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,keyLength:128,
+    salt:<base64>,iterations:4096,encryptedPassword:<base64>,passwordLength:8,
+    initializationVector:<base64>
+
+The package `cryptography` (the extra `keystores`) has the cipher; it is imported when there is
+something to encode or decode.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+
+SECRET: Final = "password.encoder.secret"
+OLD_SECRET: Final = "password.encoder.old.secret"
+KEY_FACTORY: Final = "password.encoder.keyfactory.algorithm"
+CIPHER: Final = "password.encoder.cipher.algorithm"
+KEY_LENGTH: Final = "password.encoder.key.length"
+ITERATIONS: Final = "password.encoder.iterations"
+PREFIX: Final = "password.encoder."
+
+CBC: Final = "AES/CBC/PKCS5Padding"
+GCM: Final = "AES/GCM/NoPadding"
+_PASSWORDS: Final = (
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.password",
+    "ssl.truststore.certificates",
+    "sasl.jaas.config",
+)
+_IV_BYTES: Final = {CBC: 16, GCM: 12}
+_TAG_BITS: Final = 128
+_BLOCK_BITS: Final = 128
+_KEY_BITS: Final = (128, 192, 256)
+_SALT_BYTES: Final = 256
+_HASHES: Final = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}
+_NEWEST: Final = "PBKDF2WithHmacSHA512"
+
+# So many bytes of chance.
+RandomBytes = Callable[[int], bytes]
+
+
+class PasswordEncoder(NamedTuple):
+    """Encodes under a secret by these settings, and decodes whatever was encoded under it."""
+
+    secret: str
+    key_factory: str = _NEWEST
+    cipher: str = CBC
+    key_length_bits: int = 128
+    iterations: int = 4096
+
+    def encode(self, password: str, random_bytes: RandomBytes) -> str:
+        """The password as it is stored.
+
+        Raises:
+            ConfigError: `cryptography` is not there.
+        """
+        salt, vector = random_bytes(_SALT_BYTES), random_bytes(_IV_BYTES[self.cipher])
+        key = self._key(self.key_factory, salt, self.iterations, self.key_length_bits)
+        encrypted = _encrypted(self.cipher, key, vector, password.encode())
+        rows = {
+            "keyFactoryAlgorithm": self.key_factory,
+            "cipherAlgorithm": self.cipher,
+            "keyLength": str(self.key_length_bits),
+            "salt": _text(salt),
+            "iterations": str(self.iterations),
+            "encryptedPassword": _text(encrypted),
+            "passwordLength": str(_java_length(password)),
+            "initializationVector": _text(vector),
+        }
+        if self.cipher == GCM:
+            rows["authenticationTagLength"] = str(_TAG_BITS)
+        return ",".join(f"{name}:{value}" for name, value in rows.items())
+
+    def decode(self, encoded: str) -> str:
+        """The password.
+
+        Raises:
+            ConfigError: it was encoded under another secret, or by other means than are known
+                here, or is damaged; or `cryptography` is not there.
+        """
+        rows = dict(_row(item) for item in encoded.split(","))
+        try:
+            cipher, key_factory = rows["cipherAlgorithm"], rows["keyFactoryAlgorithm"]
+            _check_algorithms(key_factory, cipher)
+            salt, vector = _bytes(rows["salt"]), _bytes(rows["initializationVector"])
+            key = self._key(key_factory, salt, int(rows["iterations"]), int(rows["keyLength"]))
+            plain = _decrypted(cipher, key, vector, _bytes(rows["encryptedPassword"]))
+            length = int(rows["passwordLength"])
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"it is no encoded password ({error!r})") from error
+        # A wrong key may leave something that looks like a padding.
+        if plain is None or _java_length(plain) != length:
+            raise ConfigError("it was encoded under another secret")
+        return plain
+
+    def _key(self, key_factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
+        secret, name = self.secret.encode(), _HASHES[key_factory]
+        return hashlib.pbkdf2_hmac(name, secret, salt, iterations, bits // 8)
+
+
+def password_encoder(
+    properties: Mapping[str, str], secret_key: str = SECRET
+) -> PasswordEncoder | None:
+    """The encoder of a broker's properties, under the secret of `secret_key`; None without one.
+
+    Raises:
+        ConfigError: names the property, its value and what is allowed.
+    """
+    secret = properties.get(secret_key)
+    if secret is None:
+        return None
+    made = PasswordEncoder(
+        secret,
+        properties.get(KEY_FACTORY, _NEWEST),
+        properties.get(CIPHER, CBC),
+        _number(properties, KEY_LENGTH, 128),
+        _number(properties, ITERATIONS, 4096),
+    )
+    _check_algorithms(made.key_factory, made.cipher)
+    if made.key_length_bits not in _KEY_BITS:
+        allowed = ", ".join(map(str, _KEY_BITS))
+        raise ConfigError(f"{KEY_LENGTH}={made.key_length_bits}: AES has {allowed}")
+    if made.iterations < 1024:
+        raise ConfigError(f"{ITERATIONS}={made.iterations} must be at least 1024")
+    return made
+
+
+def is_password(name: str) -> bool:
+    """Whether a dynamic broker config is a secret; whatever stands before it, as in Kafka."""
+    return name.endswith(_PASSWORDS)
+
+
+def encoded(
+    configs: Mapping[str, str], encoder: PasswordEncoder, random_bytes: RandomBytes
+) -> dict[str, str]:
+    """A broker's configs as they are stored. Raises as `PasswordEncoder.encode`."""
+    return {
+        name: encoder.encode(value, random_bytes) if is_password(name) else value
+        for name, value in configs.items()
+    }
+
+
+def _check_algorithms(key_factory: str, cipher: str) -> None:
+    for key, given, allowed in (
+        (KEY_FACTORY, key_factory, _HASHES),
+        (CIPHER, cipher, _IV_BYTES),
+    ):
+        if given not in allowed:
+            raise ConfigError(f"{key}={given}: served are {', '.join(allowed)}")
+
+
+def _number(properties: Mapping[str, str], key: str, default: int) -> int:
+    text = properties.get(key, str(default)).strip()
+    if not text.isdecimal():
+        raise ConfigError(f"{key}={text} is not a number")
+    return int(text)
+
+
+def _encrypted(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
+    _require_cryptography()
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.padding import PKCS7
+
+    if cipher == GCM:
+        return AESGCM(key).encrypt(vector, plain, None)
+    padder = PKCS7(_BLOCK_BITS).padder()
+    padded = padder.update(plain) + padder.finalize()
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
+    return encryptor.update(padded) + encryptor.finalize()
+
+
+def _decrypted(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> str | None:
+    """The text, or None if the key does not fit."""
+    _require_cryptography()
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.padding import PKCS7
+
+    try:
+        if cipher == GCM:
+            return AESGCM(key).decrypt(vector, encrypted, None).decode()
+        decryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).decryptor()
+        padded = decryptor.update(encrypted) + decryptor.finalize()
+        unpadder = PKCS7(_BLOCK_BITS).unpadder()
+        return (unpadder.update(padded) + unpadder.finalize()).decode()
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _require_cryptography() -> None:
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            "encoded passwords need the package cryptography: pip install 'kafkapy[keystores]'"
+        ) from None
+
+
+def _java_length(text: str) -> int:
+    """Its length as Java counts, in units of UTF-16."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _row(item: str) -> tuple[str, str]:
+    name, _, value = item.partition(":")
+    return name.strip(), value.strip()
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,96 @@
+"""Passwords among a broker's dynamic configs: plain in the broker, encoded in ZooKeeper
+(KIP-226, `DynamicBrokerConfig`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.password_encoder import (
+    OLD_SECRET,
+    SECRET,
+    RandomBytes,
+    encoded,
+    is_password,
+    password_encoder,
+)
+
+HIDDEN: Final = "[hidden]"
+
+logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+
+def without_passwords(configs: Mapping[str, str]) -> dict[str, str]:
+    """For the log."""
+    return {k: HIDDEN if is_password(k) else v for k, v in configs.items()}
+
+
+class DynamicPasswords:
+    """Fixed: the secrets that a broker has, and chance."""
+
+    def __init__(self, properties: Mapping[str, str], random_bytes: RandomBytes) -> None:
+        """From the properties of the broker.
+
+        Raises:
+            ConfigError: names the property of `password.encoder.*` and what is wrong with it.
+        """
+        self._encoder = password_encoder(properties)
+        self._former = password_encoder(properties, OLD_SECRET)
+        self._random_bytes = random_bytes
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether passwords can be stored."""
+        return self._encoder is not None
+
+    def encoded(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """Configs as they are stored.
+
+        Raises:
+            ConfigError: there are passwords, and no secret or no `cryptography`.
+        """
+        if self._encoder is not None:
+            return encoded(configs, self._encoder, self._random_bytes)
+        for name in filter(is_password, configs):
+            raise ConfigError(f"Password encoder secret not configured: cannot store {name}")
+        return dict(configs)
+
+    def plain(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """Configs as they are meant. A password that cannot be decoded is left out, and named in
+        the log: what the properties say counts then."""
+        configs = {}
+        for name, value in stored.items():
+            if not is_password(name):
+                configs[name] = value
+                continue
+            try:
+                configs[name] = self._decoded(name, value)
+            except ConfigError as error:
+                logger.error(
+                    "Dynamic password config %s could not be decoded, ignoring: %s", name, error
+                )
+        return configs
+
+    def _decoded(self, name: str, value: str) -> str:
+        if self._encoder is None:
+            raise ConfigError(f"{SECRET} is not set")
+        return self._encoder.decode(value)
+
+    def encoded_anew(self, stored: Mapping[str, str]) -> dict[str, str] | None:
+        """Configs whose passwords were encoded under the old secret, under the present one; None
+        if there are none.
+
+        Raises:
+            ConfigError: there are some, and there is no present secret.
+        """
+        if self._former is None:
+            return None
+        found = {}
+        for name in filter(is_password, stored):
+            try:
+                found[name] = self._former.decode(stored[name])
+            except ConfigError as error:  # the old secret may have outlived its use
+                logger.debug("%s is not of the old secret: %s", name, error)
+        return {**stored, **self.encoded(found)} if found else None
