@@ -8,15 +8,26 @@ import socket
 
 
 def numeric_address(text: str) -> str | None:
-    """An address in its usual form, if `text` is one: `1.2.3` is 1.2.0.3, as Java has it."""
+    """An address in Java's form, if `text` is one: `1.2.3` is 1.2.0.3, `::1` is 0:0:0:0:0:0:0:1."""
     try:
         return socket.inet_ntoa(socket.inet_aton(text))
     except OSError:
         pass
     try:
-        return str(ipaddress.ip_address(text))
+        return client_address(str(ipaddress.ip_address(text)))
     except ValueError:
         return None
+
+
+def client_address(text: str) -> str:
+    """The address of a peer, as a socket tells it, in Java's form, which access control entries and
+    quotas of Kafka have: all groups of IPv6 and no zone; IPv4 for what is IPv4 mapped into it."""
+    if ":" not in text:
+        return text
+    address = ipaddress.IPv6Address(text.partition("%")[0])
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
 async def resolve(host: str) -> str | None:
@@ -29,4 +40,4 @@ async def resolve(host: str) -> str | None:
     except (OSError, UnicodeError):  # no such name, or none that could be one
         return None
     ordered = sorted(found, key=lambda row: row[0] != socket.AF_INET)
-    return str(ordered[0][4][0]) if ordered else None
+    return client_address(str(ordered[0][4][0])) if ordered else None

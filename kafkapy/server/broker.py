@@ -24,6 +24,7 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server.accept_queues import AcceptQueues
 from kafkapy.server.acceptor import Acceptor
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
@@ -89,7 +90,9 @@ class Broker:
         self._configs = DynamicConfig(config)
         self._services = Services(config, self.clock, MetadataCache())
         services = self._services
-        self._connections = ConnectionTable(config, services.client_quotas.connections)
+        quotas = services.client_quotas
+        queues = AcceptQueues(quotas.creations, self.clock.monotonic_ms)
+        self._connections = ConnectionTable(config, quotas.connections, queues)
         services.passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
         self._insecure: ConfigError | None = None
@@ -365,7 +368,7 @@ class Broker:
             ),
         )
         services.scram_admin = ScramAdmin(self._store)
-        services.quota_admin = QuotaAdmin(self._store, resolve)
+        services.quota_admin = QuotaAdmin(self._store, resolve, config.is_embedded)
         services.config_admin = ConfigAdmin(
             self._store,
             services.metadata,

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.ports import Clock
+from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.metadata.client_quotas import (
     CONNECTION_RATE,
     DEFAULT,
@@ -21,6 +22,7 @@ from kafkapy.metadata.client_quotas import (
     Tags,
     limits_of,
 )
+from kafkapy.server.creation_rates import CreationRates
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.quota_usage import Ledger, Usage, Windows, rounded
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
@@ -133,6 +135,9 @@ class ClientQuotas:
             QuotaKind.CONTROLLER_MUTATION: Quota(Windows(config, "controller.")),
         }
         self.connections = ConnectionRates(windows)
+        self.creations = CreationRates(config)
+        self.exempt = SampledStat(windows.size_ms, windows.num)
+        """Percent of time for requests that no quota is charged for."""
 
     def update(self, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
         """Take over the configs of `/config/users/<entity>` or `/config/clients/<entity>`.

@@ -96,6 +96,7 @@ class ConfigApplier:
             defaults = self._configs.log_defaults()
             quotas = self._broker.replicas.quotas
             quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
+            self._broker.client_quotas.creations.update(layers.given())
             self._logs.update_broker_defaults(defaults)
         except ConfigError:
             self._configs.layers = before

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.addresses import client_address
 from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
 from kafkapy.server.request import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
 
@@ -36,6 +37,9 @@ PARKED_REQUESTS_MAX: Final = 64
 FLUSH_BYTES: Final = 1 << 16
 QUEUED_BYTES_MAX: Final = 1 << 20
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
+
+# What a connection waits for that may not begin yet.
+_ITS_TURN: Final = Pending(blocks=True)
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -100,8 +104,24 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         address = transport.get_extra_info("peername") or ("?", 0)
-        self.client_host = str(address[0])
+        self.client_host = client_address(str(address[0]))
         self.peer = f"{address[0]}:{address[1]}"
+        if self._table.may_begin(self):
+            self._be_admitted(transport)
+        else:
+            self._blocking = _ITS_TURN
+
+    def begin(self) -> None:
+        """The turn of this connection has come, which was made to wait for it."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._blocking = None
+        self.last_active_ms = self._now_ms()
+        self._be_admitted(transport)
+        self._drain()
+
+    def _be_admitted(self, transport: Any) -> None:
         delay_ms = self._table.delay_ms(self)
         if delay_ms:
             # Nothing is handled; to close at once would only have the client come again at once.

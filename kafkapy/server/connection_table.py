@@ -6,9 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.server.addresses import numeric_address
 from kafkapy.server.authentication_counts import AuthenticationCounts
 
 if TYPE_CHECKING:
+    from kafkapy.server.accept_queues import AcceptQueues
     from kafkapy.server.client_quotas import ConnectionRates
     from kafkapy.server.connection import Connection
     from kafkapy.server.kafka_config import KafkaConfig
@@ -27,20 +29,26 @@ def parse_overrides(text: str) -> dict[str, int]:
             raise ConfigError(
                 f"max.connections.per.ip.overrides={text}: '{item}' is not host:limit"
             )
-        limits[host] = int(limit)
+        limits[numeric_address(host) or host] = int(limit)
     return limits
 
 
 class ConnectionTable:
     """Admits connections within the limits and closes the idle ones."""
 
-    def __init__(self, config: KafkaConfig, rates: ConnectionRates | None = None) -> None:
-        """`rates` bounds how often addresses may connect."""
+    def __init__(
+        self,
+        config: KafkaConfig,
+        rates: ConnectionRates | None = None,
+        queues: AcceptQueues | None = None,
+    ) -> None:
+        """`rates` bounds how often addresses may connect, `queues` how often anybody."""
         self._max = config.get_int("max.connections")
         self._max_per_ip = config.get_int("max.connections.per.ip")
         self._overrides = parse_overrides(config.get_str("max.connections.per.ip.overrides"))
         self._idle_max_ms = config.get_int("connections.max.idle.ms")
         self._rates = rates
+        self._queues = queues
         self._open: dict[Connection, None] = {}
         self._delayed: dict[Connection, None] = {}
         self._per_host: Counter[str] = Counter()
@@ -53,14 +61,26 @@ class ConnectionTable:
     def __len__(self) -> int:
         return len(self._open)
 
+    def may_begin(self, connection: Connection) -> bool:
+        """Whether a new connection may be served now; if not, its `begin` is called in its turn.
+        Until then it is no open one."""
+        if self._queues is None or self._queues.may_begin(connection):
+            return True
+        self._delayed[connection] = None
+        return False
+
     def delay_ms(self, connection: Connection) -> int:
         """0, or after how many ms to close a connection of an address that comes too often. Until
         then it is no open one."""
+        self._delayed.pop(connection, None)
         if self._rates is None:
             return 0
-        pause_ms = self._rates.connected(connection.client_host, connection.last_active_ms)
+        now_ms = connection.last_active_ms
+        pause_ms = self._rates.connected(connection.client_host, now_ms)
         if pause_ms:
             self.rejected += 1
+            if self._queues is not None:
+                self._queues.rates.address_paused(connection.listener, pause_ms, now_ms)
             self._delayed[connection] = None
         return pause_ms
 

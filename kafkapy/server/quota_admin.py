@@ -55,9 +55,11 @@ class QuotaOp(NamedTuple):
 class QuotaAdmin:
     """Quotas of all entities, over the store."""
 
-    def __init__(self, store: ZkStore, resolve: Resolve) -> None:
+    def __init__(self, store: ZkStore, resolve: Resolve, is_alone: bool = False) -> None:
+        """`is_alone` where no broker of Apache Kafka can read the znodes."""
         self._configs = store.configs
         self._resolve = resolve
+        self._is_alone = is_alone
 
     async def describe(
         self, components: Sequence[Component], strict: bool
@@ -128,7 +130,8 @@ class QuotaAdmin:
             )
         ip = parts[IP]
         # Of the name as it is stored, for Kafka's brokers read that: IPv6 has none they could.
-        if ip != DEFAULT_ENTITY and await self._resolve(ip) is None:
+        meant = entity[IP] if self._is_alone else ip
+        if ip != DEFAULT_ENTITY and await self._resolve(meant or "") is None:
             raise _invalid(f"{ip} is not a valid IP or resolvable host.")
         return "ips", ip, _KEYS[IP]
 

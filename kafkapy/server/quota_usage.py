@@ -40,6 +40,11 @@ def rounded(pause_ms: float) -> int:
     return PAUSE_MS_MAX if pause_ms >= PAUSE_MS_MAX else math.floor(pause_ms + 0.5)
 
 
+def average_of_pauses() -> SampledStat:
+    """To write pauses down in, for the metrics."""
+    return SampledStat(_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS)
+
+
 class Windows:
     """How a quota is measured: `quota.window.*`, or those of another `prefix`."""
 
@@ -56,7 +61,7 @@ class Usage:
     def __init__(self, windows: Windows) -> None:
         self.rate = SampledStat(windows.size_ms, windows.num)
         self.bucket = TokenBucket(windows.size_ms, windows.num)
-        self.pauses = SampledStat(_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS)
+        self.pauses = average_of_pauses()
         self.limit = math.inf
         self.last_ms = 0
 

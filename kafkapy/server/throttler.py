@@ -51,6 +51,7 @@ class Throttler:
 
     def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
         self._quotas = quotas.by_kind
+        self._exempt = quotas.exempt
         self._clock = clock
 
     def settle(
@@ -64,7 +65,10 @@ class Throttler:
         """A handler's outcome, which took it `seconds`, with what it costs the client in it. A
         `Pending` is charged when it is answered."""
         key = context.header.api_key
-        if key in _EXEMPT or outcome is CLOSE_CONNECTION:
+        if key in _EXEMPT:
+            self._exempt.record(seconds * 100, self._clock.monotonic_ms())
+            return outcome
+        if outcome is CLOSE_CONNECTION:
             return outcome
         if key == ApiKey.FETCH:  # its handler has asked its meter
             return then(outcome, partial(_mute_as_told, connection))

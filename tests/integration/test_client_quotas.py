@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import socket
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -31,13 +32,19 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.zk.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo_adapter import KazooZooKeeper
 from scripts import _kafka
-from tests.support import guarded_broker, quota_requests
+from tests.support import guarded_broker, quota_requests, unchecked
 from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import BrokerProcess, ServerProcess
+from tests.support.broker_process import (
+    API_VERSIONS_V0,
+    BrokerProcess,
+    ServerProcess,
+    free_port,
+)
 from tests.support.cli import kafkapy
 from tests.support.ensembles import run
 from tests.support.quota_requests import created, deleted, fetched, grown, produced, set_quota
 from tests.support.raw_connection import RawConnection
+from tests.support.scraped import samples_of
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S, wait_until
 
@@ -386,3 +393,51 @@ def test_every_broker_of_a_cluster_enforces_what_one_is_told(tmp_path: Path) -> 
                 for at in (1, 2):
                     follows = partial(pair.throttles, at, expected)
                     wait_until(follows, f"broker {at} follows {words} {change}")
+
+
+def test_connections_that_come_too_fast_wait_and_are_served(tmp_path: Path) -> None:
+    port = free_port()
+    with BrokerProcess(tmp_path / "logs", {"kafkapy.metrics.port": str(port)}) as broker:
+        with Cluster(broker.bootstrap_servers) as cluster:
+            rate = {"listener.name.plaintext.max.connection.creation.rate": "1"}
+            own = Resource(ResourceType.BROKER, "0")
+            incremental_alter_configs(cluster, own, rate, [])
+            request = encode_request(ApiVersionsRequest(), 0, 1, None)
+            for _ in range(12):
+                with RawConnection(broker.bootstrap_servers) as connection:
+                    connection.send(request)
+                    assert connection.read_frame() is not None
+            incremental_alter_configs(cluster, own, {}, [*rate])
+        name = "server_socketservermetrics_connection_accept_throttle_time listener=PLAINTEXT"
+        assert samples_of(port)[name] > 0
+
+
+def test_addresses_of_a_listener_of_both_families(tmp_path: Path) -> None:
+    port = free_port()
+    listener = {
+        "listeners": f"PLAINTEXT://[::]:{port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+    }
+    broker = BrokerProcess(tmp_path / "logs", listener)
+    broker.port, broker.bootstrap_servers = port, f"127.0.0.1:{port}"
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        unchecked.note("quotas of IPv6 addresses", str(error))
+        return
+
+    def answered(host: str) -> list[bool]:
+        found = []
+        for _ in range(12):
+            with socket.create_connection((host, port), LIMIT_S) as connection:
+                connection.sendall(API_VERSIONS_V0)
+                found.append(bool(connection.recv(1)))
+        return found
+
+    with broker, Cluster(broker.bootstrap_servers) as cluster:
+        for host in ("127.0.0.1", "::1"):
+            set_quota(cluster, (("ip", host),), connection_creation_rate=1)
+            few = answered(host)
+            assert (few[0], few[-1]) == (True, False)
+            set_quota(cluster, (("ip", host),), connection_creation_rate=None)
+            assert all(answered(host))

@@ -218,3 +218,12 @@ def test_passwords_are_decoded_for_the_broker_and_are_not_in_the_log(
     assert "changeit" not in caplog.text
     assert encoded not in caplog.text
     assert "'message.max.bytes': '99'" in caplog.text
+
+
+def test_rates_of_new_connections_are_taken_over(parts: Parts) -> None:
+    creations = parts.services.client_quotas.creations
+    apply(parts, "brokers", "<default>", max_connection_creation_rate="9")
+    apply(parts, "brokers", "1", **{"listener.name.plaintext.max.connection.creation.rate": "3"})
+    assert (creations.broker.limit, creations.listeners["PLAINTEXT"].limit) == (9, 3)
+    apply(parts, "brokers", "1")
+    assert creations.listeners["PLAINTEXT"].limit == 9

@@ -10,9 +10,11 @@ import pytest
 
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.accept_queues import AcceptQueues
 from kafkapy.server.client_quotas import ConnectionRates
 from kafkapy.server.connection import PARKED_REQUESTS_MAX, Connection
 from kafkapy.server.connection_table import ConnectionTable
+from kafkapy.server.creation_rates import CreationRates
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.quota_usage import Windows
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
@@ -289,3 +291,24 @@ def test_who_connects_too_often_is_not_answered_and_closed_later(
     timers.fire()
     assert delayed.transport.closing
     assert delayed.transport.sent == b""
+
+
+def test_who_must_wait_for_its_turn_is_served_when_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timers = fake_timers(monkeypatch)
+    config = KafkaConfig({"max.connection.creation.rate": "0"})
+    table = ConnectionTable(config, queues=AcceptQueues(CreationRates(config), lambda: 0))
+    first, gone, last = Client(table), Client(table), Client(table)
+    for each in (first, gone, last):
+        each.send(frame(1) + frame(2))
+    assert (first.transport.sent, len(table)) == (b"", 0)
+    gone.connection.connection_lost(None)
+    timers.fire()
+    assert (first.transport.sent, last.transport.sent) == (b"<1><2>", b"")
+    table.close_all()
+    assert (first.transport.closing, last.transport.closing) == (True, True)
+    timers.fire()  # the turn of who went away
+    timers.fire()  # and of who was closed
+    assert timers.delays_s == []
+    assert (table.accepted, last.dispatcher.seen) == (1, [])

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.server.addresses import numeric_address
 from kafkapy.server.quota_admin import (
     ANY,
     DEFAULT,
@@ -18,6 +19,7 @@ from kafkapy.server.quota_admin import (
     QuotaOp,
 )
 from kafkapy.zk.store import ZkStore
+from tests.support import admins
 from tests.support.znodes import run, server
 
 STORED = {
@@ -248,3 +250,19 @@ def test_without_a_controller_no_quota_changes() -> None:
     with pytest.raises(ApiError) as refused:
         run(QuotaAdmin(store, look_up).alter({"user": "u"}, [], False))
     assert refused.value.code is ErrorCode.STALE_CONTROLLER_EPOCH
+
+
+def test_a_lone_broker_takes_addresses_that_kafkas_could_not_read() -> None:
+    store = admins.store()
+
+    async def numbers(host: str) -> str | None:
+        return numeric_address(host)
+
+    entity = {"ip": "::1"}
+    ops = [QuotaOp("connection_creation_rate", 5.0)]
+    with pytest.raises(ApiError, match="%3A%3A1 is not a valid IP or resolvable host"):
+        run(QuotaAdmin(store, numbers).alter(entity, ops, False))
+    run(QuotaAdmin(store, numbers, is_alone=True).alter(entity, ops, False))
+    assert run(store.configs.get("ips", "%3A%3A1")) == {"connection_creation_rate": "5"}
+    with pytest.raises(ApiError, match="nobody is not a valid IP or resolvable host"):
+        run(QuotaAdmin(store, numbers, is_alone=True).alter({"ip": "nobody"}, ops, False))

@@ -29,8 +29,24 @@ def scraped(of: ClientQuotas) -> dict[tuple[Any, ...], float]:
     }
 
 
-def test_without_quotas_there_are_no_samples() -> None:
-    assert scraped(quotas()) == {}
+def of_clients(of: ClientQuotas) -> dict[tuple[Any, ...], float]:
+    return {key: v for key, v in scraped(of).items() if not key[0].startswith("socket")}
+
+
+def test_without_quotas_there_are_no_samples_of_clients() -> None:
+    assert of_clients(quotas()) == {}
+
+
+def test_what_connects_is_counted_without_any_rate() -> None:
+    made = quotas()
+    for _ in range(20):
+        made.creations.connected("PLAINTEXT", NOW_MS)
+    made.creations.address_paused("PLAINTEXT", 300, NOW_MS)
+    found = scraped(made)
+    assert found[("socketservermetrics_broker_connection_accept_rate",)] == 2
+    assert found[("socketservermetrics_connection_accept_rate", "PLAINTEXT", "")] == 2
+    assert math.isnan(found[("socketservermetrics_connection_accept_throttle_time", "PLAINTEXT")])
+    assert found[("socketservermetrics_ip_connection_accept_throttle_time", "PLAINTEXT")] == 300
 
 
 def test_what_is_used_and_how_long_the_pauses_are() -> None:
@@ -41,12 +57,14 @@ def test_what_is_used_and_how_long_the_pauses_are() -> None:
     for pause_ms in (1000, 3000):
         produce.paused(ALICE, pause_ms, NOW_MS)
     request.record(ALICE, 50, NOW_MS)
-    found = scraped(used)
+    used.exempt.record(20, NOW_MS)
+    found = of_clients(used)
     assert math.isnan(found.pop(("request_throttle_time", "alice", "app")))
     assert found == {
         ("produce_byte_rate", "alice", "app"): 300,
         ("produce_throttle_time", "alice", "app"): 2000,
         ("request_request_time", "alice", "app"): 5,
+        ("request_exempt_request_time",): 2,
     }
 
 
@@ -58,4 +76,4 @@ def test_what_may_still_change_and_who_connects() -> None:
     found = scraped(used)
     assert found[("controllermutation_mutation_rate", "alice", "app")] == 2
     assert found[("controllermutation_tokens", "alice", "app")] == 35
-    assert found[("socketservermetrics_connection_accept_rate", "10.0.0.1")] == 0.1
+    assert found[("socketservermetrics_connection_accept_rate", "", "10.0.0.1")] == 0.1

@@ -250,6 +250,8 @@ def test_what_brokers_ask_is_exempt(parts: Parts, timers: FakeTimers, key: ApiKe
     nothing: Any = None
     assert parts.services.throttler.settle(nothing, context, nothing, outcome, 9.0) is outcome
     assert timers.delays_s == []
+    exempt = parts.services.client_quotas.exempt
+    assert exempt.rate(parts.clock.monotonic_ms()) == 90  # percent, over ten windows
 
 
 def test_a_connection_that_ends_is_not_made_to_wait(parts: Parts, timers: FakeTimers) -> None:
