@@ -70,6 +70,10 @@ _LISTENER: Final = frozenset(
     }
 )
 _LOGINS: Final = frozenset(name for name in _LISTENER if name.startswith("sasl."))
+# Which listeners there are.
+LISTENER_SETS: Final = frozenset(
+    {"listeners", "advertised.listeners", "listener.security.protocol.map"}
+)
 _CLUSTER_LISTENER: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
@@ -129,12 +133,12 @@ def base_name(name: str) -> str:
 
 
 def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
-    """What of a broker's own configs says how its listeners are secured when it starts; with their
-    TLS stores, or without."""
+    """What of a broker's own configs says which listeners it starts with, and how they are secured;
+    with their TLS stores, or without."""
     return {
         name: text
         for name, text in configs.items()
-        if (base_name(name) != name or name in _LOGINS)
+        if (base_name(name) != name or name in _LOGINS | LISTENER_SETS)
         and (stores or base_name(name) not in TLS_STORES)
     }
 

@@ -62,8 +62,9 @@ class Acceptor:
         self._connections = connections
         self._clock = clock
         self._security = security
-        self._sockets: list[tuple[Listener, socket.socket]] = []
-        self._servers: list[asyncio.Server | TlsAcceptor] = []
+        self._sockets: dict[str, socket.socket] = {}
+        self._servers: dict[str, asyncio.Server | TlsAcceptor] = {}
+        self._dispatcher: Dispatcher | None = None
         self._scratch = bytearray(SCRATCH_BYTES)
 
     def bind(self) -> None:
@@ -73,49 +74,78 @@ class Acceptor:
             ConfigError: an address cannot be bound; names the listener and the reason.
         """
         for listener in self._config.listeners:
-            try:
-                bound = self._bind(listener)
-            except OSError as error:
-                raise ConfigError(
-                    f"listeners={listener.name}://{listener.host}:{listener.port} cannot be bound:"
-                    f" {error.strerror or error}"
-                ) from error
-            self._sockets.append((listener, bound))
+            self._bind_one(listener)
+
+    def _bind_one(self, listener: Listener) -> None:
+        try:
+            self._sockets[listener.name] = self._bind(listener)
+        except OSError as error:
+            raise ConfigError(
+                f"listeners={listener.name}://{listener.host}:{listener.port} cannot be bound:"
+                f" {error.strerror or error}"
+            ) from error
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """What to advertise: as configured, with bound ports and a host name filled in."""
-        ports = {listener.name: s.getsockname()[1] for listener, s in self._sockets}
         return tuple(
             Endpoint(
                 listener.name,
                 listener.host if listener.host not in ("", "0.0.0.0", "::") else _host_name(),
-                listener.port or ports[listener.name],
+                listener.port or self._sockets[listener.name].getsockname()[1],
                 listener.security_protocol,
             )
             for listener in self._config.advertised_listeners
+            if listener.name in self._sockets
         )
 
     async def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to accept."""
-        loop = asyncio.get_running_loop()
-        backlog = self._config.get_int("socket.listen.backlog.size")
-        for listener, bound in self._sockets:
-            new_connection = partial(self._connection, listener.name, dispatcher)
-            security = self._security.get(listener.name)
-            if security is None or security.tls is None:
-                self._servers.append(
-                    await loop.create_server(new_connection, sock=bound, backlog=backlog)
-                )
-            else:
-                # Imported only where it is asked for, with `ssl`.
-                from kafkapy.server.tls_acceptor import TlsAcceptor
+        self._dispatcher = dispatcher
+        for name in list(self._sockets):
+            await self._serve_one(name, dispatcher)
 
-                failed = partial(self._connections.logins.handshake_failed, listener.name)
-                context = security.tls.accepting
-                server = TlsAcceptor(listener.name, bound, context, new_connection, failed)
-                server.start(backlog)
-                self._servers.append(server)
-            logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
+    async def _serve_one(self, name: str, dispatcher: Dispatcher) -> None:
+        bound = self._sockets[name]
+        backlog = self._config.get_int("socket.listen.backlog.size")
+        new_connection = partial(self._connection, name, dispatcher)
+        security = self._security.get(name)
+        if security is None or security.tls is None:
+            loop = asyncio.get_running_loop()
+            self._servers[name] = await loop.create_server(
+                new_connection, sock=bound, backlog=backlog
+            )
+        else:
+            # Imported only where it is asked for, with `ssl`.
+            from kafkapy.server.tls_acceptor import TlsAcceptor
+
+            failed = partial(self._connections.logins.handshake_failed, name)
+            server = TlsAcceptor(name, bound, security.tls.accepting, new_connection, failed)
+            server.start(backlog)
+            self._servers[name] = server
+        logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
+
+    async def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
+        """Have the listeners of `config`: those that are gone are closed with their connections,
+        new ones, secured as `added` says, are opened. One that cannot be bound is named in the log
+        and left out. A listener that stays keeps its socket, whatever its address is now."""
+        self._config = config
+        names = {listener.name for listener in config.listeners}
+        for name in self._sockets.keys() - names:
+            self._close(name)
+            del self._sockets[name]
+            self._connections.close_listener(name)
+            logger.info("Listener %s is closed", name)
+        stay = {name: self._security[name] for name in self._security.keys() & names}
+        self._security = stay | dict(added)
+        for listener in config.listeners:
+            if listener.name in self._sockets or self._dispatcher is None:
+                continue
+            try:
+                self._bind_one(listener)
+            except ConfigError as error:
+                logger.error("A new listener is left out: %s", error)
+                continue
+            await self._serve_one(listener.name, self._dispatcher)
 
     def _connection(self, listener: str, dispatcher: Dispatcher) -> Connection:
         request_bytes_max = self._config.get_int("socket.request.max.bytes")
@@ -130,10 +160,14 @@ class Acceptor:
 
     def stop_accepting(self) -> None:
         """Close the listening sockets; open connections go on."""
-        for server in self._servers:
+        for name in self._sockets:
+            self._close(name)
+
+    def _close(self, name: str) -> None:
+        server = self._servers.pop(name, None)
+        if server is not None:
             server.close()
-        for _, bound in self._sockets:
-            bound.close()
+        self._sockets[name].close()
 
 
 def _host_name() -> str:

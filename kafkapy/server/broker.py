@@ -25,7 +25,6 @@ from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
 from kafkapy.server.accept_queues import AcceptQueues
-from kafkapy.server.acceptor import Acceptor
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
 from kafkapy.server.addresses import resolve
@@ -39,14 +38,11 @@ from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
-from kafkapy.server.listener_changes import ListenerChanges
-from kafkapy.server.listener_security import secured_listeners
+from kafkapy.server.listener_setup import set_up_listeners
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
 from kafkapy.server.marker_writer import MarkerWriter
 from kafkapy.server.node_clients import NodeClients
-from kafkapy.server.node_security import node_security
-from kafkapy.server.oauth import OAuth
 from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.quota_admin import QuotaAdmin
 from kafkapy.server.replica_manager import ReplicaManager
@@ -104,17 +100,10 @@ class Broker:
             self._insecure = error  # what is missing may be in the dynamic configs
 
     def _secure(self, config: KafkaConfig) -> None:
-        """Have the listeners as `config` secures them."""
-        services = self._services
-        oauth = services.oauth = OAuth(self.clock, self.random)
-        security = secured_listeners(config, services.scram_credentials, self.random, oauth)
-        tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
-        between = tls.get(config.inter_broker_listener)
-        services.node_security = node_security(config, self.random, between, oauth)
-        services.listener_changes = ListenerChanges(
-            (x.name for x in config.listeners), tls.values()
+        """Have the listeners of `config`, as it secures them."""
+        self._acceptor = set_up_listeners(
+            config, self._services, self.random, self._connections, self._bind
         )
-        self._acceptor = Acceptor(config, self._connections, self.clock, security, self._bind)
 
     async def start(self) -> None:
         """Become a running broker.
@@ -310,6 +299,9 @@ class Broker:
             clock,
             self.random,
         )
+        listeners = services.listener_changes.listeners
+        assert listeners is not None
+        listeners.on_change = self._member.readvertise
         self._maintenance = Maintenance(config, services, self._fs, self._connections)
 
     def _build_transactions(self, replicas: ReplicaManager, groups: GroupService) -> None:

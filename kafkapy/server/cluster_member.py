@@ -153,13 +153,24 @@ class ClusterMember:
         await self.controller.start(self._channels, self._rebalance_interval_s())
         await self._config_changes.start()
 
+    async def readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
+        """The broker has other listeners: have its registration, and so everybody, say so."""
+        services = self._services
+        services.client_quotas.creations.have(each.name for each in config.listeners)
+        services.client_quotas.creations.update(config.properties)
+        self._endpoints = endpoints
+        try:
+            await self._store.brokers.update(self._info(), self._clock.time_ms())
+        except KafkapyError as error:  # a new session registers the new ones
+            logger.error("The registration could not be changed: %s", error)
+
+    def _info(self) -> BrokerInfo:
+        rack = self._config.get_str("broker.rack") or None
+        return BrokerInfo(self._services.broker_id, self._endpoints, rack)
+
     async def _register(self, previous_session_id: int = 0) -> None:
         self.broker_epoch = await self._store.brokers.register(
-            BrokerInfo(
-                self._services.broker_id,
-                self._endpoints,
-                self._config.get_str("broker.rack") or None,
-            ),
+            self._info(),
             self._clock.time_ms(),
             previous_session_id,
         )

@@ -121,6 +121,12 @@ class ConnectionTable:
                 self.idle_closed += 1
                 connection.close()
 
+    def close_listener(self, listener: str) -> None:
+        """Close the connections of a listener that is no more."""
+        for connection in (*self._open, *self._delayed):
+            if connection.listener == listener:
+                connection.close()
+
     def close_all(self) -> None:
         for connection in (*self._open, *self._delayed):
             connection.close()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafkapy.common.sampled_stat import SampledStat
@@ -14,18 +14,25 @@ KEY: Final = "max.connection.creation.rate"
 
 
 class CreationRates:
-    """Fixed: the listeners, and which of them is for brokers. That one does not count for the
+    """Fixed: which listener is for brokers. That one does not count for the
     broker's rate, if there are others: clients must not keep brokers from each other."""
 
     def __init__(self, config: KafkaConfig) -> None:
-        windows = Windows(config)
-        names = [listener.name for listener in config.listeners]
-        self.broker = Usage(windows)
-        self.listeners = {name: Usage(windows) for name in names}
-        self._pauses_of_addresses = {name: average_of_pauses() for name in names}
-        self._protected = config.inter_broker_listener if len(names) > 1 else None
-        self._window_ms = windows.size_ms
+        self._windows = Windows(config)
+        self._of_brokers = config.inter_broker_listener
+        self.broker = Usage(self._windows)
+        self.listeners: dict[str, Usage] = {}
+        self._pauses_of_addresses: dict[str, SampledStat] = {}
+        self.have(listener.name for listener in config.listeners)
         self.update(config.properties)
+
+    def have(self, names: Iterable[str]) -> None:
+        """There are these listeners now; what the others did is forgotten."""
+        old, pauses = self.listeners, self._pauses_of_addresses
+        self.listeners = {name: old.get(name) or Usage(self._windows) for name in names}
+        self._pauses_of_addresses = {
+            name: pauses.get(name) or average_of_pauses() for name in self.listeners
+        }
 
     def update(self, given: Mapping[str, str]) -> None:
         """Take over the rates of the broker's configs. A listener without one has the broker's.
@@ -47,18 +54,21 @@ class CreationRates:
 
         It counts now, and no other of the listener may be counted before it has begun.
         """
-        pause_ms = 0
-        if listener != self._protected:
-            pause_ms = self.broker.record(1, now_ms, self._window_ms)
-        usage = self.listeners[listener]
-        pause_ms = max(pause_ms, usage.record(1, now_ms, self._window_ms))
+        pause_ms, window_ms = 0, self._windows.size_ms
+        if listener != self._of_brokers or len(self.listeners) == 1:
+            pause_ms = self.broker.record(1, now_ms, window_ms)
+        usage = self.listeners.get(listener)
+        if usage is None:  # it is gone, and so will be the connection
+            return pause_ms
+        pause_ms = max(pause_ms, usage.record(1, now_ms, window_ms))
         if pause_ms:
             usage.pauses.record(pause_ms, now_ms)
         return pause_ms
 
     def address_paused(self, listener: str, pause_ms: int, now_ms: int) -> None:
         """An address connects to a listener too often, and was made to pause."""
-        self._pauses_of_addresses[listener].record(pause_ms, now_ms)
+        if listener in self._pauses_of_addresses:
+            self._pauses_of_addresses[listener].record(pause_ms, now_ms)
 
     def pauses_of_addresses(self) -> Iterator[tuple[str, SampledStat]]:
         """How long addresses were made to pause, by listener."""

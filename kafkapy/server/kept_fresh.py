@@ -45,6 +45,11 @@ class KeptFresh(Generic[T]):
         assert self._value is not None, self.what
         return self._value
 
+    @property
+    def latest(self) -> T | None:
+        """The latest, if any has come yet."""
+        return self._value
+
     def hurry(self) -> None:
         """Fetch as soon as may be; asked for several times it is done once."""
         self._hurried.set()
@@ -58,7 +63,9 @@ class KeptFresh(Generic[T]):
 
     async def run(self) -> None:
         """Fetch again and again, until cancelled."""
-        wait_ms = self._rhythm.after_value_ms(self.value)
+        wait_ms = self._rhythm.after_failure_ms
+        if self._value is not None:
+            wait_ms = self._rhythm.after_value_ms(self._value)
         while True:
             pause_ms = min(self._rhythm.pause_ms, wait_ms)
             await asyncio.sleep(pause_ms / 1000)

@@ -1,16 +1,17 @@
-"""What can change of the listeners while they are served: their TLS stores
+"""What can change of the listeners while the broker runs: which there are, and their TLS stores
 (`DynamicBrokerConfig`, `DynamicListenerConfig`)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.metadata.dynamic_broker_configs import refuse_fixed_of_listeners
 
 if TYPE_CHECKING:
+    from kafkapy.server.listener_set import ListenerPlan, ListenerSet
     from kafkapy.server.listener_tls import ListenerTls
 
 
@@ -18,15 +19,24 @@ logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class ListenerChanges:
-    """Fixed: the names of the listeners, and the TLS of those that have it."""
+    """The listeners that there are, and the TLS of those that have it. Fixed: who has others
+    instead, and what runs that in the background."""
 
-    def __init__(self, names: Iterable[str] = (), tls: Iterable[ListenerTls] = ()) -> None:
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        tls: Mapping[str, ListenerTls] | None = None,
+        listeners: ListenerSet | None = None,
+        spawn: Callable[[Coroutine[Any, Any, None]], None] | None = None,
+    ) -> None:
         self._names = tuple(names)
-        self._tls = tuple(tls)
+        self._tls = dict(tls or {})
+        self._spawn = spawn
+        self.listeners = listeners
 
     def begin(self, configs: Mapping[str, str]) -> None:
         """Have the stores that the configs named when this broker stopped, before it listens."""
-        for tls in self._tls:
+        for tls in self._tls.values():
             try:
                 stores = tls.renewed(configs, compared=False)
             except ConfigError as error:
@@ -43,11 +53,27 @@ class ListenerChanges:
         Raises:
             ConfigError: names the listener, the key or file, and what is wrong; nothing changed.
         """
-        refuse_fixed_of_listeners(self._names, before, after)
-        renewed = [(tls, stores) for tls in self._tls if (stores := tls.renewed(after)) is not None]
+        plan = None if self.listeners is None else self.listeners.planned(after)
+        kept = self._names if plan is None else plan.kept
+        refuse_fixed_of_listeners(kept, before, after)
+        renewed = [
+            (tls, stores)
+            for name, tls in self._tls.items()
+            if name in kept and (stores := tls.renewed(after)) is not None
+        ]
 
         def replace() -> None:
             for tls, stores in renewed:
                 tls.replace(stores)
+            if plan is not None:
+                self._become(plan)
 
         return replace
+
+    def _become(self, plan: ListenerPlan) -> None:
+        self._names = plan.names
+        stay = {name: tls for name, tls in self._tls.items() if name in plan.kept}
+        new = {name: each.tls for name, each in plan.secured.items() if each.tls is not None}
+        self._tls = stay | new
+        assert self._spawn is not None
+        self._spawn(plan.change())

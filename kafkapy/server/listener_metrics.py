@@ -7,7 +7,7 @@ counterpart, `mechanism` is ours: a SASL mechanism, or SSL for a handshake of TL
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -16,7 +16,6 @@ from kafkapy.server.cluster_metrics import worst_and_mean
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
-    from kafkapy.server.listeners import Listener
 
 _PREFIX: Final = "kafka_server_socketservermetrics"
 _LOGINS: Final = (
@@ -30,8 +29,9 @@ _LOGINS: Final = (
 class ListenerMetrics:
     """Makes the families out of the table of connections, when scraped."""
 
-    def __init__(self, listeners: Sequence[Listener], connections: ConnectionTable) -> None:
-        self._names = [listener.name for listener in listeners]
+    def __init__(self, names: Iterable[str], connections: ConnectionTable) -> None:
+        """`names` are those of the listeners that there are now."""
+        self._names = tuple(names)
         self._connections = connections
 
     def collect(self) -> Iterator[Any]:

@@ -47,7 +47,8 @@ class MetricsCollector:
         yield from ClusterMetrics(self._broker).collect()
         yield from QuotaMetrics(self._broker.client_quotas, self._broker.clock).collect()
         yield from CoordinatorMetrics(self._broker).collect()
-        yield from ListenerMetrics(self._broker.config.listeners, self._connections).collect()
+        names = self._broker.client_quotas.creations.listeners
+        yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
         for name, attribute, text in _TOPIC_COUNTERS:

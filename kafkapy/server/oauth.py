@@ -59,13 +59,24 @@ class OAuth:
         self._random = random
         self._fetch = fetch
         self._keys: dict[tuple[HttpRequest, int], KeptFresh[tuple[Jwk, ...]]] = {}
-        self._tokens: list[KeptFresh[BearerToken]] = []
+        self._new: list[KeptFresh[Any]] = []  # nobody fetches them yet
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         """Fetch keys and tokens, and have `spawn` keep them fresh. Raises ConfigError."""
-        all_kept: list[KeptFresh[Any]] = [*self._keys.values(), *self._tokens]
-        for kept in all_kept:
+        while self._new:
+            kept = self._new.pop()
             await kept.start()
+            spawn(kept.run())
+
+    async def go_on(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        """The same for what is new since: keys that cannot be had are asked for again, and until
+        they come no token is good."""
+        while self._new:
+            kept = self._new.pop()
+            try:
+                await kept.start()
+            except ConfigError as error:
+                logger.error("%s", error)
             spawn(kept.run())
 
     # clients of a listener
@@ -121,7 +132,7 @@ class OAuth:
         keys = self._kept_keys(properties, HttpRequest(url, tls=tls))
         ids = UnknownKeyIds()
         return SignedValidator(
-            rules, lambda: keys.value, partial(self._unknown, ids, keys)
+            rules, lambda: keys.latest or (), partial(self._unknown, ids, keys)
         ).validate
 
     def _kept_keys(
@@ -142,6 +153,7 @@ class OAuth:
             )
             known = KeptFresh(what, lambda: self._fetched_keys(request), rhythm)
             self._keys[request, refresh_ms] = known
+            self._new.append(known)
         return known
 
     def _fetched_keys(self, request: HttpRequest) -> tuple[Jwk, ...]:
@@ -174,7 +186,7 @@ class OAuth:
         )
         what = f"The token of {settings.url}"
         kept = KeptFresh(what, lambda: fetched_token(settings, self._fetch(request)), rhythm)
-        self._tokens.append(kept)
+        self._new.append(kept)
         return lambda: oauth_conversation(kept.value)
 
     def _refresh_in_ms(self, settings: LoginSettings, token: BearerToken) -> int:

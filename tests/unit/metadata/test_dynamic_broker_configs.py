@@ -119,9 +119,10 @@ def test_a_listener_that_is_served_changes_its_stores_and_limits_only() -> None:
             refuse_fixed_of_listeners(["INSIDE"], before, after)
 
 
-def test_at_a_start_logins_count_and_stores_where_they_are_missing() -> None:
+def test_at_a_start_listeners_and_logins_count_and_stores_where_they_are_missing() -> None:
     logins = {"listener.name.a.plain.sasl.jaas.config": "x", "sasl.jaas.config": "y"}
     stores = {"listener.name.a.ssl.keystore.password": "z"}
-    configs = {**logins, **stores, "listeners": "A://:9093", "log.retention.ms": "1"}
-    assert of_listeners_at_start(configs, stores=False) == logins
-    assert of_listeners_at_start(configs, stores=True) == {**logins, **stores}
+    listed = {"listeners": "A://:9093", "advertised.listeners": "A://h:9093"}
+    configs = {**logins, **stores, **listed, "log.retention.ms": "1"}
+    assert of_listeners_at_start(configs, stores=False) == {**logins, **listed}
+    assert of_listeners_at_start(configs, stores=True) == {**logins, **stores, **listed}

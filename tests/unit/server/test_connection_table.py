@@ -137,3 +137,12 @@ def test_those_that_wait_to_be_turned_away_are_no_open_ones() -> None:
     rates.set(None, {})
     assert limited.delay_ms(FakeConnection("a")) == 0
     assert limited.admit(FakeConnection("a")) is None
+
+
+def test_the_connections_of_one_listener_are_closed() -> None:
+    of_two = table()
+    stays, goes = FakeConnection("a"), FakeConnection("a", listener="M")
+    for each in (stays, goes):
+        of_two.admit(each)
+    of_two.close_listener("M")
+    assert (stays.closed, goes.closed) == (False, True)

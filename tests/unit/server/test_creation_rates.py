@@ -86,3 +86,18 @@ def test_pauses_are_kept_for_the_metrics() -> None:
     averages = {name: stat.average(NOW_MS) for name, stat in of.pauses_of_addresses()}
     assert averages["OTHER"] == 300
     assert math.isnan(averages["OUTSIDE"])
+
+
+def test_listeners_come_and_go() -> None:
+    of = rates(max_connection_creation_rate="1")
+    pauses(of, "OUTSIDE")
+    of.have(["INSIDE", "OUTSIDE", "NEW"])
+    of.update({KEY: "1"})
+    assert of.listeners["OUTSIDE"].rate.rate(NOW_MS) == 1.2
+    assert of.listeners["NEW"].rate.rate(NOW_MS) == 0
+    of.address_paused("OTHER", 300, NOW_MS)  # a connection of before
+    assert of.connected("OTHER", NOW_MS) == 1000
+    assert [name for name, _ in of.pauses_of_addresses()] == ["INSIDE", "OUTSIDE", "NEW"]
+    of.have(["INSIDE"])
+    of.connected("INSIDE", NOW_MS)  # not protected any more
+    assert of.broker.rate.rate(NOW_MS) == 1.4

@@ -20,7 +20,7 @@ def test_of_two_listeners_neither_changes_when_one_cannot(tmp_path: Path) -> Non
     old, new = make_identity(tmp_path, "broker"), make_identity(tmp_path / "new", "broker")
     static = {"ssl.keystore.location": str(old)}
     both = [ListenerTls(Listener(name, "h", 0, "SSL"), static) for name in ("X", "Y")]
-    changes = ListenerChanges(["X", "Y"], both)
+    changes = ListenerChanges(["X", "Y"], dict(zip("XY", both, strict=True)))
     x, y = ({**static, f"listener.name.{n}.ssl.keystore.location": str(new)} for n in ("x", "y"))
     contexts = [tls.accepting() for tls in both]
     with pytest.raises(ConfigError, match="listener Y"):
@@ -41,7 +41,7 @@ def test_at_the_start_there_is_nothing_to_compare_with(
     old, new = make_identity(tmp_path, "broker"), make_identity(tmp_path / "new", "renamed")
     static = {"ssl.keystore.location": str(old), "ssl.truststore.location": str(old)}
     tls = ListenerTls(Listener("X", "h", 0, "SSL"), static, "required", connects=True)
-    changes, key = ListenerChanges(["X"], [tls]), "listener.name.x.ssl.{}.location"
+    changes, key = ListenerChanges(["X"], {"X": tls}), "listener.name.x.ssl.{}.location"
     configs = {**static, key.format("keystore"): str(new), key.format("truststore"): str(new)}
     first = tls.accepting()
     changes.begin({**static, key.format("keystore"): "/none.pem"})

@@ -12,7 +12,9 @@ PREFIX = "server_socketservermetrics"
 
 
 def test_a_listener_without_clients_is_there() -> None:
-    samples = scrape(ListenerMetrics(CONFIG.listeners, ConnectionTable(CONFIG)))
+    samples = scrape(
+        ListenerMetrics([each.name for each in CONFIG.listeners], ConnectionTable(CONFIG))
+    )
     assert samples[f"{PREFIX}_connection_count listener=SSL"] == 0
     assert samples[f"{PREFIX}_expired_connections_killed_count listener=PLAINTEXT"] == 0
     assert samples["network_socketserver_expiredconnectionskilledcount"] == 0
@@ -29,7 +31,7 @@ def test_logins_and_what_became_of_them() -> None:
     counts.expired_killed["SSL"] += 6
     counts.renewal_times["SSL"].add(0.25)
     counts.renewal_times["SSL"].add(0.75)
-    samples = scrape(ListenerMetrics(CONFIG.listeners, table))
+    samples = scrape(ListenerMetrics([each.name for each in CONFIG.listeners], table))
     found = {name.removeprefix(f"{PREFIX}_"): value for name, value in samples.items() if value}
     del found["network_socketserver_expiredconnectionskilledcount"]
     assert found == {

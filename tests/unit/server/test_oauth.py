@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.http_request import HttpRequest
+from kafkapy.common.http_request import FetchFailed, HttpRequest
 from kafkapy.common.oauth_client import first_message
 from kafkapy.common.oauth_login import MODULE
 from kafkapy.common.oauth_tokens import BearerToken, encode_unsecured
@@ -45,11 +45,14 @@ class World:
         self.clock = ManualClock(wall_ahead_ms=5)
         self.issuer = Signer()
         self.asked: list[str] = []
+        self.is_away = False
         self.running: list[asyncio.Task[None]] = []
         self.oauth = OAuth(self.clock, SeededRandom(1), self.fetch)
 
     def fetch(self, request: HttpRequest) -> bytes:
         self.asked.append(request.url)
+        if self.is_away:
+            raise FetchFailed("nobody is there", is_final=True)
         if request.url == TOKEN:
             return orjson.dumps({"access_token": self.token("broker")})
         return orjson.dumps(self.issuer.key_set())
@@ -77,6 +80,27 @@ def test_unsecured_tokens_by_default(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     assert world.logs_in(begin, encode_unsecured({"name": "a\nb", "exp": 0})) is None
     assert caplog.messages[-1].startswith("A bearer token is refused: It expired")
+
+
+def test_a_listener_that_comes_later_has_keys_as_soon_as_there_are_any(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.oauth.start(world.spawn)
+        begin = world.oauth.accepting(signing())
+        world.is_away = True
+        await world.oauth.go_on(world.spawn)
+        assert f"{JWKS} cannot be had: nobody is there" in caplog.text
+        world.is_away = False
+        value = world.token()
+        assert world.logs_in(begin, value) is None  # and the keys are fetched again
+        while world.logs_in(begin, value) is None:
+            await asyncio.sleep(0)
+        for task in world.running:
+            task.cancel()
+
+    in_loop(scenario)
 
 
 def test_keys_are_fetched_and_follow_the_issuer() -> None:
