@@ -40,7 +40,7 @@ _kafkapy() {
             case $previous in
                 --output) words="text table json" ;;
                 --override|--pid|--log-dir|--timeout-ms|--signal) return ;;
-                *) words="start stop --help --override --daemon --pid --log-dir --timeout-ms --signal --output --debug --version" ;;
+                *) words="start stop --help --override --daemon --until-eof --pid --log-dir --timeout-ms --signal --output --debug --version" ;;
             esac
             ;;
         zookeeper)

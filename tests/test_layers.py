@@ -17,7 +17,7 @@ from kafkapy.cli.commands import COMMANDS
 ROOT = Path(__file__).parents[1]
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "": {"cli"},  # `python -m kafkapy`
+    "": {"cli", "testing"},  # `python -m kafkapy`, pytest's plug-in
     "common": set(),
     "record": {"common"},
     "protocol": {"common"},
@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tools": {"admin", "client", "storage", "zk", "record", "common"},
     "cli": {"tools", "admin", "client", "record", "common"},
     "spark": {"client", "record", "common"},
+    "testing": {"tools", "admin", "client", "common"},
     "server": {
         *("controller", "coordinator", "replication", "metadata", "storage"),
         *("zk", "protocol", "record", "common"),

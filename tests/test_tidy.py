@@ -52,12 +52,16 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/cli/reassign_execute.py": "tests/unit/cli/test_reassign_actions.py: each way it ends",
     "kafkapy/cli/reassign_list.py": "tests/unit/cli/test_reassign_actions.py: test_list",
+    "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
+    "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
+    "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
     "kafkapy/server/system.py": "adapters of one line a verb",
 }
 # Modules that are found by name.
 USED_BY_NAME = {
     "kafkapy/cli/main.py": "the console script",
     "kafkapy/protocol/messages/": "protocol.messages finds them by API key",
+    "kafkapy/pytest_plugin.py": "the entry point by which pytest finds it",
 }
 
 

@@ -29,6 +29,10 @@ class ServerOptions(CommonOptions):
         "A property that wins over the file.", metavar="KEY=VALUE"
     )
     daemon: bool = flag("start: run in the background; returns when the broker serves.")
+    until_eof: bool = flag(
+        "start: stop when standard input ends, as it does with the process that holds its other"
+        " end."
+    )
     pid: int | None = value("stop: the process.", metavar="PID")
     log_dir: str | None = value("stop: the broker that runs on this directory.", metavar="DIR")
     timeout_ms: int = value(
@@ -49,6 +53,8 @@ def run(options: ServerOptions, env: Environment) -> ExitStatus:
 
 def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
     properties = _properties(options, file)
+    if options.daemon and options.until_eof:
+        raise UsageError("--until-eof is for a broker in the foreground, not with --daemon")
     if options.daemon:
         from kafkapy.tools.broker_processes import log_dirs, start_in_background
 
@@ -60,7 +66,7 @@ def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitSt
         return ExitStatus.SUCCESS
     from kafkapy.server.process import run as run_broker
 
-    return ExitStatus(run_broker(properties))
+    return ExitStatus(run_broker(properties, options.until_eof))
 
 
 def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:

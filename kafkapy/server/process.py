@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import resource
 import signal
+import sys
 from collections.abc import Mapping
 from typing import Final
 
 import uvloop
 
+from kafkapy.common.errors import ConfigError
 from kafkapy.server import garbage
 from kafkapy.server.broker import Broker
 from kafkapy.server.kafka_config import KafkaConfig
@@ -20,6 +23,7 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 # Who serves already has only its metadata to wait for, and stops cleanly once it has it.
 _END_OF_START_LIMIT_S: Final = 10.0
+_INPUT_BYTES: Final = 4096
 
 
 async def run_until_stopped(broker: Broker) -> int:
@@ -74,8 +78,28 @@ def _raise_open_files_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(properties: Mapping[str, str]) -> int:
-    """Run a broker in the foreground until SIGTERM or SIGINT; the exit status.
+def _end_with_input() -> None:
+    """Have the end of standard input, and so of who holds its other end, count as a SIGTERM.
+
+    Raises:
+        ConfigError: it is a file, which nobody holds.
+    """
+    loop, source = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def on_readable() -> None:
+        if not os.read(source, _INPUT_BYTES):
+            loop.remove_reader(source)
+            signal.raise_signal(signal.SIGTERM)
+
+    try:
+        loop.add_reader(source, on_readable)
+    except PermissionError:
+        raise ConfigError("--until-eof needs a pipe or a terminal as standard input") from None
+
+
+def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
+    """Run a broker in the foreground until SIGTERM or SIGINT, or the end of standard input; the
+    exit status.
 
     Raises:
         ConfigError: the properties are wrong, or the machine does not allow what they say.
@@ -87,6 +111,8 @@ def run(properties: Mapping[str, str]) -> int:
     garbage.freeze_survivors()
 
     async def life() -> int:
+        if until_eof:
+            _end_with_input()
         return await run_until_stopped(Broker(config))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -7,6 +7,7 @@ brokers are ever signalled: a stale file whose pid belongs to someone else now i
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -24,6 +25,7 @@ DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"
 _POLL_S: Final = 0.02
 _OUTPUT_LINES: Final = 5
 _SERVING: Final = b"] started (kafkapy "
+_LISTENING: Final = re.compile(rb"Awaiting socket connections on (\S+:\d+)\.")
 _PROC: Final = Path("/proc")
 
 
@@ -79,14 +81,18 @@ class Launched:
     begin: int
 
 
-def launch(words: Sequence[str], output: Path) -> Launched:
-    """Start `kafkapy server start` with these words; what it says is appended to `output`."""
+def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
+    """Start `kafkapy server start` with these words; what it says is appended to `output`.
+
+    With `is_ours` it ends with this process, however that ends.
+    """
+    words = [*words, "--until-eof"] if is_ours else words
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as sink:
         begin = sink.tell()
         process = subprocess.Popen(
             [sys.executable, "-m", "kafkapy.cli.main", "server", "start", *words],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if is_ours else subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -111,6 +117,13 @@ def wait_until_serving(launched: Launched, limit_s: float) -> None:
             continue
         raise ConfigError(f"The broker ended with status {status}.{_end_of(launched.output)}")
     raise ConfigError(f"The broker is not ready after {limit_s:.0f} s; see {launched.output}")
+
+
+def first_address(launched: Launched) -> str:
+    """Where the first listener of a broker that serves was bound: host:port."""
+    found = _LISTENING.search(launched.output.read_bytes(), launched.begin)
+    assert found is not None, launched.output
+    return found[1].decode()
 
 
 def start_in_background(

@@ -1,0 +1,7 @@
+"""`python -m kafkapy`: the command line, where the script `kafkapy` is not on the PATH."""
+
+from __future__ import annotations
+
+from kafkapy.cli.main import main
+
+main()

@@ -1,0 +1,12 @@
+"""A real Kafka for your tests: `KafkaBroker`; pytest finds fixtures (`kafkapy.pytest_plugin`).
+
+with KafkaBroker() as broker:
+    broker.create_topic("orders", partitions=3)
+    ...                                             # any client, broker.bootstrap_servers
+    assert [record.value for record in broker.records("orders")] == [b"1"]
+"""
+
+from kafkapy.testing.kafka_broker import KafkaBroker
+from kafkapy.testing.topic_records import Record
+
+__all__ = ["KafkaBroker", "Record"]

@@ -1,0 +1,171 @@
+"""A broker in a process of its own, on a free port and a directory that goes away."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from kafkapy.admin.topics import NewTopic, create_topic
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ConfigError
+from kafkapy.testing.topic_records import Record, read_topic
+from kafkapy.tools import broker_processes
+from kafkapy.tools.broker_processes import Launched
+
+START_LIMIT_S: Final = 60.0
+STOP_LIMIT_S: Final = 60.0
+DEFAULTS: Final[Mapping[str, str]] = {
+    "listeners": "PLAINTEXT://127.0.0.1:0",  # the system gives a free port
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+
+
+class KafkaBroker:
+    """One broker; keeps its records while it is stopped, killed and started again, until `close`.
+
+    It ends with this process, however that ends. Fixed: `log_dir`, and `output`, the file that has
+    its log. `properties` are those of server.properties and win over `DEFAULTS`. Without a
+    `log_dir` it has a temporary one.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str] | None = None, log_dir: Path | str | None = None
+    ) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="kafkapy-", ignore_cleanup_errors=True)
+        directory = Path(self._scratch.name)
+        self.log_dir = directory / "logs" if log_dir is None else Path(log_dir)
+        self.output = directory / broker_processes.OUTPUT_FILE
+        self._properties = {**DEFAULTS, "log.dirs": str(self.log_dir), **(properties or {})}
+        self._address: str | None = None
+        self._launched: Launched | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients find it: the same address for all its life, from its first start on."""
+        if self._address is None:
+            raise ConfigError("The broker has no address before it has started")
+        return self._address
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._running().process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._launched is not None and self._launched.process.poll() is None
+
+    # its life
+
+    def start(self) -> Self:
+        """Start it, again or for the first time; returns when it serves.
+
+        Raises:
+            ConfigError: a property is wrong, or it did not come up; with the end of its log.
+        """
+        if self.is_running:
+            return self
+        words = [f"--override={key}={value}" for key, value in self._properties.items()]
+        self._launched = broker_processes.launch(words, self.output, is_ours=True)
+        try:
+            broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
+        except ConfigError:
+            self._launched.process.kill()
+            self._forget()
+            raise
+        if self._address is None:
+            self._address = broker_processes.first_address(self._launched)
+            # Who comes again comes to the same port.
+            if self._properties["listeners"] == DEFAULTS["listeners"]:
+                self._properties["listeners"] = f"PLAINTEXT://{self._address}"
+        return self
+
+    def stop(self) -> None:
+        """Stop it as an operator does: cleanly, its logs flushed."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Let it end as by a power cut: nothing is flushed, nobody is told."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Let it hang: connections stay and nobody answers, until `resume`."""
+        self._running().process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._running().process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it, and forget all that it wrote into its temporary directory."""
+        if self.is_running:
+            self._end(signal.SIGKILL if self._is_temporary else signal.SIGTERM)
+        self._scratch.cleanup()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except ConfigError:
+            self.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # its topics
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic; its name.
+
+        Raises:
+            ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
+        """
+        topic = NewTopic(name, partitions, 1, configs=dict(configs or {}))
+        with Cluster(self.bootstrap_servers) as cluster:
+            create_topic(cluster, topic)
+        return name
+
+    def records(self, topic: str, read_committed: bool = True) -> list[Record]:
+        """All records of a topic as it is now, by partition and offset; without those of
+        transactions that were not committed.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        return read_topic(self.bootstrap_servers, topic, read_committed)
+
+    # ours
+
+    @property
+    def _is_temporary(self) -> bool:
+        return self.log_dir.is_relative_to(self._scratch.name)
+
+    def _running(self) -> Launched:
+        if self._launched is None or not self.is_running:
+            raise ConfigError("The broker does not run")
+        return self._launched
+
+    def _end(self, sent: signal.Signals) -> None:
+        launched = self._running()
+        launched.process.send_signal(signal.SIGCONT)  # a paused one hears of nothing else
+        launched.process.send_signal(sent)
+        launched.process.wait(STOP_LIMIT_S)
+        self._forget()
+
+    def _forget(self) -> None:
+        launched, self._launched = self._launched, None
+        if launched is not None and launched.process.stdin is not None:
+            launched.process.stdin.close()
+            launched.process.wait()

@@ -1,0 +1,89 @@
+"""What a topic holds, for assertions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+
+READ_LIMIT_S: Final = 60.0
+_AT_A_TIME: Final = 1000
+_POLL_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as a consumer sees it; a timestamp is ms since the epoch."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
+    """All records of a topic as it is now, by partition and offset.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION; REQUEST_TIMED_OUT, the broker does not give them.
+    """
+    with Cluster(servers) as cluster:
+        found = cluster.metadata([topic], refresh=True).topics[topic]
+    if found.error is not ErrorCode.NONE:
+        raise ApiError(found.error, f"Topic '{topic}' does not exist")
+    records: list[Record] = []
+    # Imported only here: whoever brings a client of his own has no use for librdkafka.
+    import confluent_kafka
+
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "kafkapy.testing",  # librdkafka wants one; nothing is committed
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if read_committed else "read_uncommitted",
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.assign(
+            [confluent_kafka.TopicPartition(topic, index, 0) for index in found.partitions]
+        )
+        _read_to_the_ends(consumer, len(found.partitions), records)
+    finally:
+        consumer.close()
+    return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def _read_to_the_ends(consumer: Any, partitions: int, records: list[Record]) -> None:
+    from confluent_kafka import KafkaError
+
+    ended: set[int] = set()
+    deadline = time.monotonic() + READ_LIMIT_S
+    while len(ended) < partitions:
+        for message in consumer.consume(_AT_A_TIME, _POLL_S):
+            error = message.error()
+            if error is None:
+                records.append(_record(message))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+            else:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        if time.monotonic() > deadline:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"not read within {READ_LIMIT_S:.0f} s")
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+    )

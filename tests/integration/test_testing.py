@@ -1,0 +1,189 @@
+"""`kafkapy.testing`: a broker for other people's tests, and the fixtures that pytest finds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.testing import KafkaBroker, Record
+from kafkapy.tools.broker_processes import is_broker
+from tests.support.waiting import wait_until
+
+QUIET = {"log_level": 0}
+HOLDER = """
+import sys
+from kafkapy.testing import KafkaBroker
+with KafkaBroker() as broker:
+    print(broker.pid, flush=True)
+    sys.stdin.read()
+"""
+USERS_TESTS = """
+from confluent_kafka import Producer
+
+def write(servers, topic, value):
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, value)
+    assert producer.flush(30) == 0
+
+def test_one(kafkapy_broker, kafkapy_topic):
+    write(kafkapy_broker.bootstrap_servers, kafkapy_topic, b"1")
+    assert [record.value for record in kafkapy_broker.records(kafkapy_topic)] == [b"1"]
+
+def test_another_of_any_name_Ä(kafkapy_broker, kafkapy_topic):
+    assert kafkapy_broker.records(kafkapy_topic) == []
+
+def test_the_broker_is_as_the_conftest_wants_it(kafkapy_broker):
+    write(kafkapy_broker.bootstrap_servers, "made-by-itself", b"1")
+    assert {record.partition for record in kafkapy_broker.records("made-by-itself")} <= {0, 1, 2}
+    assert "num.partitions=3" in open(f"/proc/{kafkapy_broker.pid}/cmdline").read()
+"""
+USERS_CONFTEST = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kafkapy_properties():
+    return {"num.partitions": "3"}
+"""
+
+
+def write(broker: KafkaBroker, topic: str, *values: str, **settings: str) -> None:
+    given = {key.replace("_", "."): value for key, value in settings.items()}
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET, **given})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+
+
+def values(broker: KafkaBroker, topic: str) -> list[bytes | None]:
+    return [record.value for record in broker.records(topic)]
+
+
+def test_what_a_client_writes_is_read() -> None:
+    with KafkaBroker() as broker:
+        assert broker.create_topic("orders", 2, {"retention.ms": "-1"}) == "orders"
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        producer.produce("orders", b"b", b"k", 1, headers={"h": b"x"}, timestamp=7)
+        producer.produce("orders", None, b"gone", 0, timestamp=8)
+        assert producer.flush(30) == 0
+        assert broker.records("orders") == [
+            Record(0, 0, 8, b"gone", None, ()),
+            Record(1, 0, 7, b"k", b"b", (("h", b"x"),)),
+        ]
+        with pytest.raises(ApiError, match="'nothing' does not exist") as refused:
+            broker.records("nothing")
+        assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        with pytest.raises(ApiError, match="already exists"):
+            broker.create_topic("orders")
+
+
+def test_only_what_was_committed_unless_all_is_wanted() -> None:
+    with KafkaBroker() as broker:
+        broker.create_topic("t")
+        settings = {"bootstrap.servers": broker.bootstrap_servers, **QUIET}
+        producer = Producer({**settings, "transactional.id": "x"})
+        producer.init_transactions(30)
+        for value, ends in (("kept", producer.commit_transaction), ("not", None)):
+            producer.begin_transaction()
+            producer.produce("t", value)
+            assert producer.flush(30) == 0
+            (ends or producer.abort_transaction)(30)
+        assert values(broker, "t") == [b"kept"]
+        everything = broker.records("t", read_committed=False)
+        assert [record.value for record in everything] == [b"kept", b"not"]
+
+
+def test_records_and_address_outlive_a_stop_and_a_kill() -> None:
+    with KafkaBroker() as broker, KafkaBroker() as other:
+        address = broker.bootstrap_servers
+        assert address != other.bootstrap_servers
+        broker.create_topic("t")
+        for end in (broker.stop, broker.kill):
+            write(broker, "t", end.__name__)
+            end()
+            assert not broker.is_running
+            with pytest.raises(ConfigError, match="does not run"):
+                broker.kill()
+            broker.start()
+            assert broker.bootstrap_servers == address
+        assert values(broker, "t") == [b"stop", b"kill"]
+
+
+def test_a_paused_broker_answers_nobody_until_it_goes_on() -> None:
+    with KafkaBroker() as broker:
+        broker.create_topic("t")
+        broker.pause()
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        with pytest.raises(KafkaException):
+            admin.list_topics(timeout=0.5)
+        broker.resume()
+        write(broker, "t", "on")
+        assert values(broker, "t") == [b"on"]
+        broker.pause()  # and is ended all the same
+
+
+def test_a_property_that_is_wrong_is_named_and_nothing_stays() -> None:
+    broker = KafkaBroker({"num.partitions": "many"})
+    with pytest.raises(ConfigError, match=r"num\.partitions"), broker:
+        pass
+    assert not broker.is_running
+    assert not broker.output.parent.exists()
+    with pytest.raises(ConfigError, match="no address"):
+        _ = broker.bootstrap_servers
+
+
+def test_a_directory_that_was_given_stays_and_is_left_clean(tmp_path: Path) -> None:
+    with KafkaBroker(log_dir=tmp_path / "logs") as broker:
+        broker.create_topic("t")
+        write(broker, "t", "1")
+    assert not broker.output.exists()
+    assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
+    with KafkaBroker(log_dir=tmp_path / "logs") as again:
+        assert values(again, "t") == [b"1"]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_the_broker_ends_with_who_started_it(sent: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        pid = int(holder.stdout.readline())
+        assert is_broker(pid)
+        os.kill(holder.pid, sent)
+        wait_until(lambda: not is_broker(pid), "the broker has ended")
+
+
+def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
+    (tmp_path / "test_users.py").write_text(USERS_TESTS)
+    (tmp_path / "conftest.py").write_text(USERS_CONFTEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (["--until-eof"], "--until-eof needs a pipe or a terminal as standard input"),
+        (["--until-eof", "--daemon"], "--until-eof is for a broker in the foreground"),
+    ],
+)
+def test_until_eof_wants_somebody_at_the_other_end(
+    tmp_path: Path, flags: list[str], why: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkapy", "server", "start", *flags,
+         "--override", f"log.dirs={tmp_path}", "--override", "listeners=PLAINTEXT://127.0.0.1:0"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
