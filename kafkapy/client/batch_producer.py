@@ -156,10 +156,17 @@ class BatchProducer:
         return self._leader(topic_partition) if asked is None else asked
 
     def _leader(self, topic_partition: TopicPartition) -> int:
-        try:
-            return self._cluster.leader_of(topic_partition)
-        except ApiError as error:
-            raise DeliveryError(f"{topic_partition}: {error.message}") from None
+        """The leader of a partition with a batch. One that is gone is looked for until that is due,
+        as in Kafka: a broker that has just started may not have heard of any topic."""
+        deadline_s = self._queues[topic_partition][0].deadline_s
+        while True:
+            try:
+                return self._cluster.leader_of(topic_partition)
+            except ApiError as error:
+                is_gone = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if not is_gone or time.monotonic() >= deadline_s:
+                    raise DeliveryError(f"{topic_partition}: {error.message}") from None
+            self._cluster.pause()
 
     def _turn(self, leader: int) -> None:
         """Read the answer that a leader owes, and ask it the next."""

@@ -35,6 +35,7 @@ from kafkapy.spark.worker_python import installed_spark, worker_python
 FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
 """The options of spark-submit that take no value."""
 
+_PYTHONS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 _PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
 _ENTRY_MODULES: Final = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
@@ -152,24 +153,22 @@ def _transform_job() -> str:
 def environment(
     environ: Mapping[str, str], submission: Submission, spark_home: Path, cache_dir: Path
 ) -> dict[str, str]:
-    """The environment of the command: workers would run whatever `python3` is on their PATH."""
+    """The environment of the command: workers would run whatever `python3` is on their PATH. Who
+    exports this very Python wants what they get anyway."""
     python = sys.executable
     if is_local(submission, spark_home):
         python = worker_python(python, spark_home, cache_dir)
-    defaults = {
-        "SPARK_HOME": str(spark_home),
-        "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": python,
-    }
-    return defaults | dict(environ)
+    defaults = {"SPARK_HOME": str(spark_home), **dict.fromkeys(_PYTHONS, python)}
+    given = {k: v for k, v in environ.items() if k not in _PYTHONS or v != sys.executable}
+    return defaults | given
 
 
 def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
     """Whether a command line runs Python, with the workers' own Python of `environment`."""
     submission = split(words[1:])
     others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
-    is_ours = Path(environ["PYSPARK_DRIVER_PYTHON"]).parent == cache_dir and not others
-    return is_ours and (submission.script or "").endswith(".py")
+    are_ours = all(Path(environ[name]).parent == cache_dir for name in _PYTHONS) and not others
+    return are_ours and (submission.script or "").endswith(".py")
 
 
 def find_spark_home(environ: Mapping[str, str]) -> Path:

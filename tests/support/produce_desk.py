@@ -49,6 +49,7 @@ class ProduceDesk:
         self.leaders = list(leaders)
         self.faults = list(faults)
         self.max_bytes = max_bytes
+        self.knows_no_topic_for = 0  # so many Metadata answers, as a broker that has just started
         self.log: dict[TopicPartition, list[Record]] = defaultdict(list)
         self.identities = 0
         self._last: dict[tuple[TopicPartition, int], tuple[int, int]] = {}
@@ -76,6 +77,9 @@ class ProduceDesk:
             name: {i: (self._leader(i), [1, 2], [1, 2]) for i in range(count)}
             for name, count in self.topics.items()
         }
+        if self.knows_no_topic_for > 0:
+            self.knows_no_topic_for -= 1
+            topics = {}
         brokers = {broker: 9000 + broker for broker in self.leaders}
         return metadata(topics, brokers=brokers)(request, port)
 

@@ -15,11 +15,12 @@ from tests.support.cli import kafkapy
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """The properties of brokers that were run; they end at once with status 0."""
+    """The properties of brokers that were run; they end at once with status 0. One that ends with
+    its input says so."""
     ran: list[dict[str, str]] = []
 
-    def run(properties: dict[str, str]) -> int:
-        ran.append(properties)
+    def run(properties: dict[str, str], until_eof: bool) -> int:
+        ran.append(properties | {"until": "eof"} if until_eof else properties)
         return int(properties.get("status", 0))
 
     monkeypatch.setitem(sys.modules, "kafkapy.server.process", SimpleNamespace(run=run))
@@ -37,7 +38,8 @@ def test_start_with_a_file_and_overrides(started: Any, tmp_path: Path) -> None:
 def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
     assert kafkapy("server", "start").status == 0
     assert kafkapy("server", "start", "--override", "status=1").status == 1
-    assert started == [{}, {"status": "1"}]
+    assert kafkapy("server", "start", "--until-eof").status == 0
+    assert started == [{}, {"status": "1"}, {"until": "eof"}]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,7 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["--override", "a=b"], "Say what to do: kafkapy server start|stop"),
         (["restart"], "Say what to do: kafkapy server start|stop"),
         (["start", "a", "b", "c"], "Found non argument parameters: b,c"),
+        (["start", "--daemon", "--until-eof"], "--until-eof is for a broker in the foreground"),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),
     ],

@@ -101,6 +101,28 @@ def test_what_the_log_forgot_is_written_by_another_producer_id() -> None:
     assert desk.identities == 2
 
 
+def test_a_broker_that_has_just_started_may_know_of_no_topic() -> None:
+    desk = ProduceDesk({"t": 1}, (1, 2), [None, MOVES])
+    producer = producer_on(desk)
+    producer.send(TopicPartition("t", 0), batch_of("a"))
+    desk.knows_no_topic_for = 5
+    producer.send(TopicPartition("t", 0), batch_of("b"))
+    producer.flush()
+    assert (desk.values(), desk.knows_no_topic_for) == ([b"a", b"b"], 0)
+
+
+def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
+    desk = ProduceDesk({"t": 1}, (1, 2), [None, MOVES])
+    times = {"delivery.timeout.ms": "300", "request.timeout.ms": "200", "linger.ms": "0"}
+    producer = producer_on(desk, **times)
+    producer.send(TopicPartition("t", 0), batch_of("a"))
+    desk.knows_no_topic_for = 1 << 30
+    with pytest.raises(DeliveryError, match="t-0: Partition t-0 does not exist"):
+        producer.send(TopicPartition("t", 0), batch_of("b"))
+        producer.flush()
+    assert desk.values() == [b"a"]
+
+
 @pytest.mark.parametrize(
     "code",
     [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD, ErrorCode.PRODUCER_FENCED],

@@ -147,6 +147,7 @@ def test_trap_3_workers_run_this_python(home: Path, line: str) -> None:
     assert env["PYSPARK_PYTHON"] == env["PYSPARK_DRIVER_PYTHON"] == sys.executable
     assert env["PATH"] == "/bin"
     assert environment({"PYSPARK_PYTHON": "other"})["PYSPARK_PYTHON"] == "other"
+    assert environment({"PYSPARK_PYTHON": sys.executable}) == environment({})
 
 
 def test_local_workers_import_the_pyspark_that_is_installed(tmp_path: Path) -> None:
@@ -157,6 +158,11 @@ def test_local_workers_import_the_pyspark_that_is_installed(tmp_path: Path) -> N
     )
     assert remote["PYSPARK_PYTHON"] == sys.executable  # other machines do not have our launcher
     assert local["PYSPARK_PYTHON"] == local["PYSPARK_DRIVER_PYTHON"] != sys.executable
+    exported = {"PYSPARK_PYTHON": sys.executable}
+    again = submit.environment(
+        exported, submit.split(["--master", "local", "x"]), spark_home, tmp_path
+    )
+    assert again == local
 
 
 def test_spark_is_the_users_or_pysparks() -> None:
@@ -166,7 +172,10 @@ def test_spark_is_the_users_or_pysparks() -> None:
 
 def test_a_zygote_is_for_python_jobs_whose_workers_are_ours(home: Path, script: str) -> None:
     cache = home / "cache"
-    ours, theirs = ({"PYSPARK_DRIVER_PYTHON": str(at / "python-1")} for at in (cache, home))
+    ours, theirs = (
+        {"PYSPARK_PYTHON": str(at / "python-1"), "PYSPARK_DRIVER_PYTHON": str(cache / "python-1")}
+        for at in (cache, home)
+    )
     job = words(f"--master local {script}", home)
     assert submit.has_local_workers(job, ours, cache)
     assert not submit.has_local_workers(job, theirs, cache)
