@@ -117,8 +117,8 @@ def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
     producer = producer_on(desk, **times)
     producer.send(TopicPartition("t", 0), batch_of("a"))
     desk.knows_no_topic_for = 1 << 30
+    producer.put(TopicPartition("t", 0), batch_of("b"))
     with pytest.raises(DeliveryError, match="t-0: Partition t-0 does not exist"):
-        producer.send(TopicPartition("t", 0), batch_of("b"))
         producer.flush()
     assert desk.values() == [b"a"]
 
