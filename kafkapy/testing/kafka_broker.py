@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +87,11 @@ class KafkaBroker:
         return self
 
     def stop(self) -> None:
-        """Stop it as an operator does: cleanly, its logs flushed."""
+        """Stop it as an operator does: cleanly, its logs flushed.
+
+        Raises:
+            ConfigError: it does not run, or did not end in time and was killed.
+        """
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -161,8 +166,13 @@ class KafkaBroker:
         launched = self._running()
         launched.process.send_signal(signal.SIGCONT)  # a paused one hears of nothing else
         launched.process.send_signal(sent)
-        launched.process.wait(STOP_LIMIT_S)
-        self._forget()
+        try:
+            launched.process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            launched.process.kill()
+            raise ConfigError(f"The broker did not end within {STOP_LIMIT_S:.0f} s") from None
+        finally:
+            self._forget()
 
     def _forget(self) -> None:
         launched, self._launched = self._launched, None
