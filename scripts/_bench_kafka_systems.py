@@ -33,6 +33,7 @@ OF_ONE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",  # or who consumes meanwhile begins after the load
 }
 
 
