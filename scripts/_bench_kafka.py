@@ -22,7 +22,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from scripts import _bench_kafka_systems as systems
-from scripts import _kafka, _report, _spark_bench
+from scripts import _kafka, _report
 from scripts._bench_kafka_meter import ClientFailed
 from scripts._bench_kafka_rows import (
     FULL,
@@ -140,8 +140,6 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 def run(options: Namespace, document: Path) -> int:
     """Measure and print; write the documents unless told not to. The exit status."""
     machine = _report.machine()
-    # An installed package has its bytecode; broker processes start from it.
-    os.environ.pop(_spark_bench.NO_BYTECODE, None)
     with tempfile.TemporaryFile(prefix="kafkapy-page-cache-") as file:
         bench = Bench(options, FullPageCache(file))
         bench.run()

@@ -56,8 +56,7 @@ def seconds(command: Sequence[str], env: Mapping[str, str] | None = None) -> flo
 
 def compiled(scratch: Path) -> dict[str, str]:
     """The environment in which Python keeps what it compiled, as pip does when it installs."""
-    kept = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(scratch / "compiled")}
+    return {**os.environ, "PYTHONPYCACHEPREFIX": str(scratch / "compiled")}
 
 
 # A child's peak begins with the memory of who forked it, so a small process does that.

@@ -183,27 +183,29 @@ def run_tools(write: bool) -> bool:
 
 def run_kraft(write: bool) -> bool:
     """Our tools on an Apache Kafka 4 node."""
-    try:
-        _kafka.jars(_kafka.KAFKA_4)
-    except _kafka.Unavailable as why:
-        say(f"not to be had here: Apache Kafka {_kafka.KAFKA_4.version} ({why})")
-        return False
-    good, part = _kraft_tools.run(say)
-    if write:
-        _report.replace_part(DOCUMENT, "The tools on Apache Kafka 4", part, INTRODUCTION)
-    return good
+    return run_with(_kafka.KAFKA_4, _kraft_tools.run, "The tools on Apache Kafka 4", write)
 
 
 def run_apps(write: bool) -> bool:
     """Kafka's own applications."""
+    return run_with(_kafka.KAFKA_3_APPS, _ecosystem.run, "Kafka's own applications", write)
+
+
+def run_with(
+    release: _kafka.Release,
+    run: Callable[[Callable[[str], None]], tuple[bool, str]],
+    title: str,
+    write: bool,
+) -> bool:
+    """A part that needs the jars of a release."""
     try:
-        _kafka.jars(_kafka.KAFKA_3_APPS)
+        _kafka.jars(release)
     except _kafka.Unavailable as why:
-        say(f"not to be had here: Kafka's applications ({why})")
+        say(f"not to be had here: Apache Kafka {release.version} in {release.directory} ({why})")
         return False
-    good, part = _ecosystem.run(say)
+    good, part = run(say)
     if write:
-        _report.replace_part(DOCUMENT, "Kafka's own applications", part, INTRODUCTION)
+        _report.replace_part(DOCUMENT, title, part, INTRODUCTION)
     return good
 
 

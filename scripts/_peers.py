@@ -68,8 +68,7 @@ def fetch_kafkajs() -> None:
 def fetch_go_peers() -> None:
     if shutil.which("go") is None:
         raise Unavailable("go is not installed")
-    if os.environ.get("GOTOOLCHAIN") is None:
-        os.environ["GOTOOLCHAIN"] = "local"
+    os.environ.setdefault("GOTOOLCHAIN", "local")
     cache_dir().mkdir(parents=True, exist_ok=True)
     run_or_unavailable(["go", "build", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
 

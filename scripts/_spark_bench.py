@@ -31,7 +31,6 @@ QUICK_SHARE = 10
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 2
 LIMIT_S = 3600
-NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 SUBMITTED = "first batch, spark-submit"
 GOALS = {
     "count": "at least 2x",
@@ -278,14 +277,12 @@ def in_submit(format: str, servers: str, topic: str) -> Spent:
 
 def last_line(command: list[str], environ: dict[str, str]) -> Any:
     """What a command prints last, as JSON."""
-    # An installed package has its bytecode; Spark starts Python many times.
-    given = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
-        env=given | environ | {"PYTHONPATH": str(_report.ROOT)},
+        env={**os.environ, **environ, "PYTHONPATH": str(_report.ROOT)},
     )
     if done.returncode:
         raise SystemExit(f"{command}: {done.stderr[-3000:]}")
