@@ -48,6 +48,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/broker_config_table.py": "a table; tests/unit/server/test_kafka_config.py",
     "kafkapy/server/cluster_member.py": "tests/integration/test_cluster.py, test_chaos.py",
     "kafkapy/server/listener_setup.py": "every test with a broker process",
+    "kafkapy/server/stored_changes.py": "test_acl_changes.py, test_token_changes.py",
     "kafkapy/server/replica_fetchers.py": "tests/integration/test_cluster.py, test_chaos.py",
     "kafkapy/server/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/cli/reassign_execute.py": "tests/unit/cli/test_reassign_actions.py: each way it ends",

@@ -104,12 +104,13 @@ class TokenStore:
         )
 
     async def changed(self, sequence: int) -> str | None:
-        """The id of the token that a notification names; None once it is purged."""
+        """The id of the token that a notification names; None once it is purged, or if it names
+        none."""
         try:
             node = await self._zk.get(_change_path(sequence))
         except NoNode:
             return None
-        return node.data.decode(errors="replace")
+        return node.data.decode(errors="replace") or None
 
     async def purge(self, sequences: Iterable[int], now_ms: int) -> None:
         """Delete those of the notifications that are older than 15 minutes."""
