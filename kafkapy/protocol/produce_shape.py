@@ -24,6 +24,8 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.primitives import compact_bytes
 
+ACKS: Final = (-1, 0, 1)
+"""What a producer may ask for; a request with anything else is refused."""
 FIRST_VERSION: Final = 5  # before it, an answer has no log start offset
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
@@ -97,7 +99,7 @@ class ProduceShape:
         topics = request.topic_data
         if header.api_version < FIRST_VERSION or len(topics) != 1:
             return None
-        if len(topics[0].partition_data) != 1 or request.acks == 0:
+        if len(topics[0].partition_data) != 1 or request.acks not in ACKS:
             return None
         shape = cls(header, request)
         # Tagged fields, or an encoding that is not the shortest.

@@ -23,7 +23,13 @@ from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.addresses import client_address
 from kafkapy.server.region_sender import RegionSender, has_region, hold_regions
-from kafkapy.server.request import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.server.request import (
+    ANONYMOUS,
+    CLOSE_CONNECTION,
+    NO_RESPONSE,
+    NoResponse,
+    Pending,
+)
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
@@ -228,6 +234,8 @@ class Connection(asyncio.BufferedProtocol):
                 slot = self._wire.take_slot()
                 if isinstance(answer, Pending):
                     self._park(slot, answer, _as_parts)
+                elif isinstance(answer, NoResponse):
+                    self._wire.respond(slot, None)
                 else:
                     self._answer(slot, _as_parts(answer))
                 return

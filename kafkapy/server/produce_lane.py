@@ -19,7 +19,7 @@ from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.produce_shape import ProduceShape
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
-from kafkapy.server.request import Pending
+from kafkapy.server.request import NO_RESPONSE, NoResponse, Pending
 from kafkapy.storage.log_append import LogAppendInfo
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class ProduceLane:
     def close(self) -> None:
         """The connection is gone; what waits was abandoned."""
 
-    def handle(self, frame: memoryview) -> bytes | Pending | None:
-        """Append and answer: the whole frame, now or later. None, and nothing done, if the request
-        must take the long way."""
+    def handle(self, frame: memoryview) -> bytes | Pending | NoResponse | None:
+        """Append and answer: the whole frame, now or later, or nothing with acks=0. None, and
+        nothing done, if the request must take the long way."""
         shape = self._shape
         if shape is None or self._quotas.are_set:
             return None
@@ -76,8 +76,10 @@ class ProduceLane:
             return None
         if not info.duplicate:
             broker.metrics.appended(topic, info.records, len(records))
-        answer: bytes | Pending
-        if shape.acks == -1 and partition.log.high_watermark <= info.last_offset:
+        answer: bytes | Pending | NoResponse
+        if shape.acks == 0:
+            answer = NO_RESPONSE
+        elif shape.acks == -1 and partition.log.high_watermark <= info.last_offset:
             wait = ProduceWait(partition, info.last_offset + 1)
             answer = self._wait(shape, correlation_id, wait, info)
         else:

@@ -24,6 +24,7 @@ from kafkapy.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from kafkapy.protocol.produce_shape import ACKS
 from kafkapy.record.batch_header import transactional_producer
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
@@ -35,7 +36,7 @@ _FIRST_VERSION_WITH_ABORTABLE = 11
 
 def handle(context: RequestContext, request: ProduceRequest) -> Any:
     """Append every partition's records, then answer as `acks` asks."""
-    if request.acks not in (-1, 0, 1):
+    if request.acks not in ACKS:
         return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
     writings = _writings(request)
     if writings:

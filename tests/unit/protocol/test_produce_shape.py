@@ -32,7 +32,7 @@ CLIENT_IDS = st.none() | st.text(max_size=20)
 REQUESTS = st.builds(
     ProduceRequest,
     transactional_id=st.none() | st.text(max_size=9),
-    acks=st.sampled_from([1, -1]),
+    acks=st.sampled_from([0, 1, -1]),
     timeout_ms=INT32,
     topic_data=st.builds(TopicProduceData, name=st.text(max_size=40)).map(lambda row: [row]),
 )
@@ -141,12 +141,12 @@ def test_a_request_with_tagged_fields_has_no_shape(version: int) -> None:
     ("message", "version"),
     [
         (request(), FIRST_VERSION - 1),
-        (request(acks=0), 9),
+        (request(acks=2), 9),
         (request(records=None), 9),
         (ProduceRequest(acks=1), 9),
         (ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t")]), 9),
     ],
-    ids=["old version", "no answer", "no records", "no topic", "no partition"],
+    ids=["old version", "acks unknown", "no records", "no topic", "no partition"],
 )
 def test_what_has_no_shape(message: ProduceRequest, version: int) -> None:
     header = RequestHeader(ApiKey.PRODUCE, version, 0, "me")

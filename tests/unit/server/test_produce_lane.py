@@ -242,12 +242,25 @@ def test_acks_1_waits_for_nobody(parts: Parts, producer: Producer) -> None:
     assert producer.long_way == 2
 
 
-def test_acks_0_has_no_answer(producer: Producer) -> None:
-    data = encode_request(request(acks=0), 9, 0, "me") * 3
-    producer.connection.get_buffer(-1)[: len(data)] = data
-    producer.connection.buffer_updated(len(data))
+def test_acks_0_has_no_answer(parts: Parts, producer: Producer) -> None:
+    producer.put(*[request(acks=0) for _ in range(4)])
     assert producer.transport.sent == b""
-    assert producer.send(request())[0].base_offset == 6
+    assert producer.long_way == 2
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == 8
+    assert producer.send(request())[0].base_offset == 8
+
+
+def test_acks_0_that_is_refused_ends_the_connection(parts: Parts, producer: Producer) -> None:
+    producer.put(*[request(acks=0) for _ in range(3)])
+    parts.lead(isr=(1, 2), leader=2, leader_epoch=1, partition_epoch=1)
+    producer.put(request(acks=0))
+    assert producer.transport.is_closing()
+
+
+def test_unknown_acks_are_refused_however_often(parts: Parts, producer: Producer) -> None:
+    rows = producer.send(*[request(acks=2) for _ in range(4)])
+    assert {row.error_code for row in rows} == {ErrorCode.INVALID_REQUIRED_ACKS}
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == 0
 
 
 def test_other_requests_and_topics_come_between(parts: Parts, producer: Producer) -> None:
