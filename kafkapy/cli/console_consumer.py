@@ -99,8 +99,10 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
         env.abandon_stdout()
         env.warn("Unable to write to standard out, closing consumer.")
     finally:
-        consumer.close()
-        env.warn(f"Processed a total of {counted[0]} messages")
+        try:
+            consumer.close()
+        finally:
+            env.warn(f"Processed a total of {counted[0]} messages")
     if options.enable_systest_events:
         env.line("shutdown_complete")
     return ExitStatus.SUCCESS

@@ -58,7 +58,7 @@ class TopicSink:
         config = {"linger.ms": "20", **producer_config(properties)}
         if "delivery.timeout.ms" not in properties:
             config["message.timeout.ms"] = _FOR_EVER
-        self._producer: Any = make(Producer, config, Reporter(warn))
+        self._producer: Any = make(Producer, config, Reporter(warn, patient=True))
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
         """Queue a line with the headers `file` and `offset`; wait while the queue is full."""

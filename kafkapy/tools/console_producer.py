@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Final
 
@@ -11,11 +12,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.tools.librdkafka_client import Reporter, make
+from kafkapy.tools.librdkafka_client import Reporter, flush, make
 from kafkapy.tools.line_reader import Line, LineReader
 
 MAX_BLOCK_MS: Final = 60_000
 _ROOM_WAIT_S: Final = 0.1
+_FIRST_LOOK_S: Final = 1.0
 
 
 class ConsoleProducer:
@@ -39,17 +41,25 @@ class ConsoleProducer:
         """Return when the topic is known; a cluster that creates topics creates it now.
 
         Raises:
-            ApiError: no broker told us of it in time.
+            ApiError: no broker told us of it in time, or one refused the login.
         """
-        try:
-            self._producer.list_topics(self._topic, timeout=self._max_block_ms / 1000)
-        except KafkaException as error:
-            self._producer.poll(0)  # the reporter tells why: a login that was refused, for one
-            raise ApiError(
-                ErrorCode.REQUEST_TIMED_OUT,
-                f"Topic {self._topic} not present in metadata after {self._max_block_ms} ms:"
-                f" {error.args[0].str()}",
-            ) from error
+        deadline = time.monotonic() + self._max_block_ms / 1000
+        wait_s = _FIRST_LOOK_S
+        while True:
+            try:
+                left_s = max(0.0, deadline - time.monotonic())
+                self._producer.list_topics(self._topic, timeout=min(wait_s, left_s))
+                return
+            except KafkaException as error:
+                # The reporter tells why, and ends it when the login was refused.
+                self._producer.poll(_ROOM_WAIT_S)
+                if time.monotonic() >= deadline:
+                    raise ApiError(
+                        ErrorCode.REQUEST_TIMED_OUT,
+                        f"Topic {self._topic} not present in metadata after {self._max_block_ms}"
+                        f" ms: {error.args[0].str()}",
+                    ) from error
+            wait_s *= 2  # a broker may take longer than that to answer
 
     def send(self, line: Line, *, sync: bool = False) -> None:
         """Queue one record, or with `sync` wait until it is acknowledged."""
@@ -71,11 +81,11 @@ class ConsoleProducer:
                 return
         self._producer.poll(0)
         if sync:
-            self._producer.flush()
+            flush(self._producer)
 
     def close(self) -> None:
         """Wait for everything that is queued."""
-        self._producer.flush()
+        flush(self._producer)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

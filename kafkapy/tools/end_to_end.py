@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, Producer,
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.java_format import decimal, ratio
+from kafkapy.tools.librdkafka_client import flush
 
 POLL_TIMEOUT_MS: Final = 60_000
 _PERCENTILES: Final = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
@@ -100,7 +101,7 @@ class EndToEnd:
                 failures.append(error)
 
         self._producer.produce(self._topic, payload, on_delivery=done)
-        self._producer.flush()
+        flush(self._producer)
         if failures:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, failures[0].str())
 

@@ -10,18 +10,24 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 
 C = TypeVar("C")
 
+_FLUSH_S: Final = 0.5
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
 class Reporter:
-    """Tells each complaint once: librdkafka repeats itself for as long as a broker is away."""
+    """Tells each complaint once: librdkafka repeats itself for as long as a broker is away.
 
-    def __init__(self, warn: Callable[[str], None]) -> None:
+    It would try a login that was refused for ever, too; Kafka's clients end with it. So does the
+    call that serves its callbacks (`poll`, `flush`, `consume`), unless `patient`.
+    """
+
+    def __init__(self, warn: Callable[[str], None], *, patient: bool = False) -> None:
         self._warn = warn
+        self._patient = patient
         self._told: set[str] = set()
 
     def tell(self, text: str) -> None:
@@ -31,7 +37,13 @@ class Reporter:
             self._warn(text)
 
     def error(self, error: KafkaError) -> None:
-        """librdkafka's `error_cb`."""
+        """librdkafka's `error_cb`; what it raises comes out of the call that serves it.
+
+        Raises:
+            ApiError: SASL_AUTHENTICATION_FAILED.
+        """
+        if error.code() == KafkaError._AUTHENTICATION and not self._patient:
+            raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, error.str())
         self.tell(f"WARN {error.str()}")
 
 
@@ -49,6 +61,17 @@ def make_consumer(
     """A consumer of Kafka's properties; `extra` are librdkafka's own. Raises as `make`."""
     made: Consumer = make(Consumer, {**consumer_config(properties), **(extra or {})}, reporter)
     return made
+
+
+def flush(producer: Producer) -> None:
+    """Wait until every record is acknowledged or has failed.
+
+    Raises:
+        ApiError: the reporter ends it. One `flush` would go on nevertheless, until the records
+            have failed of age.
+    """
+    while producer.flush(_FLUSH_S):
+        pass
 
 
 def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter) -> C:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.java_format import decimal, ratio
+from kafkapy.tools.librdkafka_client import flush
 from kafkapy.tools.throughput import Throttle
 
 REPORT_INTERVAL_MS: Final = 5000
@@ -202,7 +203,7 @@ def run(
         wait_for(producer, throttle, sent)
     if began_ms:
         _or_refuse(producer.commit_transaction)
-    producer.flush()
+    flush(producer)
     return stats.totals(_now_ms())
 
 

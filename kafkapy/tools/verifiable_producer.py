@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkapy.tools.java_format import ratio
+from kafkapy.tools.librdkafka_client import flush
 from kafkapy.tools.producer_perf import wait_for
 from kafkapy.tools.throughput import Throttle
 
@@ -60,7 +61,12 @@ class VerifiableProducer:
 
     def finish(self) -> None:
         """Wait for what is under way, and tell the sums."""
-        self._producer.flush()
+        try:
+            flush(self._producer)
+        finally:
+            self._tell_sums()
+
+    def _tell_sums(self) -> None:
         elapsed_s = time.monotonic() - self._started_s
         self._emit("shutdown_complete", {})
         self._emit(

@@ -15,13 +15,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.oauth_login import TOKEN_URL
-from scripts import _kafka
+from scripts import _kafka, _peers
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity
 from tests.support.cli import kafkapy
 from tests.support.exactly_once import read
 from tests.support.oauth_broker import VALIDATOR, fetching_client, unsecured_client
 from tests.support.oauth_issuer import AUDIENCE, Issuer
+from tests.support.realm import SERVICE, Realm, line
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S, wait_until
@@ -31,15 +32,18 @@ SESSION_MS = 1000
 TOPIC, PARTITIONS = "replicated", 4
 USER, PASSWORD = "broker", "between-brokers"
 OAUTH = "OAUTHBEARER"
+KERBEROS = "GSSAPI"
 UNSECURED = "UNSECURED"  # the same with tokens that brokers make
-MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH, *([KERBEROS] if _peers.has_kerberos() else []))
 OTHERS = ["kafkapy", "apache"] if _kafka.installed() else ["kafkapy"]
 
 
 class SecureCluster:
     """Broker 1 is ours, and the controller as it starts first; broker 2 is who it is to be."""
 
-    def __init__(self, directory: Path, mechanism: str, other: str) -> None:
+    def __init__(
+        self, directory: Path, mechanism: str, other: str, realm: Realm | None = None
+    ) -> None:
         self.fetches_tokens = mechanism == OAUTH
         mechanism = OAUTH if mechanism == UNSECURED else mechanism
         self.mechanism = mechanism
@@ -52,6 +56,7 @@ class SecureCluster:
             "PLAIN": f'{PLAIN_LOGIN} {login} user_{USER}="{PASSWORD}";',
             "SCRAM-SHA-512": f"{SCRAM_LOGIN} {login};",
             OAUTH: unsecured_client(USER)["sasl.jaas.config"],
+            KERBEROS: "" if realm is None else line(realm.keytab(SERVICE), SERVICE),
         }
         prefix = f"listener.name.between.{mechanism.lower()}"
         self._settings = {
@@ -60,6 +65,7 @@ class SecureCluster:
             "inter.broker.listener.name": "BETWEEN",
             "sasl.enabled.mechanisms": mechanism,
             "sasl.mechanism.inter.broker.protocol": mechanism,
+            "sasl.kerberos.service.name": "kafka",
             f"{prefix}.sasl.jaas.config": jaas[mechanism],
             f"{prefix}.connections.max.reauth.ms": str(SESSION_MS),
             "listener.name.between.ssl.client.auth": "required",
@@ -152,8 +158,10 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCl
     if not can_make("SASL_SSL between brokers"):
         yield None
         return
-    made = SecureCluster(tmp_path, *request.param)
     with ExitStack() as undo:
+        by_kerberos = request.param[0] == KERBEROS
+        realm = undo.enter_context(Realm(tmp_path / "realm")) if by_kerberos else None
+        made = SecureCluster(tmp_path, *request.param, realm)
         undo.enter_context(made.issuer)
         undo.callback(made.stop)
         made.start()

@@ -10,6 +10,8 @@ import hashlib
 import re
 import socket
 import ssl
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -234,6 +236,36 @@ def test_librdkafka_hears_of_a_wrong_password(secure: SecureBroker | None) -> No
     assert heard[0].code() == KafkaError._AUTHENTICATION
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("console-producer", "--topic", "t"),
+        ("console-consumer", "--topic", "t"),
+        ("console-consumer", "--topic", "t", "--group", "g", "--from-beginning"),
+        ("producer-perf", "--topic", "t", "--num-records=9", "--record-size=9", "--throughput=-1"),
+        ("consumer-perf", "--topic", "t", "--messages", "9", "--timeout", "3600000"),
+        ("verifiable-producer", "--topic", "t"),
+        ("verifiable-consumer", "--topic", "t", "--group-id", "g"),
+    ],
+    ids=lambda words: " ".join(words[::3]),
+)
+def test_a_tool_ends_with_a_refused_login(
+    secure: SecureBroker | None, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """librdkafka would try for ever, or until the records are too old."""
+    if secure is None:
+        return
+    way = Way("SASL", "SCRAM-SHA-512")
+    config = _kafka.write_properties(tmp_path / "c.properties", secure.java(way, "wrong"))
+    where = ("--bootstrap-server", secure.servers(way), "--command-config", str(config))
+    # A process of its own: what it leaves behind would go on trying here.
+    command = [sys.executable, "-m", "kafkapy", *words, *where]
+    done = subprocess.run(command, input=b"line\n", capture_output=True, timeout=LIMIT_S)
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if b"invalid credentials" in line]
+    assert len(told) == 1, done.stderr
+
+
 def test_a_mechanism_that_is_not_enabled(secure: SecureBroker | None) -> None:
     if secure is None:
         return
@@ -367,8 +399,8 @@ def test_a_broker_stops_although_clients_are_connected(tmp_path: Path) -> None:
             r"ssl\.keystore\.location=/k\.jks cannot be used: No such file",
         ),
         (
-            {"listeners": "SASL_PLAINTEXT://127.0.0.1:0"},
-            r"sasl\.enabled\.mechanisms=GSSAPI: served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+            {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "DIGEST-MD5"},
+            r"sasl\.enabled\.mechanisms=DIGEST-MD5: served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools import console_producer
 from kafkapy.tools.console_producer import ConsoleProducer, lines_of, send_lines
 from kafkapy.tools.line_reader import Line, LineReader
@@ -25,6 +25,7 @@ class FakeProducer:
         self.produced: list[dict[str, Any]] = []
         self.flushes = 0
         self.unknown_topic: BaseException | None = None
+        self.refusal: BaseException | None = None
 
     def produce(self, topic: str, **record: Any) -> None:
         failure = self.fail.pop(0) if self.fail else None
@@ -33,9 +34,11 @@ class FakeProducer:
         self.produced.append({"topic": topic, **record})
 
     def poll(self, timeout: float) -> int:
+        if self.refusal is not None:
+            raise self.refusal
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout: float) -> int:
         self.flushes += 1
         return 0
 
@@ -108,6 +111,15 @@ def test_a_topic_nobody_knows(sending: Any) -> None:
     producer.wait_for_topic()
     fake.unknown_topic = KafkaException(KafkaError(KafkaError._TRANSPORT))
     with pytest.raises(ApiError, match="Topic t not present in metadata after 5 ms"):
+        producer.wait_for_topic()
+
+
+def test_a_refused_login_is_not_waited_out(sending: Any) -> None:
+    producer, fake, _ = sending
+    producer._max_block_ms = 3_600_000
+    fake.unknown_topic = KafkaException(KafkaError(KafkaError._TRANSPORT))
+    fake.refusal = ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "refused")
+    with pytest.raises(ApiError, match="refused"):
         producer.wait_for_topic()
 
 

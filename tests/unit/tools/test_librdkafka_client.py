@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from kafkapy.common.errors import ConfigError
-from kafkapy.tools.librdkafka_client import Reporter, make
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.tools.librdkafka_client import Reporter, flush, make
 
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
@@ -31,3 +31,29 @@ def test_each_complaint_is_told_once() -> None:
         reporter.error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     reporter.tell("other")
     assert len(said) == 2
+
+
+def test_a_refused_login_ends_the_call_that_serves_it() -> None:
+    said: list[str] = []
+    refused = KafkaError(KafkaError._AUTHENTICATION, "Invalid username or password")
+    with pytest.raises(ApiError, match="Invalid username or password") as error:
+        Reporter(said.append).error(refused)
+    assert error.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert said == []
+
+
+def test_who_is_patient_waits_for_the_login_to_be_right() -> None:
+    said: list[str] = []
+    Reporter(said.append, patient=True).error(KafkaError(KafkaError._AUTHENTICATION, "refused"))
+    assert said == ["WARN refused"]
+
+
+def test_a_flush_is_left_between_two_looks() -> None:
+    left = [2, 1, 0, 0]
+
+    class Queue:
+        def flush(self, timeout: float) -> int:
+            return left.pop(0)
+
+    flush(Queue())  # type: ignore[arg-type]
+    assert left == [0]

@@ -29,7 +29,7 @@ class FakeProducer:
     def poll(self, seconds: float) -> int:
         return 0
 
-    def flush(self) -> int:
+    def flush(self, timeout: float) -> int:
         return 0
 
 
