@@ -7,6 +7,7 @@ scripts/conformance --tools         our tools beside Apache Kafka's, on files an
 scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
 scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
 scripts/conformance --spark         Spark jobs beside Spark's own connector
+scripts/conformance --pythons       the tests on the other Pythons of this machine
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
 scripts/conformance --record-flags  keep their flags alone, for docs/TOOLS.md
@@ -27,6 +28,7 @@ from scripts import (
     _kafka,
     _kraft_tools,
     _peers,
+    _pythons,
     _record_flags,
     _record_tools,
     _report,
@@ -220,6 +222,13 @@ def run_spark() -> int:
     return 0 if same and whole else 1
 
 
+def run_pythons() -> int:
+    """Long as well, and a matter of this machine: never part of the rest."""
+    good, text = _pythons.run(say)
+    _report.replace_part(DOCUMENT, "Other Pythons", text, INTRODUCTION)
+    return 0 if good else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/conformance")
     parser.add_argument("--clients", action="store_true", help="only the clients and the files")
@@ -230,6 +239,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
+    parser.add_argument("--pythons", action="store_true", help="only the tests on other Pythons")
     parser.add_argument("--records", type=int, default=100_000, metavar="N")
     parser.add_argument("--rounds", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=20, metavar="N")
@@ -247,6 +257,8 @@ def main() -> int:
         return run_spark()
     for name, why in _peers.ensure(say).items():
         say(f"not to be had here: {name} ({why})")
+    if options.pythons:
+        return run_pythons()
     server = _kafka.ApacheBroker if options.apache else BrokerProcess
     write = not options.apache
     only = (options.clients, options.kill, options.tools, options.kraft, options.apps)

@@ -107,7 +107,8 @@ class RegionSender:
                 together.append(unsent.popleft())
             if unsent:
                 together.append(unsent[0].take(FIRST_BYTES))
-            self._transport.writelines(together)
+            # asyncio's `writelines` of 3.12 and 3.13 pauses nobody (CVE-2024-12254).
+            self._transport.write(b"".join(together))
         if unsent and not len(unsent[0]):
             unsent.popleft()
 

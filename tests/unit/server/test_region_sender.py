@@ -64,6 +64,7 @@ def records(tmp_path: Path) -> Iterator[FileRecords]:
 def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
     made: asyncio.AbstractEventLoop = request.param()
     yield made
+    made.run_until_complete(asyncio.sleep(0))  # closing transports close their sockets
     made.close()
 
 
