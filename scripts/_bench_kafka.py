@@ -4,7 +4,8 @@
 
 Each round starts a broker of each system and gives every load to the one, then to the other, the
 other one first in every second round; then the scenarios that need brokers of their own. Writes
-docs/BENCHMARKS.md, the plot beside it, and JSON. 40 minutes at most; --quick: 4.
+docs/BENCHMARKS.md, the plot beside it, and JSON, after each round: one that is broken off leaves
+the rounds before it. 42 minutes at most; --quick: 4.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -42,7 +43,7 @@ from scripts._page_cache import FullPageCache
 FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
 ROUNDS = 3
 QUICK_ROUNDS = 1
-LIMIT_S = 40 * 60.0
+LIMIT_S = 42 * 60.0
 """Another round begins only if it is over by then, should it take as long as those before."""
 TITLE = "One broker, beside Apache Kafka"
 PLOT = "kafkapy-and-apache-kafka.svg"
@@ -54,7 +55,8 @@ class Bench:
 
     def __init__(self, options: Namespace, memory: FullPageCache) -> None:
         self.scale: Scale = QUICK if options.quick else FULL
-        self.rounds: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
+        self.wanted: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
+        self.rounds = 0
         self.results = Results()
         self.failures: list[str] = []
         self._tasks = [task for task in SHARED if self._is_wanted(task, options)]
@@ -68,12 +70,11 @@ class Bench:
             return False
         return any(options.only in row.name for row in one.rows)
 
-    def run(self) -> None:
+    def run(self, after_round: Callable[[], None]) -> None:
         started = time.monotonic()
-        for number in range(self.rounds):
+        for number in range(self.wanted):
             if number and (time.monotonic() - started) / number * (number + 1) > LIMIT_S:
                 print(f"{number} rounds took all the time there is", file=sys.stderr, flush=True)
-                self.rounds = number
                 break
             order = list(System) if number % 2 == 0 else list(reversed(System))
             self._shared(order)
@@ -83,6 +84,8 @@ class Bench:
                     with self._attempt(system, scenario.rows[0].name), _scratch() as directory:
                         found = scenario.run(system, Path(directory, "run"), self.scale)
                         self._scenario_found(system, scenario, found)
+            self.rounds += 1
+            after_round()
 
     def _shared(self, order: list[System]) -> None:
         """Every load on one broker, then on the other: what else the machine does changes more in
@@ -142,10 +145,19 @@ def run(options: Namespace, document: Path) -> int:
     machine = _report.machine()
     with tempfile.TemporaryFile(prefix="kafkapy-page-cache-") as file:
         bench = Bench(options, FullPageCache(file))
-        bench.run()
+
+        def tell() -> None:
+            _tell(bench, machine, options, document)
+
+        bench.run(tell)
+    return 1 if bench.failures else 0
+
+
+def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
+    """What the rounds until now have found."""
     results = bench.results
     table = _report.table(HEAD, [line.cells() for line in results.lines])
-    print(f"\n{table}\n\n{results.summary()}")
+    print(f"\n{table}\n\n{results.summary()}", flush=True)
     about = (
         f"{_report.today()}, {_report.kafkapy_version()}, Apache Kafka {_kafka.VERSION}, {machine}"
         f" before the first run and {os.getloadavg()[0]:.1f} after the last. Medians of runs:"
@@ -162,7 +174,6 @@ def run(options: Namespace, document: Path) -> int:
         document.with_name("benchmarks-kafka.json").write_text(json.dumps(figures, indent=1) + "\n")
         text = f"{about} {results.summary()} {NOTES}\n\n![{CAPTION}]({PLOT})\n\n{table}"
         _report.replace_part(document, TITLE, text, "")
-    return 1 if bench.failures else 0
 
 
 NOTES = """
