@@ -130,6 +130,7 @@ def apt_install(*packages: str) -> None:
     """Install Debian packages as root; Unavailable otherwise."""
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         raise Unavailable(f"install {' '.join(packages)} first (not root on Debian)")
+    os.environ.setdefault("DEBIAN_FRONTEND", "noninteractive")
     run_or_unavailable(["apt-get", "update", "-q"])
     run_or_unavailable(["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages])
 

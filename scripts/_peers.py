@@ -13,13 +13,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
-from scripts import _kafka
+from scripts import _kafka, _report
 from scripts._kafka import Unavailable, apt_install, cache_dir, run_or_unavailable
 
 KAFKAJS_PACKAGES = ("kafkajs@2", "kafkajs-snappy@1")
-GO_SOURCES = Path(__file__).parents[1] / "tests" / "conformance" / "go_peers"
+GO_SOURCES = _report.ROOT / "tests" / "conformance" / "go_peers"
+# The KDC, kadmin.local, kinit, what the extra `kerberos` is built with, and what kcat logs in with.
+KERBEROS_PACKAGES = (
+    *("krb5-kdc", "krb5-admin-server", "krb5-user", "libkrb5-dev"),
+    "libsasl2-modules-gssapi-mit",
+)
 
 
 def kafkajs_dir() -> Path:
@@ -73,6 +79,24 @@ def fetch_go_peers() -> None:
     run_or_unavailable(["go", "build", "-o", str(go_peers()), "."], cwd=GO_SOURCES)
 
 
+def has_kerberos() -> bool:
+    """Whether there can be a realm, and the library of its clients is there."""
+    programs = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+    return all(map(kerberos_program, programs)) and find_spec("gssapi") is not None
+
+
+def kerberos_program(name: str) -> str | None:
+    """Where one is; those of the administrator are not on everybody's path."""
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+
+
+def fetch_kerberos() -> None:
+    apt_install(*KERBEROS_PACKAGES)
+    run_or_unavailable(
+        [sys.executable, "-m", "pip", "install", "-q", "-e", f"{_report.ROOT}[kerberos]"]
+    )
+
+
 def fetch_kafka() -> None:
     _kafka.jars()
 
@@ -82,6 +106,7 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "kcat": (has_kcat, fetch_kcat),
     "kafkajs": (has_kafkajs, fetch_kafkajs),
     "franz-go, sarama, kafka-go": (has_go_peers, fetch_go_peers),
+    "MIT Kerberos": (has_kerberos, fetch_kerberos),
     "Apache Kafka 3.9": (_kafka.installed, fetch_kafka),
 }
 

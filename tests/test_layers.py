@@ -46,12 +46,14 @@ PURE = (
     *("metadata", "replication", "controller", "coordinator"),
 )
 WORLD = {
-    *("http", "urllib.request"),
+    *("gssapi", "http", "urllib.request"),
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: HTTP, the file system, and kazoo with what its session needs.
+# The adapters of pure packages: Kerberos, HTTP, the file system, and kazoo with what its session
+# needs.
 ADAPTERS = {
+    "kafkapy/common/gss_library.py": {"gssapi", "threading"},
     "kafkapy/common/http_fetch.py": {"http", "urllib.request"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo_adapter.py": {"kazoo", "asyncio"},

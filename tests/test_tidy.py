@@ -42,7 +42,6 @@ TESTED_ELSEWHERE = {
     "kafkapy/record/codec_frames.py": "tests/unit/record/test_compression.py, test_java_bytes.py",
     "kafkapy/record/compiled.py": "the tests of column_kernels and row_kernels",
     "kafkapy/server/handlers/": "tests/integration/test_served_apis.py: every API and version",
-    "kafkapy/server/acceptor.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/server/authorized_operations.py": "tests/integration/test_served_apis.py",
     "kafkapy/server/broker.py": "every test with a broker process",
     "kafkapy/server/broker_config_table.py": "a table; tests/unit/server/test_kafka_config.py",

@@ -51,6 +51,11 @@ class Channel:
         self._allocate = allocate
         self._correlation_id = 0
 
+    @property
+    def host(self) -> str:
+        """The host that was connected to, as it was named."""
+        return self.peer.rpartition(":")[0]
+
     def negotiate(self, timeout_ms: int) -> None:
         """Ask what the broker speaks (KIP-35, KIP-511).
 

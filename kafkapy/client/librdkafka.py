@@ -12,7 +12,10 @@ from typing import Any, Final
 
 from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.gss_context import MECHANISM as GSSAPI
+from kafkapy.common.kerberos_login import kerberos_login
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
+from kafkapy.common.prefixed_properties import PrefixedProperties
 
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
@@ -40,10 +43,12 @@ _DROPPED: Final = frozenset(
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
         *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
+        *("sasl.kerberos.ticket.renew.window.factor", "sasl.kerberos.ticket.renew.jitter"),
     }
 )
 # Ways to come by a token, which we go for librdkafka.
 _JAVA_LOGIN: Final = ("sasl.oauthbearer.", "sasl.login.", "sasl.client.callback.handler.class")
+_KERBEROS: Final = "sasl.kerberos."  # which are others in librdkafka, though some are named alike
 _LEVELS: Final = frozenset(f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd"))
 _LEVEL_MAX: Final = 12  # of librdkafka's compression.level, whatever the codec
 _ASSIGNORS: Final = {
@@ -120,9 +125,14 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
     config |= _stores(properties)
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         config["ssl.endpoint.identification.algorithm"] = "none"
+    if security.sasl and security.sasl_mechanism == GSSAPI:
+        _check_kerberos()
     if not security.sasl or "sasl.jaas.config" not in properties:
         return config
-    if security.sasl_mechanism == OAUTHBEARER:
+    if security.sasl_mechanism == GSSAPI:
+        config = {k: v for k, v in config.items() if not k.startswith(_KERBEROS)}
+        config |= _kerberos(properties)
+    elif security.sasl_mechanism == OAUTHBEARER:
         config = {k: v for k, v in config.items() if not k.startswith(_JAVA_LOGIN)}
         config["oauth_cb"] = _token_callback(properties)
     else:
@@ -152,6 +162,31 @@ def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any,
         return found.value, found.expires_ms / 1000, found.principal, dict(found.extensions)
 
     return token
+
+
+def _check_kerberos() -> None:
+    """Raises ConfigError: this librdkafka cannot log in by GSSAPI."""
+    from confluent_kafka import KafkaException, Producer
+
+    try:
+        Producer({"builtin.features": "sasl_gssapi"})
+    except KafkaException:
+        raise ConfigError(
+            "sasl.mechanism=GSSAPI: librdkafka, which produces and consumes here, was built without"
+            " it, as it is in the wheels of confluent-kafka; where one with libsasl2 is installed:"
+            " pip install --no-binary confluent-kafka confluent-kafka"
+        ) from None
+
+
+def _kerberos(properties: Mapping[str, str]) -> dict[str, str]:
+    """A JAAS line as librdkafka has it: it runs kinit with a keytab, or uses the ticket cache."""
+    login = kerberos_login(PrefixedProperties(properties))
+    config = {f"{_KERBEROS}service.name": login.service}
+    if login.principal:
+        config[f"{_KERBEROS}principal"] = login.principal
+    if login.keytab is None:
+        return config | {f"{_KERBEROS}min.time.before.relogin": "0"}
+    return config | ({f"{_KERBEROS}keytab": login.keytab} if login.keytab else {})
 
 
 def _stores(properties: Mapping[str, str]) -> dict[str, str]:

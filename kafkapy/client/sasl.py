@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import os
 import time
+from functools import partial
 from typing import Final
 
 from kafkapy.client.channel import Channel
 from kafkapy.client.security import Security
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
+from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -28,7 +31,7 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
     """
     mechanism = security.sasl_mechanism
     try:
-        talk = _conversation(security)
+        talk = _conversation(security, channel.host)
         shake = SaslHandshakeRequest(mechanism=mechanism)
         response = channel.exchange(shake, channel.version_for(shake, min_version=1), timeout_ms)
         if response.error_code != ErrorCode.NONE:
@@ -43,13 +46,20 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
         raise
 
 
-def _conversation(security: Security) -> Conversation:
+def _conversation(security: Security, host: str) -> Conversation:
     if security.sasl_mechanism == OAUTHBEARER:
-        # Imported only where it is asked for: most clients have no tokens.
+        # Imported only where it is asked for: most clients have no tokens, and no tickets.
         from kafkapy.client.oauth_login import TOKENS
         from kafkapy.common.oauth_client import oauth_conversation
 
         return oauth_conversation(TOKENS.get(security.properties))
+    if security.sasl_mechanism == GSSAPI:
+        from kafkapy.common.gss_library import Initiator
+        from kafkapy.common.gssapi_client import gssapi_conversation
+        from kafkapy.common.kerberos_login import kerberos_login
+
+        initiator = Initiator(kerberos_login(PrefixedProperties(security.properties)))
+        return gssapi_conversation(partial(initiator.begin, host))
     nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
     return conversation(security.sasl_mechanism, security.credentials(), nonce)
 

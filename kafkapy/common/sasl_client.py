@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.jaas import Credentials
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.scram import MECHANISMS, ScramMechanism, escape, from_base64, to_base64
@@ -17,7 +18,7 @@ Conversation = Generator[bytes, bytes, None]
 trusted."""
 
 NONCE_BYTES: Final = 18
-KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER)
+KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER, GSSAPI)
 _B: Final = "[A-Za-z0-9+/]"
 _BASE64: Final = f"(?:{_B}{{4}})*(?:{_B}{{2}}==|{_B}{{3}}=)?"
 _SERVER_FIRST: Final = re.compile(

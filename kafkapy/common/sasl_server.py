@@ -64,8 +64,9 @@ class SaslServer(Protocol):
     username: str | None
     lifetime_ms: int | None
 
-    def evaluate(self, token: bytes) -> bytes:
-        """The answer to a token. Raises Refused, RefusedSilently."""
+    def evaluate(self, token: bytes) -> bytes | None:
+        """The answer to a token; None: nothing is to be said any more, which is not the same as an
+        empty answer where tokens are bare frames. Raises Refused, RefusedSilently."""
 
 
 class PlainServer:

@@ -195,7 +195,7 @@ class SaslAuthenticator:
             answer = self._evaluate(bytes(frame))
         except (Refused, RefusedSilently) as refusal:
             raise _Fault(str(refusal)) from None
-        return [len(answer).to_bytes(4, "big") + answer]
+        return [] if answer is None else [len(answer).to_bytes(4, "big") + answer]
 
     def _request(self, frame: memoryview) -> list[Buffer]:
         header, body = decode_request_header(frame)
@@ -216,12 +216,12 @@ class SaslAuthenticator:
         # Kafka tells of a session without end, and of one that has ended already, by the same 0.
         lifetime_ms = (self.login.session_lifetime_ms or 0) if self.login is not None else 0
         response = SaslAuthenticateResponse(
-            error_message="", auth_bytes=answer, session_lifetime_ms=lifetime_ms
+            error_message="", auth_bytes=answer or b"", session_lifetime_ms=lifetime_ms
         )
         return _encoded(response, header)
 
-    def _evaluate(self, token: bytes) -> bytes:
-        """The mechanism's answer. Raises Refused, RefusedSilently."""
+    def _evaluate(self, token: bytes) -> bytes | None:
+        """The mechanism's answer, if it has one. Raises Refused, RefusedSilently."""
         assert self._server is not None
         answer = self._server.evaluate(token)
         username, session = self._server.username, self._session

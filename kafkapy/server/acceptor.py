@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.network.SocketServer")
 
 SCRATCH_BYTES: Final = 256 * 1024
+_BUFFERS: Final = (
+    (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+    (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+)
 
 
 def bind(listener: Listener) -> socket.socket:
@@ -78,12 +82,18 @@ class Acceptor:
 
     def _bind_one(self, listener: Listener) -> None:
         try:
-            self._sockets[listener.name] = self._bind(listener)
+            bound = self._bind(listener)
         except OSError as error:
             raise ConfigError(
                 f"listeners={listener.name}://{listener.host}:{listener.port} cannot be bound:"
                 f" {error.strerror or error}"
             ) from error
+        # Accepted sockets have what the listening one has.
+        for option, key in _BUFFERS:
+            size_bytes = self._config.get_int(key)
+            if size_bytes != -1:
+                bound.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+        self._sockets[listener.name] = bound
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """What to advertise: as configured, with bound ports and a host name filled in."""

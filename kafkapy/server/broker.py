@@ -43,6 +43,7 @@ from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
 from kafkapy.server.marker_writer import MarkerWriter
 from kafkapy.server.node_clients import NodeClients
+from kafkapy.server.node_security import rehearse_login
 from kafkapy.server.producer_ids import ProducerIdManager
 from kafkapy.server.quota_admin import QuotaAdmin
 from kafkapy.server.replica_manager import ReplicaManager
@@ -124,6 +125,7 @@ class Broker:
         await self._load_configs()
         await self._load_acls()
         await self._services.oauth.start(self._services.spawn)
+        await rehearse_login(self._services.node_security)
         self._load_logs()
         await start_tokens(self._services, self._store, self.random)
         self._acceptor.bind()

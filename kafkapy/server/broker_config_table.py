@@ -60,6 +60,7 @@ def _secret(name: str) -> ConfigKey:
 
 _POSITIVE: Final = at_least(1)
 _NOT_NEGATIVE: Final = at_least(0)
+_BUFFER: Final = at_least(-1)
 _PROTOCOL_MAP: Final = [f"{p}:{p}" for p in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")]
 
 BROKER_CONFIG_ROWS: Final = (
@@ -108,8 +109,9 @@ BROKER_CONFIG_ROWS: Final = (
     _i("queued.max.requests", 500, _POSITIVE),
     _l("queued.max.request.bytes", -1),
     # sockets
-    _i("socket.send.buffer.bytes", 102400),
-    _i("socket.receive.buffer.bytes", 102400),
+    # Kafka: 102400 and 65536; -1, which means the same there, leaves it to the kernel.
+    _i("socket.send.buffer.bytes", -1, _BUFFER),
+    _i("socket.receive.buffer.bytes", -1, _BUFFER),
     _i("socket.request.max.bytes", 104857600, _POSITIVE),
     _i("socket.listen.backlog.size", 50, _POSITIVE),
     _i("max.connections", INT_MAX, _NOT_NEGATIVE),
@@ -148,7 +150,7 @@ BROKER_CONFIG_ROWS: Final = (
     # replication
     _l("replica.lag.time.max.ms", 30000),
     _i("replica.socket.timeout.ms", 30000),
-    _i("replica.socket.receive.buffer.bytes", 65536),
+    _i("replica.socket.receive.buffer.bytes", -1, _BUFFER),
     _i("replica.fetch.max.bytes", 1048576, _NOT_NEGATIVE),
     _i("replica.fetch.response.max.bytes", 10485760, _NOT_NEGATIVE),
     _i("replica.fetch.wait.max.ms", 500),
@@ -228,6 +230,13 @@ BROKER_CONFIG_ROWS: Final = (
     _d("sasl.login.refresh.window.jitter", 0.05, between(0.0, 0.25)),
     _l("sasl.login.retry.backoff.max.ms", 10000),
     _l("sasl.login.retry.backoff.ms", 100),
+    _s("sasl.kerberos.service.name", None),
+    _csv("sasl.kerberos.principal.to.local.rules", ["DEFAULT"]),
+    # accepted and without effect: tickets are had by the library, when they are needed
+    _s("sasl.kerberos.kinit.cmd", "/usr/bin/kinit"),
+    _l("sasl.kerberos.min.time.before.relogin", 60000),
+    _d("sasl.kerberos.ticket.renew.jitter", 0.05),
+    _d("sasl.kerberos.ticket.renew.window.factor", 0.8),
     _i("sasl.oauthbearer.clock.skew.seconds", 30),
     _csv("sasl.oauthbearer.expected.audience", None),
     _s("sasl.oauthbearer.expected.issuer", None),

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.distinguished_name import PrincipalMapper
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.jaas import USER_PREFIX, jaas_users
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
-from kafkapy.common.sasl_client import NONCE_BYTES
+from kafkapy.common.sasl_client import KNOWN_MECHANISMS, NONCE_BYTES
 from kafkapy.common.sasl_server import PlainServer, SaslServer, ScramServer
 from kafkapy.common.scram import MECHANISMS
 from kafkapy.common.tls_stores import CLIENT_AUTH
 from kafkapy.protocol.sasl_authenticator import SaslMechanism
+from kafkapy.server import kerberos
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Random
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.network.SocketServer")
 
 PLAIN: Final = "PLAIN"
-SERVED_MECHANISMS: Final = (PLAIN, *MECHANISMS, OAUTHBEARER)
 JAAS: Final = "sasl.jaas.config"
 
 
@@ -121,9 +122,9 @@ def _sasl(
 ) -> SaslSettings:
     key = properties.key("sasl.enabled.mechanisms")
     enabled = [name.upper() for name in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
-    served = [name for name in enabled if name in SERVED_MECHANISMS]
+    served = [name for name in enabled if name in KNOWN_MECHANISMS]
     told = (
-        f"{key}={','.join(enabled)}: served are {', '.join(SERVED_MECHANISMS)}"
+        f"{key}={','.join(enabled)}: served are {', '.join(KNOWN_MECHANISMS)}"
         if len(served) < len(enabled) or not enabled
         else ""
     )
@@ -143,6 +144,8 @@ def _sasl(
             begin = partial(_begin_plain, _plain_users(own))
         elif name == OAUTHBEARER:
             begin = oauth.accepting(own)
+        elif name == GSSAPI:
+            begin = kerberos.accepting(own)
         else:
             begin = partial(_begin_scram, name, credentials, random)
         mechanisms[name] = SaslMechanism(begin, max(0, int(lifetime_ms)))

@@ -31,8 +31,8 @@ _API_VERSIONS_VERSION: Final = 0
 
 
 class NodeClient:
-    """A client of one broker's listener. Fixed: the address, client id, time limit and how the
-    listener is secured."""
+    """A client of one broker's listener. Fixed: the address, client id, time limit, how the
+    listener is secured, and the socket's buffer (-1: as the kernel sees fit)."""
 
     def __init__(
         self,
@@ -42,11 +42,13 @@ class NodeClient:
         *,
         request_timeout_ms: int,
         security: NodeSecurity = PLAINTEXT,
+        receive_buffer_bytes: int = -1,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
         self._security = security
+        self._receive_buffer_bytes = receive_buffer_bytes
         self._timeout_s = request_timeout_ms / 1000
         self._link: NodeLink | None = None
         self._closed = False
@@ -119,7 +121,14 @@ class NodeClient:
             raise NodeUnavailable(f"{self.host}:{self.port}: this client was closed")
         if self._link is None:
             kind = NodeLink if self._security.begin_login is None else SaslLink
-            self._link = kind(self.host, self.port, self.client_id, self._security, self._ended)
+            self._link = kind(
+                self.host,
+                self.port,
+                self.client_id,
+                self._security,
+                self._ended,
+                self._receive_buffer_bytes,
+            )
         return self._link
 
     def _ended(self, link: NodeLink) -> None:

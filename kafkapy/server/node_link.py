@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -44,11 +45,13 @@ class NodeLink(asyncio.BufferedProtocol):
         client_id: str,
         security: NodeSecurity,
         on_end: Callable[[NodeLink], None],
+        receive_buffer_bytes: int = -1,
     ) -> None:
         self.api_versions: VersionRanges | None = None
         self._address = f"{host}:{port}"
         self._security = security
         self._on_end = on_end
+        self._receive_buffer_bytes = receive_buffer_bytes
         self._wire = ClientConnection(client_id)
         self._sent: deque[_Sent] = deque()
         self._unsent: list[bytes] = []
@@ -132,6 +135,10 @@ class NodeLink(asyncio.BufferedProtocol):
         if self._ended:
             transport.abort()
             return
+        if self._receive_buffer_bytes != -1:
+            transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes
+            )
         transport.writelines(self._unsent)
         self._unsent.clear()
 

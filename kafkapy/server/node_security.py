@@ -6,20 +6,24 @@ names the listener's users, as Kafka does.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.jaas import Credentials, jaas_credentials
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import of_listener
-from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
-from kafkapy.server.listener_security import JAAS, SERVED_MECHANISMS, mechanism_properties
+from kafkapy.common.sasl_client import KNOWN_MECHANISMS, NONCE_BYTES, Conversation, conversation
+from kafkapy.server.kerberos import OwnLogin
+from kafkapy.server.listener_security import JAAS, mechanism_properties
 
 if TYPE_CHECKING:
     import ssl
+    from concurrent.futures import Executor
 
     from kafkapy.common.ports import Random
     from kafkapy.server.kafka_config import KafkaConfig
@@ -30,12 +34,15 @@ MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 
 
 class NodeSecurity(NamedTuple):
-    """`tls` gives the context of each connection. It and `begin_login` are None where the listener
-    has none."""
+    """`tls` gives the context of each connection, `begin_login` a login with the broker at a host.
+    They are None where the listener has none. `thread` is where a login's first message is made,
+    if that blocks; `rehearse` asks for what a login needs, blocks too, and raises ConfigError."""
 
     tls: Callable[[], ssl.SSLContext] | None = None
     mechanism: str = ""
-    begin_login: Callable[[], Conversation] | None = None
+    begin_login: Callable[[str], Conversation] | None = None
+    thread: Executor | None = None
+    rehearse: Callable[[], None] | None = None
 
 
 PLAINTEXT: Final = NodeSecurity()
@@ -61,15 +68,19 @@ def node_security(
             return NodeSecurity(tls)
         mechanism = config.get_str(MECHANISM).upper()
         enabled = [item.upper() for item in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
-        if mechanism not in SERVED_MECHANISMS:
-            served = ", ".join(SERVED_MECHANISMS)
+        if mechanism not in KNOWN_MECHANISMS:
+            served = ", ".join(KNOWN_MECHANISMS)
             raise ConfigError(f"{MECHANISM}={mechanism} is not served; served are {served}")
         if mechanism not in enabled:
             key = properties.key("sasl.enabled.mechanisms")
             raise ConfigError(f"{MECHANISM}={mechanism} must be one of {key}={','.join(enabled)}")
         own = mechanism_properties(config, name, mechanism)
         if mechanism == OAUTHBEARER:
-            return NodeSecurity(tls, mechanism, oauth.logging_in(own))
+            begin = oauth.logging_in(own)
+            return NodeSecurity(tls, mechanism, lambda _: begin())
+        if mechanism == GSSAPI:
+            login = OwnLogin(own)
+            return NodeSecurity(tls, mechanism, login.begin, login.thread, login.rehearse)
         key = own.key(JAAS) if own.get(JAAS) else f"{own.prefixes[0]}{JAAS}"
         credentials = jaas_credentials(own.text(JAAS), key)
     except ConfigError as error:
@@ -77,6 +88,17 @@ def node_security(
     return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))
 
 
-def _begin(mechanism: str, credentials: Credentials, random: Random) -> Conversation:
+async def rehearse_login(security: NodeSecurity) -> None:
+    """Find out before anything is served that this broker cannot log in with others.
+
+    Raises:
+        ConfigError: it cannot, and why.
+    """
+    if security.rehearse is not None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(security.thread, security.rehearse)
+
+
+def _begin(mechanism: str, credentials: Credentials, random: Random, _: str) -> Conversation:
     nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
     return conversation(mechanism, credentials, nonce, MECHANISM)

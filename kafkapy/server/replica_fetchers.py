@@ -170,6 +170,7 @@ class _FetcherTask:
             f"broker-{replicas.broker_id}-fetcher-{key[1]}",
             request_timeout_ms=get("replica.socket.timeout.ms"),
             security=security,
+            receive_buffer_bytes=get("replica.socket.receive.buffer.bytes"),
         )
         self._calls = FollowerCalls(config, self._client, replicas.broker_id, broker_epoch)
         self._task = asyncio.get_running_loop().create_task(self._run())

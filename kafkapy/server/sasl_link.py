@@ -7,6 +7,7 @@ ApiVersions is not asked for: brokers of this protocol version know the versions
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -37,13 +38,16 @@ class SaslLink(NodeLink):
         client_id: str,
         security: NodeSecurity,
         on_end: Callable[[NodeLink], None],
+        receive_buffer_bytes: int = -1,
     ) -> None:
+        self._host = host
         self._client_id = client_id
         self._unready: Any = None
         self._login_wire: ClientConnection | None = None
         self._conversation: Conversation | None = None
+        self._making: asyncio.Future[bytes] | None = None
         self._renew_at_s: float | None = None
-        super().__init__(host, port, client_id, security, on_end)
+        super().__init__(host, port, client_id, security, on_end, receive_buffer_bytes)
 
     def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
         renew_at_s = self._renew_at_s
@@ -57,6 +61,8 @@ class SaslLink(NodeLink):
     def end(self, reason: str) -> None:
         unready, self._unready = self._unready, None
         super().end(reason)
+        if self._making is not None:
+            self._making.cancel()
         if unready is not None:
             unready.abort()
 
@@ -71,7 +77,7 @@ class SaslLink(NodeLink):
     def _log_in(self) -> None:
         begin = self._security.begin_login
         assert begin is not None
-        self._conversation = begin()
+        self._conversation = begin(self._host)
         self._login_wire = ClientConnection(self._client_id)
         self._say(SaslHandshakeRequest(mechanism=self._security.mechanism), _HANDSHAKE_VERSION)
 
@@ -86,14 +92,28 @@ class SaslLink(NodeLink):
         assert conversation is not None
         if response.error_code != ErrorCode.NONE:
             raise ApiError(ErrorCode(response.error_code), _refusal(response, self._security))
-        if isinstance(response, SaslHandshakeResponse):
-            token = next(conversation)
-        else:
+        if not isinstance(response, SaslHandshakeResponse):
             try:
-                token = conversation.send(bytes(response.auth_bytes))
+                self._say_token(conversation.send(bytes(response.auth_bytes)))
             except StopIteration:
                 self._logged_in(response)
-                return
+        elif self._security.thread is None:
+            self._say_token(next(conversation))
+        else:
+            self._making = self._loop.run_in_executor(self._security.thread, next, conversation)
+            self._making.add_done_callback(self._first_made)
+
+    def _first_made(self, made: asyncio.Future[bytes]) -> None:
+        """Say what the thread has made, unless the connection has ended meanwhile."""
+        self._making = None
+        if made.cancelled():
+            return
+        try:
+            self._say_token(made.result())
+        except ApiError as error:
+            self.end(error.message)
+
+    def _say_token(self, token: bytes) -> None:
         self._say(SaslAuthenticateRequest(auth_bytes=token), _AUTHENTICATE_VERSION)
 
     def _logged_in(self, response: SaslAuthenticateResponse) -> None:

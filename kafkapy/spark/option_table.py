@@ -95,8 +95,8 @@ _CONNECTION: Final = (
         "kafka.security.protocol",
         "both",
         "PLAINTEXT",
-        "with `kafka.sasl.*` (PLAIN, SCRAM, OAUTHBEARER) and `kafka.ssl.*` as Java's clients have"
-        " them; stores PEM or PKCS12",
+        "with `kafka.sasl.*` (PLAIN, SCRAM, OAUTHBEARER, GSSAPI) and `kafka.ssl.*` as Java's"
+        " clients have them; stores PEM or PKCS12",
     ),
 )
 _OTHERS: Final = Option("kafka.*", "both", "-", "any other client property")

@@ -7,6 +7,7 @@ import pytest
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
 from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.kerberos_login import MODULE
 from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 from tests.support.oauth_broker import fetching_client, unsecured_client
 
@@ -169,3 +170,56 @@ def test_delegation_tokens_are_not_for_librdkafka() -> None:
     }
     with pytest.raises(ConfigError, match="cannot log in by a delegation token"):
         producer_config(properties)
+
+
+KERBEROS = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.kerberos.service.name": "kafka",
+    "sasl.kerberos.kinit.cmd": "/usr/bin/kinit",
+    "sasl.kerberos.ticket.renew.jitter": "0.1",
+}
+
+
+def kerberos_line(options: str) -> dict[str, str]:
+    """Properties with such a JAAS line; GSSAPI is the default."""
+    return {**KERBEROS, "sasl.jaas.config": f"{MODULE} required {options};"}
+
+
+def test_the_wheels_have_no_kerberos() -> None:
+    for properties in (kerberos_line("useTicketCache=true"), KERBEROS):
+        with pytest.raises(ConfigError, match="librdkafka, which produces and consumes here, was"):
+            consumer_config(properties)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            'useKeyTab=true keyTab="/k" principal="a@R"',
+            {"keytab": "/k", "principal": "a@R"},
+        ),
+        ('useKeyTab=true principal="a@R"', {"principal": "a@R"}),
+        # kinit is not run: who made the tickets keeps them
+        ("useTicketCache=true", {"min.time.before.relogin": "0"}),
+    ],
+)
+def test_a_librdkafka_with_kerberos(
+    monkeypatch: pytest.MonkeyPatch, options: str, expected: dict[str, str]
+) -> None:
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr(confluent_kafka, "Producer", asked.append)
+    config = consumer_config(kerberos_line(options))
+    assert asked == [{"builtin.features": "sasl_gssapi"}]
+    prefix = "sasl.kerberos."
+    found = {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
+    assert found == {"service.name": "kafka", **expected}
+
+
+def test_librdkafkas_own_properties_of_kerberos_pass_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(confluent_kafka, "Producer", lambda config: None)
+    config = consumer_config({**KERBEROS, "sasl.kerberos.keytab": "/k"})
+    assert config["sasl.kerberos.keytab"] == "/k"
+    assert config["sasl.kerberos.kinit.cmd"] == "/usr/bin/kinit"
+    assert "sasl.kerberos.ticket.renew.jitter" not in config

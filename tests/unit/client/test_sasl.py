@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkapy.client import sasl
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common import gss_library
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.gss_context import CHOICE, OFFER, GssContext
+from kafkapy.common.kerberos_login import KerberosLogin
 from kafkapy.common.oauth_tokens import unsecured_token
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from tests.support.oauth_broker import unsecured_client
+from tests.support.realm import cache_line, client
 from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.support.scripted_gss import ScriptedContext
 
 
 def cluster_on(script: dict[ApiKey, Any]) -> tuple[Cluster, ScriptedCluster]:
@@ -92,6 +98,39 @@ def test_a_bearer_token(refused: bool) -> None:
     said = bytes(scripted.asked(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes).decode()
     token, _ = unsecured_token(said.split()[1].rstrip("\x01"), "sub", "scope")
     assert token.principal == "bob"
+
+
+class Tickets:
+    """Kerberos's library, as a client uses it."""
+
+    def __init__(self, login: KerberosLogin) -> None:
+        self._service = login.service
+
+    def begin(self, host: str) -> GssContext:
+        return ScriptedContext((b"", f"AP-REQ {self._service}/{host}".encode()), (b"AP-REP", b""))
+
+
+def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gss_library, "Initiator", Tickets)
+    says = [b"AP-REP", b"wrapped " + OFFER, b""]
+    scripted = ScriptedCluster(
+        {
+            ApiKey.METADATA: metadata(),
+            ApiKey.SASL_HANDSHAKE: SaslHandshakeResponse(mechanisms=["GSSAPI"]),
+            ApiKey.SASL_AUTHENTICATE: [SaslAuthenticateResponse(auth_bytes=each) for each in says],
+        }
+    )
+    properties = client(cache_line(Path("/tickets")))
+    Cluster("b:1", properties, connector=scripted.connect).metadata([])
+    said = [bytes(request.auth_bytes) for request in scripted.asked(ApiKey.SASL_AUTHENTICATE)]
+    assert said == [b"AP-REQ kafka/b", b"", b"wrapped " + CHOICE]
+
+
+def test_kerberos_is_the_default_and_says_what_it_needs() -> None:
+    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": "PlainLoginModule"}
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+    with pytest.raises(ConfigError, match="must be a line of Krb5LoginModule for GSSAPI"):
+        Cluster("b:1", properties, connector=scripted.connect).metadata([])
 
 
 def test_a_mechanism_that_is_not_offered() -> None:

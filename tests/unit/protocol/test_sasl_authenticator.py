@@ -17,7 +17,10 @@ from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import response_class
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from kafkapy.protocol.sasl_authenticator import (
     TRANSITIONS,
@@ -105,6 +108,32 @@ def test_plain_in_bare_frames() -> None:
     assert step.reply == [bytes(4)]
     # Nothing tells it that its session ends; it does all the same.
     assert client.authenticator.login == SaslLogin("alice", "PLAIN", 1000)
+
+
+class Silent:
+    """Takes the first token, and says nothing to it."""
+
+    username = "alice"
+    lifetime_ms = None
+
+    def evaluate(self, token: bytes) -> None:
+        """Nothing."""
+
+
+def test_no_answer_is_no_frame_but_an_answered_request() -> None:
+    for version, expected in ((0, []), (1, [SaslAuthenticateResponse(error_message="")])):
+        authenticator = SaslAuthenticator({"SILENT": SaslMechanism(Silent)})
+        shake = encode_request(SaslHandshakeRequest(mechanism="SILENT"), version, 7, "c")
+        authenticator.receive(memoryview(shake)[4:])
+        token = b"token"
+        if version:
+            token = encode_request(SaslAuthenticateRequest(auth_bytes=token), 2, 7, "c")[4:]
+        step = authenticator.receive(memoryview(token))
+        assert step is not None
+        assert authenticator.login == SaslLogin("alice", "SILENT")
+        frames = [memoryview(b"".join(step.reply))[4:]] if step.reply else []
+        answers = [decode_response(SaslAuthenticateResponse, 2, each)[1] for each in frames]
+        assert answers == expected
 
 
 def test_a_wrong_password_in_a_bare_frame_has_no_answer() -> None:

@@ -17,7 +17,7 @@ from tests.support.certificates import can_make, make_identity
 from tests.support.ports import ManualClock, SeededRandom
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
-NOT_SERVED = "served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"
+NOT_SERVED = "served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI"
 
 
 def secured(protocol: str, **more: str) -> ListenerSecurity:
@@ -83,24 +83,33 @@ def test_plain_needs_users() -> None:
     )
 
 
-def test_kafkas_default_mechanism_is_not_served() -> None:
+def test_a_mechanism_that_is_not_served() -> None:
+    with pytest.raises(ConfigError) as refused:
+        secured("SASL_PLAINTEXT", sasl_enabled_mechanisms="DIGEST-MD5")
+    assert str(refused.value) == (
+        f"listener X (SASL_PLAINTEXT): sasl.enabled.mechanisms=DIGEST-MD5: {NOT_SERVED}"
+    )
+
+
+def test_kafkas_default_mechanism_needs_a_key() -> None:
     with pytest.raises(ConfigError) as refused:
         secured("SASL_PLAINTEXT")
-    assert str(refused.value) == (
-        f"listener X (SASL_PLAINTEXT): sasl.enabled.mechanisms=GSSAPI: {NOT_SERVED}"
+    assert str(refused.value).startswith(
+        "listener X (SASL_PLAINTEXT): listener.name.x.gssapi.sasl.jaas.config must be a line of"
+        " Krb5LoginModule for GSSAPI"
     )
 
 
 def test_what_is_not_served_beside_others_is_told(caplog: pytest.LogCaptureFixture) -> None:
     found = secured(
-        "SASL_PLAINTEXT", listener_name_x_sasl_enabled_mechanisms="GSSAPI,SCRAM-SHA-256"
+        "SASL_PLAINTEXT", listener_name_x_sasl_enabled_mechanisms="DIGEST-MD5,SCRAM-SHA-256"
     )
     assert found.sasl is not None
     assert list(found.sasl.mechanisms) == ["SCRAM-SHA-256"]
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage().endswith(
-        f"listener.name.x.sasl.enabled.mechanisms=GSSAPI,SCRAM-SHA-256: {NOT_SERVED}"
+        f"listener.name.x.sasl.enabled.mechanisms=DIGEST-MD5,SCRAM-SHA-256: {NOT_SERVED}"
     )
 
 

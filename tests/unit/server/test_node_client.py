@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -49,6 +50,24 @@ def test_requests_made_at_once_go_out_in_order_over_one_connection() -> None:
             assert [r.broker_id for r in node.asked()] == list(range(20))
             names = {header.client_id for header, _ in node.requests.items if header.api_version}
             assert (names, node.connections, client.is_connected) == ({"seven"}, 1, True)
+            client.close()
+
+    in_loop(scenario)
+
+
+def test_the_receive_buffer_of_a_follower() -> None:
+    """`replica.socket.receive.buffer.bytes`."""
+
+    async def scenario() -> None:
+        async with ScriptedNode(echo) as node:
+            client = NodeClient(
+                "127.0.0.1", node.port, "c", request_timeout_ms=LIMIT_MS, receive_buffer_bytes=9000
+            )
+            await client.request(ask(1), 3)
+            assert client._link is not None
+            connected = client._link._transport.get_extra_info("socket")
+            size_bytes = connected.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+            assert size_bytes == 18_000  # Linux doubles it for its own use
             client.close()
 
     in_loop(scenario)

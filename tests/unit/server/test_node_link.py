@@ -26,6 +26,7 @@ async def answer_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
     header, _ = decode_request_header(memoryview(await reader.readexactly(size)))
     response = ControlledShutdownResponse()
     writer.writelines(encode_response(response, header.api_key, 3, header.correlation_id))
+    writer.close()
 
 
 async def ask(host: str, port: int, tls: Any) -> Any:
@@ -48,11 +49,13 @@ def test_a_link_over_tls(tmp_path: Path) -> None:
         response = await ask("localhost", port, contexts.client)
         assert response == ControlledShutdownResponse()
         server.close()
+        await server.wait_closed()
         # The broker's certificate is for localhost and 127.0.0.1.
         other = await asyncio.start_server(answer_one, "127.0.0.2", 0, ssl=contexts.broker)
         port = other.sockets[0].getsockname()[1]
         with pytest.raises(NodeUnavailable, match=r"127\.0\.0\.2.* certificate verify failed"):
             await ask("127.0.0.2", port, contexts.client)
         other.close()
+        await other.wait_closed()
 
     in_loop(scenario)

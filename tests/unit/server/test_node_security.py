@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from kafkapy.common import gss_library
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.kerberos_login import MODULE
 from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.node_security import PLAINTEXT, NodeSecurity, node_security
+from kafkapy.server.node_security import PLAINTEXT, NodeSecurity, node_security, rehearse_login
 from kafkapy.server.oauth import OAuth
 from tests.support.ports import ManualClock, SeededRandom
 
@@ -35,7 +38,8 @@ def test_it_logs_in_as_the_user_of_its_own_line() -> None:
     found = secured("SASL_PLAINTEXT", {OWN: f'{JAAS} username="b" password="s" user_b="s";'})
     assert (found.tls, found.mechanism) == (None, "PLAIN")
     assert found.begin_login is not None
-    assert next(found.begin_login()) == b"\0b\0s"
+    assert (found.thread, found.rehearse) == (None, None)
+    assert next(found.begin_login("host")) == b"\0b\0s"
 
 
 def test_each_connection_has_the_stores_of_its_time() -> None:
@@ -52,6 +56,25 @@ def test_each_connection_has_the_stores_of_its_time() -> None:
     assert [found.tls(), found.tls()] == [1, 2]
 
 
+def test_it_logs_in_with_others_by_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gss_library, "check_library", lambda key: None)
+    keytab = 'useKeyTab=true keyTab="/k" principal="kafka/h@R"'
+    given = {
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.enabled.mechanisms": "PLAIN,GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "listener.name.x.gssapi.sasl.jaas.config": f"{MODULE} required {keytab};",
+    }
+    found = secured("SASL_PLAINTEXT", given)
+    assert (found.mechanism, found.begin_login is None) == ("GSSAPI", False)
+    assert found.thread is not None
+    with_rehearsal = found._replace(rehearse=lambda: rehearsed.append(True))
+    rehearsed: list[bool] = []
+    asyncio.run(rehearse_login(with_rehearsal))
+    asyncio.run(rehearse_login(PLAINTEXT))
+    assert rehearsed == [True]
+
+
 def test_a_lone_broker_needs_none() -> None:
     assert secured("SASL_PLAINTEXT", {"zookeeper.connect": ""}) == PLAINTEXT
     assert secured("PLAINTEXT", {}) == PLAINTEXT
@@ -63,8 +86,15 @@ def test_a_lone_broker_needs_none() -> None:
         ({}, f"{OWN} must name a user"),
         ({OWN: f'{JAAS} user_b="s";'}, f"{OWN} must name a user"),
         (
-            {"sasl.mechanism.inter.broker.protocol": "GSSAPI"},
-            "sasl.mechanism.inter.broker.protocol=GSSAPI is not served; served are PLAIN",
+            {"sasl.mechanism.inter.broker.protocol": "DIGEST-MD5"},
+            "sasl.mechanism.inter.broker.protocol=DIGEST-MD5 is not served; served are PLAIN",
+        ),
+        (
+            {
+                "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+                "sasl.enabled.mechanisms": "GSSAPI",
+            },
+            "listener.name.x.gssapi.sasl.jaas.config must be a line of Krb5LoginModule",
         ),
         (
             {"sasl.enabled.mechanisms": "SCRAM-SHA-256"},

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.jaas import Credentials
-from kafkapy.common.sasl_client import conversation
+from kafkapy.common.sasl_client import Conversation, conversation
 from kafkapy.protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -28,12 +30,12 @@ from kafkapy.server.sasl_link import SaslLink
 from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
 
 SECURITY = NodeSecurity(
-    None, "PLAIN", lambda: conversation("PLAIN", Credentials("b", "s"), "nonce")
+    None, "PLAIN", lambda host: conversation("PLAIN", Credentials("b", "s"), "nonce")
 )
 
 
-def client_of(node: ScriptedNode) -> NodeClient:
-    return NodeClient("127.0.0.1", node.port, "c", request_timeout_ms=LIMIT_MS, security=SECURITY)
+def client_of(node: ScriptedNode, security: NodeSecurity = SECURITY) -> NodeClient:
+    return NodeClient("127.0.0.1", node.port, "c", request_timeout_ms=LIMIT_MS, security=security)
 
 
 def ask(number: int) -> ControlledShutdownRequest:
@@ -176,6 +178,78 @@ def test_a_renewal_waits_for_the_answers_that_are_due() -> None:
             assert (echoed(await first), echoed(await second)) == (0, 1)
             assert kinds(node) == [*LOGIN, 0, *LOGIN, 1]
             client.close()
+
+    in_loop(scenario)
+
+
+class Tickets:
+    """A login whose first message waits for somebody else: `may_go` lets it go on."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.may_go = threading.Event()
+        self.hosts: list[str] = []
+        self._failure = failure
+        self.security = NodeSecurity(None, "PLAIN", self._begin, ThreadPoolExecutor(1))
+
+    def _begin(self, host: str) -> Conversation:
+        self.hosts.append(host)
+        self.may_go.wait(LIMIT_MS / 1000)
+        if self._failure:
+            raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, self._failure)
+        yield b"ticket"
+
+
+def test_a_first_message_that_blocks_is_made_in_a_thread() -> None:
+    async def scenario() -> None:
+        tickets = Tickets()
+        async with ScriptedNode(broker()) as node:
+            client = client_of(node, tickets.security)
+            waiting = asyncio.ensure_future(client.request(ask(0), 3))
+            await node.requests.at_least(1)  # the loop goes on meanwhile
+            tickets.may_go.set()
+            assert echoed(await waiting) == 0
+            assert kinds(node) == [*LOGIN, 0]
+            assert node.asked()[1].auth_bytes == b"ticket"
+            assert tickets.hosts == ["127.0.0.1"]
+            client.close()
+
+    in_loop(scenario)
+
+
+def test_no_ticket_fails_all_that_wait() -> None:
+    async def scenario() -> None:
+        tickets = Tickets("No Kerberos ticket for kafka/b2")
+        tickets.may_go.set()
+        async with ScriptedNode(broker()) as node:
+            with pytest.raises(NodeUnavailable, match="No Kerberos ticket for kafka/b2"):
+                await client_of(node, tickets.security).request(ask(0), 3)
+            assert kinds(node) == LOGIN[:1]
+
+    in_loop(scenario)
+
+
+def test_a_ticket_that_comes_too_late_is_not_sent() -> None:
+    async def scenario() -> None:
+        tickets = Tickets()
+        async with ScriptedNode(broker()) as node:
+            client = client_of(node, tickets.security)
+            waiting = asyncio.ensure_future(client.request(ask(0), 3))
+            await node.requests.at_least(1)
+            while not tickets.hosts:
+                await asyncio.sleep(0)
+            behind = client_of(node, tickets.security)
+            also_waiting = asyncio.ensure_future(behind.request(ask(0), 3))
+            await node.requests.at_least(2)
+            for each, answer in ((client, waiting), (behind, also_waiting)):
+                each.close()
+                with pytest.raises(NodeUnavailable, match="closed"):
+                    await answer
+            tickets.may_go.set()
+            assert tickets.security.thread is not None
+            tickets.security.thread.shutdown()
+            assert len(tickets.hosts) == 1  # nobody waits for the other any more
+            await asyncio.sleep(0)
+            assert kinds(node) == LOGIN[:1] * 2
 
     in_loop(scenario)
 
