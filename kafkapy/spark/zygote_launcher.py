@@ -45,7 +45,8 @@ def is_taken(connection: socket, path: str, words: list[str]) -> bool:
         message = encoded(words)
         streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in _STREAMS)
         sent = connection.sendmsg([message], [(SOL_SOCKET, SCM_RIGHTS, streams)])
-        connection.sendall(message[sent:])
+        if sent < len(message):  # sending nothing to a worker that already ended would fail
+            connection.sendall(message[sent:])
         return connection.recv(1) == TAKEN
     except OSError:
         return False

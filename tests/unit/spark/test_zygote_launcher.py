@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from kafkapy.spark.zygote_launcher import (
     is_taken,
 )
 
+LIMIT_S = 20.0
 WORDS = ["-m", "pyspark.daemon", "two words", "\udcff"]
 
 
@@ -114,6 +116,31 @@ def test_a_zygote_that_dies_after_it_took_over_is_a_failure(
 
     serve(take_and_die)
     assert handed_over(path, WORDS) == 1
+
+
+def test_a_worker_that_ends_at_once_has_run(
+    path: str, serve: Callable[[Callable[[socket.socket], None]], None]
+) -> None:
+    """It may be gone before the launcher has returned from sending: it must not run twice."""
+    gone = threading.Event()
+
+    class Slow(socket.socket):
+        def sendmsg(self, *args: Any) -> int:
+            sent = super().sendmsg(*args)
+            assert gone.wait(LIMIT_S)
+            return sent
+
+    def run(connection: socket.socket) -> None:
+        for stream in received(connection)[1]:
+            os.close(stream)
+        connection.sendall(TAKEN + bytes([7]))
+        connection.close()
+        gone.set()
+
+    serve(run)
+    with Slow(socket.AF_UNIX) as connection:
+        assert is_taken(connection, path, WORDS)
+        assert exit_status(connection) == 7
 
 
 def test_a_zygote_that_does_not_speak_is_not_waited_for(
