@@ -1,0 +1,30 @@
+"""The source that does nothing must still give as many rows, and as large ones, as it is to."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import InputPartition
+
+from kafkapy.spark.arrow import arrow_schema
+from scripts._spark_ready import BATCH_BYTES, ReadySource
+
+OPTIONS = {"records": "20001", "size": "100", "filling": " " * 100, "partitions": "2"}
+
+
+def test_all_records_in_batches_as_large_as_ours() -> None:
+    source = ReadySource(OPTIONS)
+    reader = source.reader(source.schema())
+    partitions = list(reader.partitions())
+    assert [partition.value for partition in partitions] == [0, 1]
+    batches = [list(reader.read(InputPartition(index))) for index in range(2)]
+    assert [sum(batch.num_rows for batch in read) for read in batches] == [10_001, 10_000]
+    first = batches[0][0]
+    assert first.schema == arrow_schema(include_headers=False)
+    assert first.num_rows == 10_000
+    assert {len(value.as_py()) for value in first["value"]} == {100}
+    assert first["value"][7].as_py().startswith(b"7 ")
+
+
+def test_large_values_make_smaller_batches() -> None:
+    source = ReadySource({**OPTIONS, "size": "5000", "filling": "x" * 5000})
+    reader = source.reader(source.schema())
+    assert max(b.num_rows for b in reader.read(InputPartition(0))) == BATCH_BYTES // 5000
