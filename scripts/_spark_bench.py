@@ -62,7 +62,10 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     for name, value in CONFS.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    load = loader(spark, format, servers, topic, records)
+    options = options_of(spark, format, servers, topic, records)
+
+    def load() -> Any:
+        return spark.read.format(format).options(**options).load()
 
     def count() -> None:
         assert load().count() == records
@@ -82,10 +85,9 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
         frame = spark.range(0, records // 2, 1, 2).select(text.substr(1, int(size)).alias("value"))
         frame.write.format(format).options(**target).mode("append").save()
 
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"first batch": timed(lambda: first_batch(spark, format, options))}
     jobs = {"count": count, "parse and aggregate": aggregate}
     if format != READY:
-        found["first batch"] = timed(lambda: first_batch(spark, format, servers, topic))
         jobs["write"] = write
     for name, job in jobs.items():
         job()  # what is compiled or started once
@@ -96,26 +98,24 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     return found
 
 
-def loader(spark: Any, format: str, servers: str, topic: str, records: int) -> Callable[[], Any]:
-    """What makes a new frame of all records."""
-    options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
-    if format == READY:
-        from scripts._spark_ready import ReadySource
+def options_of(spark: Any, format: str, servers: str, topic: str, records: int) -> dict[str, str]:
+    """The options that give all records of a topic, or as many; the source is known then."""
+    if format != READY:
+        return {"kafka.bootstrap.servers": servers, "subscribe": topic}
+    from scripts._spark_ready import ReadySource
 
-        spark.dataSource.register(ReadySource)
-        size = topic.split("-")[1]
-        options = {
-            "records": f"{records}",
-            "partitions": f"{PARTITIONS}",
-            "size": size,
-            "filling": filling(int(size)).decode(),
-        }
-    return lambda: spark.read.format(format).options(**options).load()
+    spark.dataSource.register(ReadySource)
+    size = topic.split("-")[1]
+    return {
+        "records": f"{records}",
+        "partitions": f"{PARTITIONS}",
+        "size": size,
+        "filling": filling(int(size)).decode(),
+    }
 
 
-def first_batch(spark: Any, format: str, servers: str, topic: str) -> None:
+def first_batch(spark: Any, format: str, options: dict[str, str]) -> None:
     """Start a stream, and stop it when the first batch is done."""
-    options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
     stream = spark.readStream.format(format)
     stream = stream.options(**options, startingOffsets="earliest", maxOffsetsPerTrigger="1000")
     with tempfile.TemporaryDirectory() as scratch:
@@ -131,8 +131,9 @@ def submitted(format: str, servers: str, topic: str) -> Spent:
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()
+    options = options_of(spark, format, servers, topic, 0)
     jvm = os.getppid()
-    spent = timed(lambda: first_batch(spark, format, servers, topic), jvm)
+    spent = timed(lambda: first_batch(spark, format, options), jvm)
     spark.stop()
     return spent
 

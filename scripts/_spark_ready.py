@@ -10,13 +10,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from kafkapy.spark.arrow import BATCH_ROWS_MAX, arrow_schema
 from kafkapy.spark.datasource import kafka_schema
 
 BATCH_BYTES: Final = 1 << 20
 """About what a batch of kafkapy's source has."""
+STREAMED: Final = 1000
 
 
 class ReadySource(DataSource):
@@ -32,6 +38,9 @@ class ReadySource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         return ReadyReader(self.options)
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return ReadyStreamReader(self.options)
 
 
 class ReadyReader(DataSourceReader):
@@ -69,3 +78,22 @@ class ReadyReader(DataSourceReader):
         }
         arrays = [pa.array(columns[field.name], field.type) for field in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class ReadyStreamReader(DataSourceStreamReader):
+    """One batch of STREAMED records, which are there at once."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._reader = ReadyReader({**options, "records": f"{STREAMED}"})
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"offset": 0}
+
+    def latestOffset(self, *args: object) -> dict[str, int]:
+        return {"offset": STREAMED}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return self._reader.partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return self._reader.read(partition)

@@ -28,3 +28,11 @@ def test_large_values_make_smaller_batches() -> None:
     source = ReadySource({**OPTIONS, "size": "5000", "filling": "x" * 5000})
     reader = source.reader(source.schema())
     assert max(b.num_rows for b in reader.read(InputPartition(0))) == BATCH_BYTES // 5000
+
+
+def test_a_stream_of_one_batch() -> None:
+    source = ReadySource(OPTIONS)
+    reader = source.streamReader(source.schema())
+    span = reader.initialOffset(), reader.latestOffset()
+    batches = [batch for part in reader.partitions(*span) for batch in reader.read(part)]
+    assert sum(batch.num_rows for batch in batches) == 1000
