@@ -88,7 +88,13 @@ class Workload:
         self._partitions = partitions
         common = (cluster.bootstrap_servers, topic, partitions, self.history)
         self.writers = [
-            Writer(*common, rate / 2, number, cluster.directory / f"writer-{number}.log")
+            Writer(
+                *common,
+                rate / 2,
+                number,
+                cluster.directory / f"writer-{number}.log",
+                first_alone=cluster.is_mixed,
+            )
             for number in range(2)
         ]
         self.readers = [

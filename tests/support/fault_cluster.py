@@ -53,7 +53,7 @@ SETTINGS = {
 class FaultCluster:
     """Brokers 1 to N. `brokers`, `log_dirs` and the links `internal`, `to_zookeeper` and `clients`
     are by broker id. There are links for clients only if they are wanted. The brokers of the ids
-    in `apache` are Apache Kafka's.
+    in `apache` are Apache Kafka's; with any the cluster `is_mixed`.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class FaultCluster:
         apache: Collection[int] = (),
     ) -> None:
         self.directory = directory
+        self.is_mixed = bool(apache)
         self.failed_starts: list[str] = []
         directory.mkdir(parents=True, exist_ok=True)
         self._open = ExitStack()
