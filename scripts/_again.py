@@ -13,7 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-_REAL = ("tests/integration/", "tests/cli/", "tests/conformance/", "tests/spark/")
+_REAL = tuple(
+    f"tests/{part}/" for part in ("cli", "conformance", "integration", "security", "spark")
+)
 _MOST = 3
 
 

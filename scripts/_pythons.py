@@ -22,15 +22,19 @@ from scripts import _kafka, _report
 OLDEST: Final = (3, 11)
 LIMIT_S: Final = 3600
 _INTEGRATION: Final = (
-    *("bad_input", "large_fetches", "oauth", "real_clients", "runbook", "secure_listeners"),
-    *("served_apis", "served_transactions", "stop_without_zookeeper", "system", "testing"),
+    *("bad_input", "large_fetches", "real_clients", "runbook", "served_apis"),
+    *("served_transactions", "stop_without_zookeeper", "system", "testing"),
 )
+_SECURITY: Final = ("oauth", "secure_listeners")
 PARTS: Final[dict[str, tuple[str, ...]]] = {
     "units": ("tests/unit",),
     "tools": ("tests/cli",),
     "simulator": ("tests/simulation",),
     "Spark": ("tests/spark",),
-    "brokers and clients": tuple(f"tests/integration/test_{name}.py" for name in _INTEGRATION),
+    "brokers and clients": (
+        *(f"tests/integration/test_{name}.py" for name in _INTEGRATION),
+        *(f"tests/security/test_{name}.py" for name in _SECURITY),
+    ),
 }
 _SUMMARY: Final = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.MULTILINE)
 _ASK: Final = "import sys, venv, ensurepip; print('.'.join(map(str, sys.version_info[:3])))"

@@ -217,7 +217,8 @@ def test_every_module_has_its_test_file() -> None:
         module = Path(path).relative_to("kafkapy")
         name = f"test_{module.stem}.py"
         folders = [Path("tests/unit") / module.parent, Path("tests") / module.parent]
-        return [ROOT / folder / name for folder in (*folders, Path("tests/integration"))]
+        real = (Path("tests/integration"), Path("tests/security"))
+        return [ROOT / folder / name for folder in (*folders, *real)]
 
     untested = (
         f"{path}: no {homes(path)[0].relative_to(ROOT)}"

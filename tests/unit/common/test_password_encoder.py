@@ -1,4 +1,4 @@
-"""Passwords encoded as Kafka encodes them (tests/integration/test_dynamic_passwords.py asks it)."""
+"""Passwords encoded as Kafka encodes them (tests/security/test_dynamic_passwords.py asks it)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a broker asks of Kerberos, and what it says when it does not get it. The library is
-scripted; with a real realm: tests/integration/test_gssapi.py."""
+scripted; with a real realm: tests/security/test_gssapi.py."""
 
 from __future__ import annotations
 
