@@ -33,9 +33,7 @@ def kerberos_login(properties: PrefixedProperties) -> KerberosLogin:
     Raises:
         ConfigError: names the property and what is expected.
     """
-    key = properties.key(_JAAS)
-    if properties.get(_JAAS) is None and properties.prefixes:
-        key = f"{properties.prefixes[0]}{_JAAS}"
+    key = properties.wanted_key(_JAAS)
     line = properties.text(_JAAS)
     if "Krb5LoginModule" not in line:
         raise ConfigError(

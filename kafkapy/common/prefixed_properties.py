@@ -22,6 +22,11 @@ class PrefixedProperties(NamedTuple):
                 return f"{prefix}{name}"
         return name
 
+    def wanted_key(self, name: str) -> str:
+        """The key under which `name` has a value or, if it has none, the nearest to put one."""
+        key = self.key(name)
+        return key if self.properties.get(key) else f"{''.join(self.prefixes[:1])}{name}"
+
     def get(self, name: str) -> str | None:
         """The value in force, or None."""
         return self.properties.get(self.key(name))

@@ -81,8 +81,7 @@ def node_security(
         if mechanism == GSSAPI:
             login = OwnLogin(own)
             return NodeSecurity(tls, mechanism, login.begin, login.thread, login.rehearse)
-        key = own.key(JAAS) if own.get(JAAS) else f"{own.prefixes[0]}{JAAS}"
-        credentials = jaas_credentials(own.text(JAAS), key)
+        credentials = jaas_credentials(own.text(JAAS), own.wanted_key(JAAS))
     except ConfigError as error:
         raise ConfigError(f"inter-broker listener {name} ({protocol}): {error}") from error
     return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))

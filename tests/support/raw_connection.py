@@ -8,6 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from kafkapy.protocol.headers import decode_response, encode_request
+from kafkapy.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
 from kafkapy.protocol.schema import Message
 
 LIMIT_S = 30.0
@@ -63,6 +67,14 @@ class RawConnection:
         correlation_id, response = decode_response(response_class, version, memoryview(frame))
         assert correlation_id == 77
         return response
+
+    def authenticate(self, token: bytes) -> Any:
+        """The answer to a token of a login, or None if the connection was closed instead."""
+        try:
+            request = SaslAuthenticateRequest(auth_bytes=token)
+            return self.request(request, 2, SaslAuthenticateResponse)
+        except AssertionError:  # closed
+            return None
 
     def close(self) -> None:
         self._socket.close()

@@ -20,6 +20,13 @@ def test_a_nearer_prefix_wins() -> None:
     assert [found.get(name) for name in "ab"] == ["2", "3"]
 
 
+def test_where_a_value_is_wanted() -> None:
+    given = {"x.a": "1", "b": "2", "c": ""}
+    found = PrefixedProperties(given, ("x.y.", "x."))
+    assert [found.wanted_key(name) for name in "abcd"] == ["x.a", "b", "x.y.c", "x.y.d"]
+    assert PrefixedProperties({}).wanted_key("a") == "a"
+
+
 def test_lists() -> None:
     found = PrefixedProperties({"l": " a, b,,c "})
     assert found.items("l") == ["a", "b", "c"]

@@ -25,8 +25,8 @@ from kafkapy.spark.zygote_launcher import (
     exit_status,
     is_taken,
 )
+from tests.support.waiting import LIMIT_S
 
-LIMIT_S = 20.0
 WORDS = ["-m", "pyspark.daemon", "two words", "\udcff"]
 
 
