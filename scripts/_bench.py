@@ -228,7 +228,7 @@ def beside_kafka(options: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("--runs", type=int, metavar="N", help="5, beside Kafka 3")
+    parser.add_argument("--runs", type=int, metavar="N", help="5, or what 30 minutes take")
     parser.add_argument("--only", default="", metavar="WORD", help="rows with WORD in their name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
     parser.add_argument("--no-write", action="store_true", help="leave docs/BENCHMARKS.md alone")
@@ -237,7 +237,7 @@ def main() -> int:
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")
     parser.add_argument("--growth", action="store_true", help="one broker as its work grows")
     parser.add_argument(
-        "--quick", action="store_true", help="--kafka: some rows, in 4 minutes; --growth: in 2"
+        "--quick", action="store_true", help="--kafka: some rows, in 3 minutes; --growth: in 2"
     )
     parser.add_argument("--tools", action="store_true", help="the tools: --only starts, or tools")
     options = parser.parse_args()
