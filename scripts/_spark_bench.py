@@ -1,10 +1,11 @@
 """Speed beside Spark's own Kafka connector: `scripts/bench --spark`.
 
 Both read and write the same topics of one kafkapy broker, in turn, each in a Spark process of its
-own, so that memory can be told apart. The first batch is that of a new session, once of a session
-in a plain Python and once of a job that spark-submit runs; the other jobs run once before they are
-timed. The third reader is one that does nothing (`_spark_ready`): what Spark itself takes.
-`--quick` takes a tenth of the records; the report says so.
+own, so that memory can be told apart. The first batch is that of a new session: in a plain Python,
+in one that has called `kafkapy.spark.prepare_local_workers`, and in a job that spark-submit runs;
+the other jobs run once before they are timed. The third reader is one that does nothing
+(`_spark_ready`): what Spark itself takes. `--quick` takes a tenth of the records; the report says
+so.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ QUICK_SHARE = 10
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 2
 LIMIT_S = 3600
+PREPARED = "first batch, prepared"
 SUBMITTED = "first batch, spark-submit"
 GOALS = {
     "count": "at least 2x",
     "parse and aggregate": "at least 2x",
     "write": "at least 1x",
     "first batch": "at most as long",
+    PREPARED: "at most as long",
     SUBMITTED: "at most as long",
 }
 CONFS = {
@@ -53,15 +56,9 @@ READY = "ready"
 def child(format: str, servers: str, topic: str, runs: int, records: int) -> dict[str, Any]:
     """Every figure of one format on one topic, in seconds, and peak memory in MB."""
     _, size, codec = topic.split("-")
-    from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    _, jars = _spark_connector.jars()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(MASTER).config("spark.jars", ",".join(map(str, jars)))
-    for name, value in CONFS.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = new_session()
     options = options_of(spark, format, servers, topic, records)
 
     def load() -> Any:
@@ -98,6 +95,19 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     return found
 
 
+def new_session() -> Any:
+    """One in this Python, as scripts and notebooks make it."""
+    from pyspark.sql import SparkSession
+
+    _, jars = _spark_connector.jars()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(MASTER).config("spark.jars", ",".join(map(str, jars)))
+    for name, value in CONFS.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
 def options_of(spark: Any, format: str, servers: str, topic: str, records: int) -> dict[str, str]:
     """The options that give all records of a topic, or as many; the source is known then."""
     if format != READY:
@@ -124,6 +134,18 @@ def first_batch(spark: Any, format: str, options: dict[str, str]) -> None:
         while not query.recentProgress:
             query.awaitTermination(0.01)
         query.stop()
+
+
+def prepared(servers: str, topic: str) -> Spent:
+    """kafkapy's first batch where the script has asked for quick workers."""
+    from kafkapy.spark import prepare_local_workers
+
+    assert prepare_local_workers()
+    spark = new_session()
+    options = options_of(spark, "kafkapy", servers, topic, 0)
+    spent = timed(lambda: first_batch(spark, "kafkapy", options))
+    spark.stop()
+    return spent
 
 
 def submitted(format: str, servers: str, topic: str) -> Spent:
@@ -237,6 +259,8 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
                     format: in_session(format, broker.bootstrap_servers, topic, runs, count)
                     for format in ("kafka", "kafkapy", READY)
                 }
+                found["kafka"][PREPARED] = found["kafka"]["first batch"]
+                found["kafkapy"][PREPARED] = in_prepared(broker.bootstrap_servers, topic)
                 for format in ("kafka", "kafkapy"):
                     found[format][SUBMITTED] = in_submit(format, broker.bootstrap_servers, topic)
                 rows += table_rows(size, codec, count, found)
@@ -284,6 +308,12 @@ def in_session(format: str, servers: str, topic: str, runs: int, count: int) -> 
     return found
 
 
+def in_prepared(servers: str, topic: str) -> Spent:
+    """Run `prepared` in a process of its own."""
+    words = ["--prepared", servers, topic]
+    return Spent(*last_line([sys.executable, "-m", "scripts._spark_bench", *words], {}))
+
+
 def in_submit(format: str, servers: str, topic: str) -> Spent:
     """Run `submitted` by the spark-submit of each format."""
     words = ["--master", MASTER]
@@ -319,6 +349,9 @@ def main(words: list[str]) -> int:
     if words[:1] == ["--child"]:
         format, servers, topic, runs, count = words[1:]
         print(json.dumps(child(format, servers, topic, int(runs), int(count))))
+        return 0
+    if words[:1] == ["--prepared"]:
+        print(json.dumps(prepared(*words[1:])))
         return 0
     if words[:1] == ["--submitted"]:
         print(json.dumps(submitted(*words[1:])))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from kafkapy.cli.command import Command
@@ -65,6 +64,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     """
     from kafkapy.client.properties import load_properties
     from kafkapy.spark import submit, zygote
+    from kafkapy.spark.kept_files import cache_dir
 
     submission = submit.split(options.words)
     _check(options, submission.script, bool(submission.options))
@@ -107,12 +107,6 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:
             raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")
-
-
-def cache_dir() -> Path:
-    """Where the zip of the package is kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kafkapy"
 
 
 class SparkSubmit(Command[SparkSubmitOptions]):

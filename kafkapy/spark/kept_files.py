@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
+
+
+def cache_dir() -> Path:
+    """Where they are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kafkapy"
 
 
 def kept_file(

@@ -30,12 +30,11 @@ from kafkapy.spark.session import (
     SQL,
     TO,
 )
-from kafkapy.spark.worker_python import installed_spark, worker_python
+from kafkapy.spark.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
 
 FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
 """The options of spark-submit that take no value."""
 
-_PYTHONS: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 _PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
 _ENTRY_MODULES: Final = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
@@ -158,8 +157,8 @@ def environment(
     python = sys.executable
     if is_local(submission, spark_home):
         python = worker_python(python, spark_home, cache_dir)
-    defaults = {"SPARK_HOME": str(spark_home), **dict.fromkeys(_PYTHONS, python)}
-    given = {k: v for k, v in environ.items() if k not in _PYTHONS or v != sys.executable}
+    defaults = {"SPARK_HOME": str(spark_home), **dict.fromkeys(PYTHON_VARIABLES, python)}
+    given = {k: v for k, v in environ.items() if k not in PYTHON_VARIABLES or v != sys.executable}
     return defaults | given
 
 
@@ -167,7 +166,9 @@ def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_di
     """Whether a command line runs Python, with the workers' own Python of `environment`."""
     submission = split(words[1:])
     others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
-    are_ours = all(Path(environ[name]).parent == cache_dir for name in _PYTHONS) and not others
+    are_ours = (
+        all(Path(environ[name]).parent == cache_dir for name in PYTHON_VARIABLES) and not others
+    )
     return are_ours and (submission.script or "").endswith(".py")
 
 

@@ -16,9 +16,12 @@ from kafkapy.spark import zygote_launcher
 from kafkapy.spark.kept_files import kept_file
 from kafkapy.spark.zygote_launcher import SOCKET_VARIABLE
 
+PYTHON_VARIABLES: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+"""The environment variables by which Spark finds its Python."""
+
 _SCRIPT: Final = """\
 #!/bin/sh
-# Made by kafkapy spark-submit: Python without Spark's zips of what is installed here as files.
+# Made by kafkapy: Python without Spark's zips of what is installed here as files.
 kept=
 IFS=:
 for entry in $PYTHONPATH; do

@@ -4,7 +4,8 @@ Before a first batch Spark starts five Pythons one after the other, and each imp
 most also pyarrow, numpy and kafkapy, and tasks numba. `kafkapy spark-submit` starts this process
 while the JVM starts; what Spark runs as its Python (`zygote_launcher`) hands over its streams,
 words and environment, and a child of this process becomes what was asked for. It has no threads: a
-child would lack them. It ends when the lifeline does, a pipe that only the JVM holds.
+child would lack them. It ends when the lifeline does, a pipe that only the JVM holds, or the driver
+that called `prepare_local_workers`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,12 @@ SET_HERE: Final = {
     "OMP_NUM_THREADS": "1",  # as the JVM for tasks; OpenBLAS starts threads when it is imported
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does pyarrow
 }
-_FREE: Final = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"))
+_FREE: Final = frozenset(
+    (
+        *("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark tells the JVM that it starts
+    )
+)
 _FREE_PREFIXES: Final = ("SPARK_", "PYSPARK_", "PYTHON_")
 _NEVER: Final = frozenset(
     (
@@ -244,11 +250,11 @@ def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
         raise
 
 
-def start(environ: Mapping[str, str]) -> dict[str, str]:
-    """Start a zygote; what to add to the environment of whoever runs Spark, this process next.
+def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> dict[str, str]:
+    """Start a zygote; what to add to the environment of whoever runs Spark.
 
-    It ends with this process, whatever program that becomes. Where none can be started nothing is
-    to be added, and workers start as they always do.
+    It ends with this process: with the program that this one executes next, or without that with
+    this one. Where none can be started nothing is to be added, and workers start as they always do.
     """
     if not hasattr(os, "pidfd_open"):
         return {}
@@ -271,7 +277,7 @@ def start(environ: Mapping[str, str]) -> dict[str, str]:
         return {}
     finally:
         os.close(lifeline)
-    os.set_inheritable(held, True)
+    os.set_inheritable(held, is_for_next_program)
     return added
 
 

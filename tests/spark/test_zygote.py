@@ -6,18 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from scripts._leftovers import marked, outlives
 from tests.support.broker_process import BrokerProcess
+from tests.support.spark_jobs import printed, running_job
 from tests.support.spark_topics import Topic
-
-LIMIT_S = 60.0
 
 COUNT = """
 import sys
@@ -62,27 +58,14 @@ print("ROWS", kafkapy.spark.read(spark).count(), workers.count())
 """
 
 
-@contextmanager
-def submitted(topic: Topic, script: Path, **environ: str) -> Iterator[subprocess.Popen[str]]:
-    """A job in local mode. All that it started bears its mark, and has ended at the end."""
-    mark = str(uuid.uuid4())
+def submitted(
+    topic: Topic, script: Path, **environ: str
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A job in local mode."""
     words = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
     words += ["--from", topic.name, "--bootstrap-server", topic.servers, str(script)]
-    with (
-        (script.parent / "log").open("w") as log,
-        subprocess.Popen(
-            [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env={**os.environ, **environ, "KAFKAPY_TEST_RUN": mark},
-            start_new_session=True,
-        ) as process,
-    ):
-        yield process
-        process.wait(LIMIT_S)
-    left = [command for pid, command in marked(mark) if outlives(pid, LIMIT_S)]
-    assert not left
+    command = [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words]
+    return running_job(command, script.parent / "log", **environ)
 
 
 @pytest.fixture
@@ -90,13 +73,6 @@ def topic(broker: BrokerProcess) -> Topic:
     made = Topic(broker.bootstrap_servers, 2)
     made.write(10)
     return made
-
-
-def printed(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The lines of a job by their first words."""
-    assert process.stdout is not None
-    lines = process.stdout.read().splitlines()
-    return {word: rest for word, _, rest in (line.partition(" ") for line in lines)}
 
 
 def test_workers_are_forked_from_it(topic: Topic, tmp_path: Path) -> None:
