@@ -35,9 +35,13 @@ PARTITIONS = 2
 LIMIT_S = 3600
 PREPARED = "first batch, prepared"
 SUBMITTED = "first batch, spark-submit"
+COUNTED_ONE = "count, .schema('offset LONG')"
+AGGREGATED_ONE = "parse and aggregate, .schema('value BINARY')"
 GOALS = {
     "count": "at least 2x",
     "parse and aggregate": "at least 2x",
+    COUNTED_ONE: "",
+    AGGREGATED_ONE: "",
     "write": "at least 1x",
     "first batch": "at most as long",
     PREPARED: "at most as long",
@@ -61,16 +65,18 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
     spark = new_session()
     options = options_of(spark, format, servers, topic, records)
 
-    def load() -> Any:
-        return spark.read.format(format).options(**options).load()
+    def load(columns: str | None = None) -> Any:
+        reader = spark.read.format(format).options(**options)
+        return (reader.schema(columns) if columns else reader).load()
 
-    def count() -> None:
-        assert load().count() == records
+    def count(columns: str | None = None) -> None:
+        assert load(columns).count() == records
 
-    def aggregate() -> None:
+    def aggregate(columns: str | None = None) -> None:
         text = F.col("value").cast("string")
         number = F.regexp_extract(text, r"^(\d+)", 1).cast("long")
-        load().groupBy((number % 10).alias("bucket")).agg(F.count("*"), F.sum(number)).collect()
+        frame = load(columns)
+        frame.groupBy((number % 10).alias("bucket")).agg(F.count("*"), F.sum(number)).collect()
 
     def write() -> None:
         target = {
@@ -84,6 +90,9 @@ def child(format: str, servers: str, topic: str, runs: int, records: int) -> dic
 
     found: dict[str, Any] = {"first batch": timed(lambda: first_batch(spark, format, options))}
     jobs = {"count": count, "parse and aggregate": aggregate}
+    if format == "kafkapy":
+        jobs[COUNTED_ONE] = lambda: count("offset LONG")
+        jobs[AGGREGATED_ONE] = lambda: aggregate("value BINARY")
     if format != READY:
         jobs["write"] = write
     for name, job in jobs.items():
@@ -259,7 +268,10 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
                     format: in_session(format, broker.bootstrap_servers, topic, runs, count)
                     for format in ("kafka", "kafkapy", READY)
                 }
-                found["kafka"][PREPARED] = found["kafka"]["first batch"]
+                theirs = found["kafka"]
+                theirs[PREPARED] = theirs["first batch"]
+                theirs[COUNTED_ONE] = theirs["count"]
+                theirs[AGGREGATED_ONE] = theirs["parse and aggregate"]
                 found["kafkapy"][PREPARED] = in_prepared(broker.bootstrap_servers, topic)
                 for format in ("kafka", "kafkapy"):
                     found[format][SUBMITTED] = in_submit(format, broker.bootstrap_servers, topic)
@@ -272,6 +284,8 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
         " parentheses: processor seconds of Spark's processes (JVM and Python). *Spark alone* is a"
         " source that hands one ready batch to Spark again and again: no source in Python takes"
         " less, so where it takes more than half of the connector's time, nobody reaches 2x."
+        " *.schema* names the columns that the job needs, which the connector cannot be told, so"
+        " that its figure is that of the whole table."
         f" {_report.machine()}."
     )
     if reduced:

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
 )
 
 from kafkapy.spark.arrow import BATCH_ROWS_MAX, arrow_schema
-from kafkapy.spark.datasource import kafka_schema
+from kafkapy.spark.source_columns import COLUMNS, schema_of
 
 BATCH_BYTES: Final = 1 << 20
 """About what a batch of kafkapy's source has."""
@@ -34,7 +34,7 @@ class ReadySource(DataSource):
         return "ready"
 
     def schema(self) -> Any:
-        return kafka_schema(include_headers=False)
+        return schema_of(COLUMNS)
 
     def reader(self, schema: Any) -> DataSourceReader:
         return ReadyReader(self.options)
@@ -66,7 +66,7 @@ class ReadyReader(DataSourceReader):
             left -= rows
 
     def _batch(self, rows: int) -> Any:
-        schema = arrow_schema(include_headers=False)
+        schema = arrow_schema(COLUMNS)
         columns = {
             "key": [None] * rows,
             "value": [(b"%d" % i + self._filling)[: self._size] for i in range(rows)],

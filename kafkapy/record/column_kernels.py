@@ -111,10 +111,12 @@ def decode_rows(
 ) -> tuple[Any, int]:  # fmt: skip
     """Fill the columns with the records whose offsets are in [start, stop).
 
-    `headers` takes the position and the number of each row's headers; it may be empty. Returns the
+    `headers` takes the position and the number of each row's headers. It may be empty, and so may
+    the columns of keys and values be (an offset and no rows): they are not wanted. Returns the
     number of rows and the first malformed batch, or -1.
     """
     row = keys_used = values_used = np.uint64(0)
+    has_keys, has_values = len(key_offsets) > 1, len(value_offsets) > 1
     for batch in range(batches.shape[0]):
         end = batches[batch, _START]
         batch_end = end + batches[batch, _SIZE]
@@ -133,14 +135,17 @@ def decode_rows(
                 if len(headers):
                     headers[row, 0], headers[row, 1] = at, count
                 byte, bit = row >> np.uint64(3), np.uint8(1) << np.uint8(row & np.uint64(7))
-                if key_length >= 0:
-                    key_validity[byte] |= bit
-                if value_length >= 0:
-                    value_validity[byte] |= bit
-                keys_used = copy(source, key, key_length, key_data, keys_used)
-                values_used = copy(source, value, value_length, value_data, values_used)
                 row += np.uint64(1)
-                key_offsets[row], value_offsets[row] = keys_used, values_used
+                if has_keys:
+                    if key_length >= 0:
+                        key_validity[byte] |= bit
+                    keys_used = copy(source, key, key_length, key_data, keys_used)
+                    key_offsets[row] = keys_used
+                if has_values:
+                    if value_length >= 0:
+                        value_validity[byte] |= bit
+                    values_used = copy(source, value, value_length, value_data, values_used)
+                    value_offsets[row] = values_used
         if end != batch_end:
             return np.int64(row), batch
     return np.int64(row), -1

@@ -42,14 +42,26 @@ class Columns(NamedTuple):
     """Records of one partition in the order of the log, one or more.
 
     `timestamps` in ms; `timestamp_types` -1 NoTimestampType (v0), 0 CreateTime, 1 LogAppendTime.
+    Keys, values and headers are None where they were not wanted.
     """
 
     offsets: NDArray[np.int64]
     timestamps: NDArray[np.int64]
     timestamp_types: NDArray[np.int32]
-    keys: BinaryColumn
-    values: BinaryColumn
+    keys: BinaryColumn | None
+    values: BinaryColumn | None
     headers: HeaderColumns | None
+
+
+class Wanted(NamedTuple):
+    """Which of the columns that take work are wanted; the others are always there."""
+
+    keys: bool = True
+    values: bool = True
+    headers: bool = False
+
+
+WANTED: Final = Wanted()
 
 
 class _Batch(NamedTuple):
@@ -69,7 +81,7 @@ def decode_columns(
     start_offset: int,
     end_offset: int,
     *,
-    include_headers: bool = False,
+    wanted: Wanted = WANTED,
     aborted: Sequence[tuple[int, int]] = (),
     group_bytes: int = GROUP_BYTES,
 ) -> Iterator[Columns]:
@@ -89,16 +101,16 @@ def decode_columns(
     size = 0
     for position, header in _visible_batches(view, start_offset, end_offset, aborted):
         if size >= group_bytes:
-            yield from _decode(source, group, start_offset, end_offset, include_headers)
+            yield from _decode(source, group, start_offset, end_offset, wanted)
             group, size = [], 0
         used = size if source is room else 0
         its_source, batch = _read_batch(view, position, header, room, used)
         if its_source is not source:
-            yield from _decode(source, group, start_offset, end_offset, include_headers)
+            yield from _decode(source, group, start_offset, end_offset, wanted)
             source, group, size = its_source, [], 0
         group.append(batch)
         size += batch.size
-    yield from _decode(source, group, start_offset, end_offset, include_headers)
+    yield from _decode(source, group, start_offset, end_offset, wanted)
 
 
 def _visible_batches(
@@ -166,7 +178,7 @@ def _read_legacy(view: memoryview, position: int, header: BatchHeader) -> tuple[
 
 
 def _decode(
-    source: Buffer, group: list[_Batch], start_offset: int, end_offset: int, include_headers: bool
+    source: Buffer, group: list[_Batch], start_offset: int, end_offset: int, wanted: Wanted
 ) -> Iterator[Columns]:
     """Run the kernels over the batches; nothing is yielded if no record is in range."""
     if not group:
@@ -176,8 +188,9 @@ def _decode(
     data_bytes = sum(batch.size for batch in group)
     offsets, timestamps = np.empty(room, np.int64), np.empty(room, np.int64)
     timestamp_types = np.empty(room, np.int32)
-    keys, values = _empty(room, data_bytes), _empty(room, data_bytes)
-    headers = np.empty((room if include_headers else 0, 2), np.int64)
+    keys = _empty(room, data_bytes) if wanted.keys else _empty(0, 0)
+    values = _empty(room, data_bytes) if wanted.values else _empty(0, 0)
+    headers = np.empty((room if wanted.headers else 0, 2), np.int64)
     rows, bad = decode_rows(
         data, np.array(group, np.int64), start_offset, end_offset,
         offsets, timestamps, timestamp_types, *keys, *values, headers,
@@ -192,9 +205,9 @@ def _decode(
             offsets[:rows],
             timestamps[:rows],
             timestamp_types[:rows],
-            _cut(keys, rows),
-            _cut(values, rows),
-            _headers(data, headers[:rows], data_bytes) if include_headers else None,
+            _cut(keys, rows) if wanted.keys else None,
+            _cut(values, rows) if wanted.values else None,
+            _headers(data, headers[:rows], data_bytes) if wanted.headers else None,
         )
 
 

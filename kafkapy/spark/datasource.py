@@ -5,22 +5,18 @@ It cannot be called `kafka`: Spark keeps that name for its own connector, instal
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructType,
-    TimestampType,
-)
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.options import SourceOptions, parse_options
 from kafkapy.spark.sink_options import SinkOptions, check_columns, parse_sink_options
+from kafkapy.spark.source_columns import columns_of, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 class KafkapyDataSource(DataSource):  # type: ignore[misc]
@@ -32,24 +28,20 @@ class KafkapyDataSource(DataSource):  # type: ignore[misc]
         return "kafkapy"
 
     def schema(self) -> StructType:
-        """The fixed schema of Spark's Kafka source. Raises ConfigError for bad options."""
-        return kafka_schema(parse_options(self.options, streaming=None).include_headers)
+        """The schema of Spark's Kafka source. Raises ConfigError for bad options."""
+        return schema_of(parse_options(self.options, streaming=None).columns)
 
     def reader(self, schema: StructType) -> Any:
         """A batch reader. Raises ConfigError."""
         from kafkapy.spark.batch_reader import batch_reader
 
-        options = parse_options(self.options, streaming=False)
-        _check_schema(schema, options)
-        return batch_reader(options)
+        return batch_reader(self._source(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> Any:
         """A streaming reader. Raises ConfigError."""
         from kafkapy.spark.stream_reader import KafkapyStreamReader
 
-        options = parse_options(self.options, streaming=True)
-        _check_schema(schema, options)
-        return KafkapyStreamReader(options)
+        return KafkapyStreamReader(self._source(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """A batch writer. Raises ConfigError."""
@@ -65,38 +57,13 @@ class KafkapyDataSource(DataSource):  # type: ignore[misc]
 
         return KafkapyStreamWriter(self._sink(schema))
 
+    def _source(self, schema: StructType, *, streaming: bool) -> SourceOptions:
+        """The options, with the columns of the schema: the user's, if there is one."""
+        options = parse_options(self.options, streaming=streaming)
+        return replace(options, columns=columns_of(schema))
+
     def _sink(self, schema: StructType) -> SinkOptions:
         options = parse_sink_options(self.options)
         types = {field.name: field.dataType.simpleString() for field in schema.fields}
         check_columns(types, options.topic)
         return options
-
-
-def kafka_schema(include_headers: bool) -> StructType:
-    """The schema of Spark's own Kafka source."""
-    fields = {
-        "key": BinaryType(),
-        "value": BinaryType(),
-        "topic": StringType(),
-        "partition": IntegerType(),
-        "offset": LongType(),
-        "timestamp": TimestampType(),
-        "timestampType": IntegerType(),
-    }
-    if include_headers:
-        header = StructType().add("key", StringType()).add("value", BinaryType())
-        fields["headers"] = ArrayType(header)
-    schema = StructType()
-    for name, kind in fields.items():
-        schema.add(name, kind)
-    return schema
-
-
-def _check_schema(given: StructType, options: SourceOptions) -> None:
-    """Refuse a schema of the user's own, which Spark lets pass."""
-    fixed = kafka_schema(options.include_headers)
-    if given.simpleString() != fixed.simpleString():
-        raise ConfigError(
-            "The schema of the kafkapy source is fixed; do not give one. "
-            f"Given: {given.simpleString()}. Fixed: {fixed.simpleString()}"
-        )

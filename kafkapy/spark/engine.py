@@ -64,7 +64,8 @@ def _unwritten(size: int) -> memoryview:
 def read_range(
     options: SourceOptions, offset_range: OffsetRange, timestamp_us: Interval = ANY
 ) -> Iterator[Any]:
-    """Yield the records of the range with wanted timestamps as `pyarrow.RecordBatch`es.
+    """Yield the records of the range with wanted timestamps as `pyarrow.RecordBatch`es of
+    `options.columns`.
 
     Raises:
         DataLossError: offsets of the range are gone, and `failOnDataLoss` is true.
@@ -103,7 +104,7 @@ def _decoded(
     """
     with _without_garbage_collection():
         from kafkapy.record.columns import decode_columns
-        from kafkapy.spark.arrow import record_batches
+        from kafkapy.spark.arrow import record_batches, wanted
 
     tp, start, end = rest
     try:
@@ -111,10 +112,10 @@ def _decoded(
             fetched.buffer,
             start,
             end,
-            include_headers=options.include_headers,
+            wanted=wanted(options.columns),
             aborted=fetched.aborted_transactions,
         ):
-            yield from record_batches(columns, tp, timestamp_us)
+            yield from record_batches(columns, tp, options.columns, timestamp_us)
     except ApiError as error:
         raise ApiError(error.code, f"{tp} offsets {start} to {end}: {error.message}") from error
 

@@ -25,6 +25,7 @@ from kafkapy.spark.offsets import (
     parse_timestamps,
 )
 from kafkapy.spark.option_table import SOURCE_OPTIONS
+from kafkapy.spark.source_columns import default_columns
 
 T = TypeVar("T")
 
@@ -91,7 +92,7 @@ class SourceOptions:
     ending: Position
     latest_if_no_match: bool
     fail_on_data_loss: bool
-    include_headers: bool
+    columns: tuple[str, ...]
     max_offsets_per_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
@@ -142,7 +143,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool | None) -> Source
         ending=ending,
         latest_if_no_match=strategy == "latest",
         fail_on_data_loss=_boolean(options, "failOnDataLoss", True),
-        include_headers=_boolean(options, "includeHeaders", False),
+        columns=default_columns(_boolean(options, "includeHeaders", False)),
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=least,
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),

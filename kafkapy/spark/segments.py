@@ -131,30 +131,30 @@ def longest(replicas: Iterable[Replica]) -> list[Replica]:
 
 
 def read_segment(
-    segment: Segment, bounds: Bounds, *, include_headers: bool, skip_corrupt: bool
+    segment: Segment, bounds: Bounds, *, columns: Sequence[str], skip_corrupt: bool
 ) -> Iterator[Any]:
-    """The records of a segment within the bounds as `pyarrow.RecordBatch`es.
+    """The records of a segment within the bounds as `pyarrow.RecordBatch`es of some columns.
 
     Raises:
         ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and what comes
             before it is all.
     """
     from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
-    from kafkapy.spark.arrow import record_batches
+    from kafkapy.spark.arrow import record_batches, wanted
 
     low, high = bounds.offset
     start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
     path = Path(segment.path)
     try:
-        columns = decode_columns(
+        decoded = decode_columns(
             _mapped(path)[_position_of(path, start) :],
             start,
             end,
-            include_headers=include_headers,
+            wanted=wanted(columns),
             aborted=segment.aborted,
         )
-        for some in _checked(columns, path):
-            yield from record_batches(some, segment.topic_partition, bounds.timestamp_us)
+        for some in _checked(decoded, path):
+            yield from record_batches(some, segment.topic_partition, columns, bounds.timestamp_us)
     except ApiError as error:
         if not skip_corrupt:
             raise

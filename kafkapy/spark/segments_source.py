@@ -6,7 +6,7 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.batch_reader import PUSHDOWN_WORKER
-from kafkapy.spark.datasource import kafka_schema
 from kafkapy.spark.option_table import SEGMENT_OPTIONS
 from kafkapy.spark.pushdown import Bounds, push_filters
 from kafkapy.spark.segments import Replica, Segment, find_replicas, longest, read_segment
+from kafkapy.spark.source_columns import columns_of, default_columns, schema_of
 
 _KNOWN: Final = {option.name.lower(): option.name for option in SEGMENT_OPTIONS}
 
@@ -29,7 +29,7 @@ class SegmentsOptions:
     paths: tuple[str, ...]
     topics: frozenset[str] | None
     pattern: re.Pattern[str] | None
-    include_headers: bool
+    columns: tuple[str, ...]
     all_replicas: bool
     skip_aborted: bool
     fail_on_data_loss: bool
@@ -59,7 +59,7 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
         paths=paths,
         topics=topics or None,
         pattern=pattern,
-        include_headers=_boolean(options, "includeHeaders", "false"),
+        columns=default_columns(_boolean(options, "includeHeaders", "false")),
         all_replicas=_boolean(options, "allReplicas", "false"),
         skip_aborted=_boolean(options, "skipAborted", "false"),
         fail_on_data_loss=_boolean(options, "failOnDataLoss", "true"),
@@ -82,12 +82,12 @@ class KafkapySegmentsSource(DataSource):  # type: ignore[misc]
         return "kafkapy-segments"
 
     def schema(self) -> StructType:
-        """The fixed schema. Raises ConfigError for bad options."""
-        return kafka_schema(parse_segments_options(self.options).include_headers)
+        """That schema. Raises ConfigError for bad options."""
+        return schema_of(parse_segments_options(self.options).columns)
 
     def reader(self, schema: StructType) -> Any:
         """A batch reader. Raises ConfigError."""
-        options = parse_segments_options(self.options)
+        options = replace(parse_segments_options(self.options), columns=columns_of(schema))
         if PUSHDOWN_WORKER in sys.modules:
             return FilteringSegmentsReader(options)
         return SegmentsReader(options)
@@ -124,7 +124,7 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
             yield from read_segment(
                 partition.segment,
                 partition.bounds,
-                include_headers=self._options.include_headers,
+                columns=self._options.columns,
                 skip_corrupt=not self._options.fail_on_data_loss,
             )
 

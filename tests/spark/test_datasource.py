@@ -70,13 +70,53 @@ def test_trap_15_sql_views(spark: SparkSession, make_topic: MakeTopic) -> None:
     spark.sql("DROP VIEW records")
 
 
-def test_trap_14_a_schema_of_the_users_own_is_refused(
-    spark: SparkSession, make_topic: MakeTopic
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("value STRING", "The source's column 'value' is binary, not string"),
+        ("value BINARY, price INT", "The source has no column 'price'; it has key, value"),
+        ("value BINARY, value BINARY", "names column 'value' twice"),
+    ],
+)
+def test_trap_14_a_schema_that_does_not_fit_is_refused(
+    spark: SparkSession, make_topic: MakeTopic, schema: str, words: str
 ) -> None:
-    topic = make_topic()
-    reader = spark.read.format("kafkapy").options(**topic.options).schema("value STRING")
-    with pytest.raises(PySparkException, match="schema of the kafkapy source is fixed"):
+    reader = spark.read.format("kafkapy").options(**make_topic().options).schema(schema)
+    with pytest.raises(PySparkException, match=words):
         reader.load().count()
+
+
+def test_a_schema_chooses_columns(spark: SparkSession, make_topic: MakeTopic) -> None:
+    topic = make_topic(2)
+    topic.write(6)
+    everything = load(spark, topic, includeHeaders="true")
+    reader = spark.read.format("kafkapy").options(**topic.options)
+    for names in (["offset"], ["partition", "value"], ["headers", "topic"]):
+        schema = everything.select(names).schema
+        chosen = reader.schema(schema).load()
+        assert chosen.columns == names
+        assert sorted(chosen.collect()) == sorted(everything.select(names).collect())
+    options = ", ".join(f"`{name}` '{value}'" for name, value in topic.options.items())
+    spark.sql(
+        f"CREATE TEMPORARY VIEW chosen (timestamp TIMESTAMP) USING kafkapy OPTIONS ({options})"
+    )
+    assert spark.sql("SELECT count(*) FROM chosen WHERE timestamp > '2020-01-01'").first()[0] == 6
+    spark.sql("DROP VIEW chosen")
+
+
+def test_a_stream_has_the_columns_of_its_schema(spark: SparkSession, make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    written = topic.write(3)
+    stream = spark.readStream.format("kafkapy").options(**topic.options)
+    stream = stream.option("startingOffsets", "earliest").schema("value BINARY")
+    query = stream.load().writeStream.format("memory").queryName("chosen").start()
+    try:
+        query.processAllAvailable()
+        found = spark.sql("SELECT * FROM chosen").collect()
+    finally:
+        query.stop()
+    assert [bytes(row["value"]).decode() for row in found] == written
+    assert found[0].asDict().keys() == {"value"}
 
 
 def test_trap_4_filters_reach_the_plan_when_the_conf_is_on(

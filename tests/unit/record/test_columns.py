@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import Buffer, read_header
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
-from kafkapy.record.columns import BinaryColumn, Columns, decode_columns
+from kafkapy.record.columns import BinaryColumn, Columns, Wanted, decode_columns
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
@@ -53,7 +53,7 @@ def as_rows(columns: Columns) -> list[Row]:
 
 
 def decoded(buffer: Buffer, start: int = 0, end: int = EVERYTHING, **options: Any) -> list[Row]:
-    groups = decode_columns(buffer, start, end, include_headers=True, **options)
+    groups = decode_columns(buffer, start, end, wanted=Wanted(headers=True), **options)
     return [row for columns in groups for row in as_rows(columns)]
 
 

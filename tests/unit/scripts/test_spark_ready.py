@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql.datasource import InputPartition
 
 from kafkapy.spark.arrow import arrow_schema
+from kafkapy.spark.source_columns import COLUMNS
 from scripts._spark_ready import BATCH_BYTES, ReadySource
 
 OPTIONS = {"records": "20001", "size": "100", "filling": " " * 100, "partitions": "2"}
@@ -18,7 +19,7 @@ def test_all_records_in_batches_as_large_as_ours() -> None:
     batches = [list(reader.read(InputPartition(index))) for index in range(2)]
     assert [sum(batch.num_rows for batch in read) for read in batches] == [10_001, 10_000]
     first = batches[0][0]
-    assert first.schema == arrow_schema(include_headers=False)
+    assert first.schema == arrow_schema(COLUMNS)
     assert first.num_rows == 10_000
     assert {len(value.as_py()) for value in first["value"]} == {100}
     assert first["value"][7].as_py().startswith(b"7 ")

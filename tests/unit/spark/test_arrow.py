@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -12,28 +13,38 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.columns import decode_columns
 from kafkapy.spark import arrow
-from kafkapy.spark.datasource import kafka_schema
+from kafkapy.spark.source_columns import COLUMNS, HEADERS, schema_of
 from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
 
 TP = TopicPartition("größe", 3)
 
 
-def batches(log: bytes, *, include_headers: bool = True) -> list[pa.RecordBatch]:
+ALL = (*COLUMNS, HEADERS)
+
+
+def batches(log: bytes, names: Sequence[str] = ALL) -> list[pa.RecordBatch]:
     found = [
         batch
-        for columns in decode_columns(log, 0, 2**62, include_headers=include_headers)
-        for batch in arrow.record_batches(columns, TP)
+        for columns in decode_columns(log, 0, 2**62, wanted=arrow.wanted(names))
+        for batch in arrow.record_batches(columns, TP, names)
     ]
     for batch in found:
         batch.validate(full=True)
     return found
 
 
-@pytest.mark.parametrize("include_headers", [True, False])
-def test_trap_13_the_schema_is_the_one_spark_checks_for(include_headers: bool) -> None:
-    wanted = to_arrow_schema(kafka_schema(include_headers), timezone="UTC")
-    (batch,) = batches(build_batch(ROWS), include_headers=include_headers)
+@pytest.mark.parametrize("names", [ALL, COLUMNS, ("timestamp", "key"), ("headers",)])
+def test_trap_13_the_schema_is_the_one_spark_checks_for(names: tuple[str, ...]) -> None:
+    wanted = to_arrow_schema(schema_of(names), timezone="UTC")
+    (batch,) = batches(build_batch(ROWS), names)
     assert wanted.equals(batch.schema)
+
+
+@pytest.mark.parametrize("names", [*((name,) for name in ALL), ("offset", "value"), ALL[::-1]])
+def test_columns_alone_are_what_they_are_among_the_others(names: tuple[str, ...]) -> None:
+    log = build_batch(rows(25_001)) + build_batch(ROWS, base_offset=25_001)
+    everything = pa.Table.from_batches(batches(log))
+    assert pa.Table.from_batches(batches(log, names)).equals(everything.select(names))
 
 
 def test_rows_come_through_with_nulls_and_headers() -> None:

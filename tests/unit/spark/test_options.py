@@ -9,6 +9,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.options import OPTIONS, Position, PositionKind, SourceOptions, parse_options
+from kafkapy.spark.source_columns import COLUMNS
 
 REQUIRED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 
@@ -29,7 +30,7 @@ def test_defaults_of_a_batch_and_a_stream() -> None:
     assert stream.starting == Position(PositionKind.OFFSETS, -1, {})
     assert batch.ending == Position(PositionKind.OFFSETS, -1, {})
     assert batch.fail_on_data_loss
-    assert not batch.include_headers
+    assert batch.columns == COLUMNS
     assert batch.poll_timeout_ms == 120_000
     assert (batch.fetch_offset_retries, batch.fetch_offset_retry_interval_ms) == (3, 10)
     assert batch.max_trigger_delay_ms == 900_000
@@ -38,11 +39,8 @@ def test_defaults_of_a_batch_and_a_stream() -> None:
 
 def test_names_are_read_in_any_case() -> None:
     options = parse({"FAILONDATALOSS": "False", "includeheaders": "TRUE", "MinPartitions": "7"})
-    assert (options.fail_on_data_loss, options.include_headers, options.min_partitions) == (
-        False,
-        True,
-        7,
-    )
+    assert (options.fail_on_data_loss, options.min_partitions) == (False, 7)
+    assert options.columns == (*COLUMNS, "headers")
 
 
 def test_every_option_of_the_list_is_known() -> None:

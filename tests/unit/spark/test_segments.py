@@ -12,6 +12,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.pushdown import Bounds, Interval
 from kafkapy.spark.segments import Replica, find_replicas, longest, read_segment
+from kafkapy.spark.source_columns import COLUMNS
 from tests.support.log_builder import LogBuilder, row
 from tests.support.ports import NOW_MS
 
@@ -30,7 +31,7 @@ def values(
     return [
         (value or b"").decode().strip()
         for segment in one.segments(given, skip_aborted=skip_aborted)
-        for batch in read_segment(segment, given, include_headers=False, skip_corrupt=lax)
+        for batch in read_segment(segment, given, columns=COLUMNS, skip_corrupt=lax)
         for value in batch.column("value").to_pylist()
     ]
 

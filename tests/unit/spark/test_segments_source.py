@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan, InputPartition
+from pyspark.sql.types import StructType
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
@@ -16,6 +17,7 @@ from kafkapy.spark.segments_source import (
     SegmentsReader,
     parse_segments_options,
 )
+from kafkapy.spark.source_columns import schema_of
 from pyspark_kafkapy_segments import DefaultSource
 from tests.support.log_builder import LogBuilder
 
@@ -42,6 +44,15 @@ def test_spark_finds_it_by_its_name() -> None:
     assert DefaultSource.name() == "kafkapy-segments"
     with_headers = DefaultSource({"path": "/x", "includeHeaders": "true"})
     assert with_headers.schema().names[-1] == "headers"
+
+
+def test_a_schema_chooses_columns(root: Path) -> None:
+    reader = DefaultSource({"path": str(root)}).reader(schema_of(["offset", "topic"]))
+    batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+    assert {tuple(batch.schema.names) for batch in batches} == {("offset", "topic")}
+    assert sum(batch.num_rows for batch in batches) == 12
+    with pytest.raises(ConfigError, match="column 'offset' is bigint, not string"):
+        DefaultSource({"path": str(root)}).reader(StructType().add("offset", "string"))
 
 
 @pytest.fixture

@@ -1,0 +1,77 @@
+"""The columns of a source: those of Spark's own Kafka source, or the ones that a schema names.
+
+Spark does not tell a Python source which columns a query needs, so all of them go through two
+sockets. Who names a schema gets its columns and no others, as from a source of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from kafkapy.common.errors import ConfigError
+
+COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+"""What every read has unless told; `headers` with includeHeaders."""
+
+HEADERS: Final = "headers"
+
+_TYPES: Final[dict[str, DataType]] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    HEADERS: ArrayType(StructType().add("key", StringType()).add("value", BinaryType())),
+}
+
+
+def default_columns(include_headers: bool) -> tuple[str, ...]:
+    """The columns of a read without a schema of its own."""
+    return (*COLUMNS, HEADERS) if include_headers else COLUMNS
+
+
+def schema_of(columns: Iterable[str]) -> StructType:
+    """The columns with the types of Spark's own Kafka source."""
+    schema = StructType()
+    for name in columns:
+        schema.add(name, _TYPES[name])
+    return schema
+
+
+def columns_of(given: StructType) -> tuple[str, ...]:
+    """The columns that a schema names: any of the source's, in any order.
+
+    Raises:
+        ConfigError: one that the source does not have, or has with another type; one twice; none.
+    """
+    names = tuple(given.fieldNames())
+    if not names:
+        raise ConfigError(f"The schema names no column; there are {', '.join(_TYPES)}")
+    for field in given.fields:
+        kind = _TYPES.get(field.name)
+        if kind is None:
+            raise ConfigError(
+                f"The source has no column '{field.name}'; it has {', '.join(_TYPES)}"
+            )
+        if field.dataType.simpleString() != kind.simpleString():
+            raise ConfigError(
+                f"The source's column '{field.name}' is {kind.simpleString()}, not "
+                f"{field.dataType.simpleString()}; read it as that and cast it"
+            )
+        if names.count(field.name) > 1:
+            raise ConfigError(f"The schema names column '{field.name}' twice")
+    return names
