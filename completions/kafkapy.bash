@@ -248,8 +248,8 @@ _kafkapy() {
         spark-submit)
             case $previous in
                 --output) words="text table json" ;;
-                --from|--to|--checkpoint|--sql|--schema|--metrics-port|--bootstrap-server|--command-config) return ;;
-                *) words="--help --from --to --checkpoint --sql --schema --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
+                --from|--columns|--to|--checkpoint|--sql|--schema|--metrics-port|--bootstrap-server|--command-config) return ;;
+                *) words="--help --from --columns --to --checkpoint --sql --schema --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
             esac
             ;;
         completion)

@@ -514,6 +514,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from agent' -l debug -d 'Show tra
 complete -c kafkapy -n '__fish_seen_subcommand_from agent' -l version -d 'Print the version and exit.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l help -d 'Show the options.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l from -x -d 'The topics to read, comma-separated: kafkapy.spark.read(spark) gives them.'
+complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l columns -x -d 'The columns of the topics that the job needs, comma-separated; others are not read.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l to -x -d 'The topic that kafkapy.spark.write(df) writes.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l checkpoint -r -F -d 'Where a stream keeps its offsets; makes a script\'s transform(df) a stream.'
 complete -c kafkapy -n '__fish_seen_subcommand_from spark-submit' -l sql -x -d 'A query over the view \'records\' instead of a script; one topic has its own name too.'

@@ -25,6 +25,10 @@ class SparkSubmitOptions(CommonOptions):
         name="from",
         metavar="TOPICS",
     )
+    columns: str | None = value(
+        "The columns of the topics that the job needs, comma-separated; others are not read.",
+        metavar="NAMES",
+    )
     to: str | None = value("The topic that kafkapy.spark.write(df) writes.", metavar="TOPIC")
     checkpoint: str | None = value(
         "Where a stream keeps its offsets; makes a script's transform(df) a stream.",
@@ -73,6 +77,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         properties["bootstrap.servers"] = options.bootstrap_server
     wiring = submit.Wiring(
         source=options.from_,
+        columns=options.columns,
         target=options.to,
         checkpoint=options.checkpoint,
         properties=properties,
@@ -104,6 +109,11 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
         raise UsageError("Name the script to run")
     if (options.from_ or options.to) and not options.bootstrap_server:
         raise UsageError("--bootstrap-server is required with --from and --to")
+    if options.columns is not None:
+        if not options.from_:
+            raise UsageError("--columns names columns of the topics: it needs --from")
+        if options.schema is not None and "value" not in map(str.strip, options.columns.split(",")):
+            raise UsageError("--schema reads the column value, which --columns leaves out")
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:
             raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")

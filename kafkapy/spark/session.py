@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter
+    from pyspark.sql.types import StructType
 
 FORMAT: Final = "kafkapy"
 CONF: Final = "spark.kafkapy."
 FROM: Final = CONF + "from"
+COLUMNS: Final = CONF + "columns"
 TO: Final = CONF + "to"
 CHECKPOINT: Final = CONF + "checkpoint"
 SQL: Final = CONF + "sql"
@@ -33,21 +37,28 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KafkapyDataSource)
 
 
-def read(spark: SparkSession, **options: Any) -> DataFrame:
+def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
     """The topics of `--from` as a table, from the earliest offset to the latest unless told.
 
+    `columns` are those that the job needs, else those of `--columns`, else all: Spark does not tell
+    a Python source.
+
     Raises:
-        ConfigError: neither `--from` nor an option names a topic.
+        ConfigError: neither `--from` nor an option names a topic; a column that is not there.
     """
     register(spark)
-    return spark.read.format(FORMAT).options(**_source(spark, options)).load()
+    reader = spark.read.format(FORMAT).options(**_source(spark, options))
+    schema = _schema(spark, columns)
+    return (reader if schema is None else reader.schema(schema)).load()
 
 
-def read_stream(spark: SparkSession, **options: Any) -> DataFrame:
+def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
     """The topics of `--from` as a stream, from the earliest offset unless told; see `read`."""
     register(spark)
     wired = {"startingOffsets": "earliest"} | _source(spark, options)
-    return spark.readStream.format(FORMAT).options(**wired).load()
+    reader = spark.readStream.format(FORMAT).options(**wired)
+    schema = _schema(spark, columns)
+    return (reader if schema is None else reader.schema(schema)).load()
 
 
 def write(frame: DataFrame, **options: Any) -> None:
@@ -79,6 +90,15 @@ def checkpoint_of(spark: SparkSession) -> str | None:
 def target_of(spark: SparkSession) -> str | None:
     """The topic of `--to`."""
     return conf_of(spark, TO)
+
+
+def _schema(spark: SparkSession, columns: Sequence[str]) -> StructType | None:
+    """What chooses these columns, or those of `--columns`; None if none were named."""
+    from kafkapy.spark.source_columns import schema_of
+
+    wired = (conf_of(spark, COLUMNS) or "").split(",")
+    names = columns or [name.strip() for name in wired if name.strip()]
+    return schema_of(names) if names else None
 
 
 def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:

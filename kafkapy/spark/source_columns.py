@@ -45,10 +45,14 @@ def default_columns(include_headers: bool) -> tuple[str, ...]:
 
 
 def schema_of(columns: Iterable[str]) -> StructType:
-    """The columns with the types of Spark's own Kafka source."""
+    """The columns with the types of Spark's own Kafka source.
+
+    Raises:
+        ConfigError: one that the source does not have.
+    """
     schema = StructType()
     for name in columns:
-        schema.add(name, _TYPES[name])
+        schema.add(name, _type_of(name))
     return schema
 
 
@@ -62,11 +66,7 @@ def columns_of(given: StructType) -> tuple[str, ...]:
     if not names:
         raise ConfigError(f"The schema names no column; there are {', '.join(_TYPES)}")
     for field in given.fields:
-        kind = _TYPES.get(field.name)
-        if kind is None:
-            raise ConfigError(
-                f"The source has no column '{field.name}'; it has {', '.join(_TYPES)}"
-            )
+        kind = _type_of(field.name)
         if field.dataType.simpleString() != kind.simpleString():
             raise ConfigError(
                 f"The source's column '{field.name}' is {kind.simpleString()}, not "
@@ -75,3 +75,9 @@ def columns_of(given: StructType) -> tuple[str, ...]:
         if names.count(field.name) > 1:
             raise ConfigError(f"The schema names column '{field.name}' twice")
     return names
+
+
+def _type_of(name: str) -> DataType:
+    if name not in _TYPES:
+        raise ConfigError(f"The source has no column '{name}'; it has {', '.join(_TYPES)}")
+    return _TYPES[name]

@@ -22,6 +22,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.spark.kept_files import kept_file
 from kafkapy.spark.session import (
     CHECKPOINT,
+    COLUMNS,
     FROM,
     METRICS_PORT,
     ONCE,
@@ -52,11 +53,13 @@ class Wiring:
     schema: str | None = None
     once: bool = False
     metrics_port: int | None = None
+    columns: str | None = None
 
     def conf(self) -> dict[str, str]:
         """The Spark conf that carries it to the driver."""
         wired = {
             FROM: self.source,
+            COLUMNS: self.columns,
             TO: self.target,
             CHECKPOINT: self.checkpoint,
             SQL: self.sql,

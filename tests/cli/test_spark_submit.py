@@ -57,6 +57,11 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         (["--sql", "SELECT 1"], "--from is required with --sql"),
         (["--once", "job.py"], "--once is for streams: it needs --checkpoint"),
         (["--metrics-port", "1", "job.py"], "--metrics-port is for streams"),
+        (["--columns", "value", "job.py"], "--columns names columns of the topics"),
+        (
+            ["--from", "t", "--bootstrap-server", "b:1", "--columns=key", "--schema=a INT", "j.py"],
+            "--schema reads the column value, which --columns leaves out",
+        ),
     ],
 )
 def test_one_line_for_what_is_wrong(words: list[str], message: str) -> None:

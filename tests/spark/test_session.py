@@ -26,6 +26,20 @@ def test_reading_what_was_wired(spark: SparkSession, make_topic: MakeTopic, wire
     assert "headers" in kafkapy.spark.read(spark, includeHeaders="true").columns
 
 
+def test_the_columns_that_are_needed(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire
+) -> None:
+    topic = make_topic()
+    topic.write(2)
+    wire(source=topic.name, servers=topic.servers, columns="offset, value")
+    assert kafkapy.spark.read(spark).columns == ["offset", "value"]
+    assert kafkapy.spark.read_stream(spark).columns == ["offset", "value"]
+    found = kafkapy.spark.read(spark, columns=["headers", "partition"], includeHeaders="false")
+    assert [tuple(row) for row in found.collect()] == [(None, 0), (None, 0)]
+    with pytest.raises(ConfigError, match="no column 'price'; it has key, value"):
+        kafkapy.spark.read(spark, columns=["price"])
+
+
 def test_nothing_wired_says_how(spark: SparkSession) -> None:
     with pytest.raises(ConfigError, match="kafkapy spark-submit --from TOPICS"):
         kafkapy.spark.read(spark)

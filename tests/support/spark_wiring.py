@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kafkapy.spark.session import CHECKPOINT, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
+from kafkapy.spark.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
 
 
 class Wire:
@@ -19,6 +19,7 @@ class Wire:
     def __call__(self, **conf: str | Path) -> None:
         names = {
             "source": FROM,
+            "columns": COLUMNS,
             "target": TO,
             "checkpoint": CHECKPOINT,
             "sql": SQL,

@@ -62,7 +62,9 @@ def test_topics_are_wired_by_conf_and_everything_else_passes(home: Path, script:
 
 
 def test_sql_takes_the_place_of_a_script(home: Path) -> None:
-    wiring = Wiring("logs", sql="SELECT 1", schema="a INT", once=True, metrics_port=9404)
+    wiring = Wiring(
+        "logs", sql="SELECT 1", schema="a INT", once=True, metrics_port=9404, columns="value"
+    )
     command = words("--master yarn", home, wiring)
     assert command[-1].endswith("kafkapy/spark/transform_job.py")
     wired = confs(command)
@@ -70,6 +72,7 @@ def test_sql_takes_the_place_of_a_script(home: Path) -> None:
     assert wired["spark.kafkapy.schema"] == "a INT"
     assert wired["spark.kafkapy.once"] == "true"
     assert wired["spark.kafkapy.metrics.port"] == "9404"
+    assert wired["spark.kafkapy.columns"] == "value"
 
 
 @pytest.mark.parametrize(
