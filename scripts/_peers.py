@@ -27,6 +27,8 @@ KERBEROS_PACKAGES = (
     "libsasl2-modules-gssapi-mit",
 )
 
+SHELLS = ("zsh", "fish")
+
 
 def kafkajs_dir() -> Path:
     """Where kafkajs and its codec plug-ins live: outside the repository."""
@@ -97,6 +99,15 @@ def fetch_kerberos() -> None:
     )
 
 
+def has_shells() -> bool:
+    """Whether all shells are there that the completions are for."""
+    return all(map(shutil.which, SHELLS))
+
+
+def fetch_shells() -> None:
+    apt_install(*SHELLS)
+
+
 def fetch_kafka() -> None:
     _kafka.jars()
 
@@ -106,6 +117,7 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "kcat": (has_kcat, fetch_kcat),
     "kafkajs": (has_kafkajs, fetch_kafkajs),
     "franz-go, sarama, kafka-go": (has_go_peers, fetch_go_peers),
+    "zsh and fish": (has_shells, fetch_shells),
     "MIT Kerberos": (has_kerberos, fetch_kerberos),
     "Apache Kafka 3.9": (_kafka.installed, fetch_kafka),
 }
