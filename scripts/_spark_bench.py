@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from kafkapy.spark.worker_python import PYTHON_VARIABLES
 from scripts import _report, _spark_connector
 from tests.support.broker_process import BrokerProcess
 from tests.support.topics import create_topic
@@ -47,6 +48,12 @@ GOALS = {
     PREPARED: "at most as long",
     SUBMITTED: "at most as long",
 }
+OURS_ALONE = {
+    COUNTED_ONE: "count",
+    AGGREGATED_ONE: "parse and aggregate",
+    PREPARED: "first batch",
+}
+"""What only kafkapy can be told, and the row of the connector that stands beside it."""
 CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -109,8 +116,8 @@ def new_session() -> Any:
     from pyspark.sql import SparkSession
 
     _, jars = _spark_connector.jars()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    for name in PYTHON_VARIABLES:
+        os.environ.setdefault(name, sys.executable)
     builder = SparkSession.builder.master(MASTER).config("spark.jars", ",".join(map(str, jars)))
     for name, value in CONFS.items():
         builder = builder.config(name, value)
@@ -269,9 +276,7 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
                     for format in ("kafka", "kafkapy", READY)
                 }
                 theirs = found["kafka"]
-                theirs[PREPARED] = theirs["first batch"]
-                theirs[COUNTED_ONE] = theirs["count"]
-                theirs[AGGREGATED_ONE] = theirs["parse and aggregate"]
+                theirs |= {name: theirs[whole] for name, whole in OURS_ALONE.items()}
                 found["kafkapy"][PREPARED] = in_prepared(broker.bootstrap_servers, topic)
                 for format in ("kafka", "kafkapy"):
                     found[format][SUBMITTED] = in_submit(format, broker.bootstrap_servers, topic)
@@ -339,7 +344,7 @@ def in_submit(format: str, servers: str, topic: str) -> Spent:
     else:
         submit = [str(commands / "spark-submit")]
         words += ["--jars", ",".join(map(str, _spark_connector.jars()[1]))]
-        environ = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
+        environ = dict.fromkeys(PYTHON_VARIABLES, sys.executable)
     script = [__file__, "--submitted", format, servers, topic]
     return Spent(*last_line([*submit, *words, *script], environ))
 

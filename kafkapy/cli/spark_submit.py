@@ -14,6 +14,7 @@ from kafkapy.cli.command import Command
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.cli.options import CommonOptions, flag, is_given, value, values
+from kafkapy.common.comma_separated import comma_separated
 
 
 @dataclass
@@ -112,7 +113,7 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     if options.columns is not None:
         if not options.from_:
             raise UsageError("--columns names columns of the topics: it needs --from")
-        if options.schema is not None and "value" not in map(str.strip, options.columns.split(",")):
+        if options.schema is not None and "value" not in comma_separated(options.columns):
             raise UsageError("--schema reads the column value, which --columns leaves out")
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:

@@ -19,6 +19,7 @@ from kafkapy.client.offsets import OffsetResult, list_offsets
 from kafkapy.client.properties import int_property
 from kafkapy.client.security import security_from
 from kafkapy.client.transport import Connector, connect
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -375,7 +376,7 @@ def parse_bootstrap_servers(text: str) -> list[tuple[str, int]]:
         ConfigError: names the part that is not host:port.
     """
     servers = []
-    for part in filter(None, (word.strip() for word in text.split(","))):
+    for part in comma_separated(text):
         host, separator, port = part.rpartition(":")
         host = host.rpartition("://")[2].strip("[]")
         if not separator or not host or not port.isdigit() or int(port) > 65535:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
 
@@ -37,7 +38,7 @@ class PrefixedProperties(NamedTuple):
 
     def items(self, name: str, default: str = "") -> list[str]:
         """The members of a comma separated list."""
-        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+        return comma_separated(self.text(name, default))
 
     def number(self, name: str, default: int) -> int:
         """A whole number, 0 or more. Raises ConfigError: it is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.addresses import numeric_address
 from kafkapy.server.authentication_counts import AuthenticationCounts
@@ -23,7 +24,7 @@ def parse_overrides(text: str) -> dict[str, int]:
         ConfigError: an item has another form.
     """
     limits: dict[str, int] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    for item in comma_separated(text):
         host, colon, limit = item.rpartition(":")
         if not colon or not limit.isdecimal():
             raise ConfigError(

@@ -25,15 +25,17 @@ def prepare_local_workers() -> bool:
     not bring the Spark that runs, and where nothing can be kept in the user's cache.
     """
     # Workers import this package, and have no need of any of these.
+    from kafkapy.spark.zygote_launcher import SOCKET_VARIABLE
+
+    if SOCKET_VARIABLE in os.environ:
+        return True  # by `kafkapy spark-submit`, or before
+
     from pyspark import SparkContext
 
     from kafkapy.spark import zygote
     from kafkapy.spark.kept_files import cache_dir
     from kafkapy.spark.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
-    from kafkapy.spark.zygote_launcher import SOCKET_VARIABLE
 
-    if SOCKET_VARIABLE in os.environ:
-        return True  # by `kafkapy spark-submit`, or before
     home = installed_spark()
     if home is None or os.environ.get("SPARK_HOME") not in (None, str(home)):
         return False

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 from kafkapy.client.fetch import FETCH_BYTES_MAX
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.offsets import (
@@ -189,7 +190,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
         )
     value = options[given[0].lower()]
     if given[0] == "subscribe":
-        topics = tuple(dict.fromkeys(filter(None, map(str.strip, value.split(",")))))
+        topics = tuple(dict.fromkeys(comma_separated(value)))
         if topics:
             return Subscription(topics=topics)
         nothing = "No topics to subscribe to"

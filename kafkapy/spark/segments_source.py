@@ -12,6 +12,7 @@ from typing import Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.option_table import SEGMENT_OPTIONS
@@ -47,10 +48,10 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
             near = difflib.get_close_matches(name, _KNOWN, n=1)
             hint = f" Did you mean '{_KNOWN[near[0]]}'?" if near else ""
             raise ConfigError(f"Unknown option '{name}' for the kafkapy-segments source.{hint}")
-    paths = tuple(filter(None, map(str.strip, options.get("path", "").split(","))))
+    paths = tuple(comma_separated(options.get("path", "")))
     if not paths:
         raise ConfigError("Name the log directories: .load('/var/lib/kafka/data')")
-    topics = frozenset(filter(None, map(str.strip, options.get("subscribe", "").split(","))))
+    topics = frozenset(comma_separated(options.get("subscribe", "")))
     try:
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
     except re.error as error:

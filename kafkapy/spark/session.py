@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming import DataStreamReader, DataStreamWriter
 
 FORMAT: Final = "kafkapy"
 CONF: Final = "spark.kafkapy."
@@ -48,8 +48,7 @@ def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> Da
     """
     register(spark)
     reader = spark.read.format(FORMAT).options(**_source(spark, options))
-    schema = _schema(spark, columns)
-    return (reader if schema is None else reader.schema(schema)).load()
+    return _load(spark, reader, columns)
 
 
 def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
@@ -57,8 +56,7 @@ def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any
     register(spark)
     wired = {"startingOffsets": "earliest"} | _source(spark, options)
     reader = spark.readStream.format(FORMAT).options(**wired)
-    schema = _schema(spark, columns)
-    return (reader if schema is None else reader.schema(schema)).load()
+    return _load(spark, reader, columns)
 
 
 def write(frame: DataFrame, **options: Any) -> None:
@@ -92,13 +90,14 @@ def target_of(spark: SparkSession) -> str | None:
     return conf_of(spark, TO)
 
 
-def _schema(spark: SparkSession, columns: Sequence[str]) -> StructType | None:
-    """What chooses these columns, or those of `--columns`; None if none were named."""
+def _load(
+    spark: SparkSession, reader: DataFrameReader | DataStreamReader, columns: Sequence[str]
+) -> DataFrame:
+    """These columns, or those of `--columns`, or all if none were named."""
     from kafkapy.spark.source_columns import schema_of
 
-    wired = (conf_of(spark, COLUMNS) or "").split(",")
-    names = columns or [name.strip() for name in wired if name.strip()]
-    return schema_of(names) if names else None
+    names = columns or comma_separated(conf_of(spark, COLUMNS) or "")
+    return (reader.schema(schema_of(names)) if names else reader).load()
 
 
 def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:

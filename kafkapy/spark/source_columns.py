@@ -22,9 +22,6 @@ from pyspark.sql.types import (
 
 from kafkapy.common.errors import ConfigError
 
-COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-"""What every read has unless told; `headers` with includeHeaders."""
-
 HEADERS: Final = "headers"
 
 _TYPES: Final[dict[str, DataType]] = {
@@ -37,6 +34,9 @@ _TYPES: Final[dict[str, DataType]] = {
     "timestampType": IntegerType(),
     HEADERS: ArrayType(StructType().add("key", StringType()).add("value", BinaryType())),
 }
+
+COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
+"""What every read has unless told; `headers` with includeHeaders."""
 
 
 def default_columns(include_headers: bool) -> tuple[str, ...]:

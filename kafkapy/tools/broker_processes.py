@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
 PID_FILE: Final = "kafkapy.pid"
@@ -32,7 +33,7 @@ _PROC: Final = Path("/proc")
 def log_dirs(properties: Mapping[str, str]) -> list[str]:
     """The log directories that broker properties name."""
     text = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_LOG_DIR
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return comma_separated(text)
 
 
 def broker_of(directories: Sequence[str], proc: Path = _PROC) -> int | None:

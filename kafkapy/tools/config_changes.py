@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
 # Where we are not inside [...]: the next bracket, if any, opens.
@@ -64,4 +65,4 @@ def validate_keys(sets: Mapping[str, str]) -> None:
 
 def parse_delete_config(words: Sequence[str]) -> list[str]:
     """`k1,k2` words as keys."""
-    return [key.strip() for word in words for key in word.split(",") if key.strip()]
+    return [key for word in words for key in comma_separated(word)]

@@ -13,13 +13,12 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.columns import decode_columns
 from kafkapy.spark import arrow
-from kafkapy.spark.source_columns import COLUMNS, HEADERS, schema_of
+from kafkapy.spark.source_columns import COLUMNS, default_columns, schema_of
 from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
 
 TP = TopicPartition("größe", 3)
 
-
-ALL = (*COLUMNS, HEADERS)
+ALL = default_columns(include_headers=True)
 
 
 def batches(log: bytes, names: Sequence[str] = ALL) -> list[pa.RecordBatch]:
