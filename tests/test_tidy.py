@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 60
-MAX_MODULE_LINES = 400
+MAX_MODULE_LINES = 600
 
 # Declarative tables: one literal that only grows with Kafka.
 LONG_MODULES: dict[str, str] = {}
