@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from kafkapy.common.cluster_state import CommandResult
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller.context import PartitionReplica
-from kafkapy.controller.events import BrokerChange, BrokerModification, LogDirChange
+from kafkapy.controller.events import (
+    BrokerChange,
+    BrokerModification,
+    LeaderAndIsrResponse,
+    LogDirChange,
+)
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.parts import ControllerParts
 from kafkapy.controller.reassignment import resume
@@ -74,12 +78,17 @@ async def on_log_dir_change(parts: ControllerParts) -> None:
     await parts.replicas.handle(replicas, ReplicaState.ONLINE)
 
 
-async def on_leader_and_isr_response(
-    parts: ControllerParts, broker_id: int, result: CommandResult
-) -> None:
-    """Storage errors mark replicas offline, success clears the mark; other rows mean nothing."""
+async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsrResponse) -> None:
+    """Storage errors mark replicas offline, success clears the mark; other rows mean nothing.
+
+    An answer from an earlier life of the broker is ignored: it may lie in the queue behind the
+    BrokerChange of the next life, whose disks are sound again.
+    """
     context = parts.context
-    if result.error is not ErrorCode.NONE or broker_id not in context.live_brokers:
+    broker_id, result = event.broker_id, event.result
+    if event.broker_epoch != context.broker_epochs.get(broker_id):
+        return
+    if result.error is not ErrorCode.NONE:
         return
     rows = {p: e for p, e in result.partition_errors.items() if context.has_partition(p)}
     failed = {p for p, error in rows.items() if error is ErrorCode.KAFKA_STORAGE_ERROR}

@@ -159,8 +159,8 @@ class Controller:
                 await on_auto_rebalance(parts)
             case events.UncleanElectionEnabled(topic):
                 await parts.partitions.trigger_online(topic)
-            case events.LeaderAndIsrResponse(broker_id, result):
-                await on_leader_and_isr_response(parts, broker_id, result)
+            case events.LeaderAndIsrResponse():
+                await on_leader_and_isr_response(parts, event)
             case events.StopReplicaResponse():
                 await on_stop_replica_response(parts, event)
             case events.AlterPartition():

@@ -155,9 +155,10 @@ class UncleanElectionEnabled:
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsrResponse:
-    """A broker's answer to LeaderAndIsr."""
+    """A broker's answer to the LeaderAndIsr command that was sent to its life of `broker_epoch`."""
 
     broker_id: int
+    broker_epoch: int
     result: CommandResult
 
 

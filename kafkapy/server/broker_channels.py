@@ -174,7 +174,7 @@ class _Channel:
                     result.error.name,
                 )
             if isinstance(command, LeaderAndIsrCommand):
-                self._submit(LeaderAndIsrResponse(self._broker_id, result))
+                self._submit(LeaderAndIsrResponse(self._broker_id, command.broker_epoch, result))
             elif isinstance(command, StopReplicaCommand):
                 self._submit(StopReplicaResponse(self._broker_id, command, result))
 

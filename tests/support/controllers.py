@@ -154,7 +154,8 @@ class Broker:
             row.topic_partition: self.cluster.error_of(broker_id, row.topic_partition)
             for row in command.partitions
         }
-        self._answer(LeaderAndIsrResponse(broker_id, CommandResult(ErrorCode.NONE, errors)))
+        result = CommandResult(ErrorCode.NONE, errors)
+        self._answer(LeaderAndIsrResponse(broker_id, command.broker_epoch, result))
         self._step()
 
     def send_update_metadata(self, broker_id: int, command: UpdateMetadataCommand) -> None:

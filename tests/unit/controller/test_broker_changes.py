@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.cluster_state import BrokerInfo, CommandResult, Endpoint
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.events import LeaderAndIsrResponse
 from tests.support.controllers import Cluster
 from tests.support.znodes import run
 
@@ -122,6 +123,27 @@ def test_a_failed_log_directory_moves_leaders_and_its_return_clears_it() -> None
     cluster.kill(2)
     cluster.restart(2)
     assert cluster.controller.context.is_replica_online(2, failed)
+
+
+def test_an_answer_from_an_earlier_life_of_a_broker_marks_nothing() -> None:
+    """The broker failed a directory, was restarted on a sound disk, and leads again; the answer of
+    the life before is handled only after the change of its registration."""
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (2, 1)})
+    failed = TopicPartition("t", 0)
+    earlier_epoch = cluster.brokers[2].broker_epoch
+    cluster.kill(2)
+    cluster.restart(2)
+    cluster.catch_up()
+    cluster.kill(1)
+    cluster.restart(1)
+    assert cluster.state("t").startswith("2 [2] ")
+    result = CommandResult(partition_errors={failed: ErrorCode.KAFKA_STORAGE_ERROR})
+    cluster.submit(LeaderAndIsrResponse(2, earlier_epoch, result))
+    assert cluster.controller.context.is_replica_online(2, failed)
+    assert cluster.state("t").startswith("2 [2] "), "the healthy replica keeps its partition"
+    cluster.submit(LeaderAndIsrResponse(2, cluster.brokers[2].broker_epoch, result))
+    assert not cluster.controller.context.is_replica_online(2, failed)
 
 
 def test_a_broker_whose_znode_is_broken_is_not_admitted() -> None:

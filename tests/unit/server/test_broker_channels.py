@@ -147,7 +147,9 @@ def test_answers_become_events() -> None:
             channels.send_stop_replica(2, stop())
             assert await channels.events.at_least(2) == [
                 LeaderAndIsrResponse(
-                    2, CommandResult(partition_errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
+                    2,
+                    lead().broker_epoch,
+                    CommandResult(partition_errors={T0: ErrorCode.KAFKA_STORAGE_ERROR}),
                 ),
                 StopReplicaResponse(2, stop(), CommandResult(ErrorCode.STALE_CONTROLLER_EPOCH)),
             ]
@@ -274,7 +276,7 @@ def test_the_own_broker_is_told_directly() -> None:
         channels.send_stop_replica(1, stop())
         result = CommandResult(partition_errors={T0: ErrorCode.NONE})
         assert await channels.events.at_least(2) == [
-            LeaderAndIsrResponse(1, result),
+            LeaderAndIsrResponse(1, lead().broker_epoch, result),
             StopReplicaResponse(1, stop(), result),
         ]
         assert channels.own.commands == commands
