@@ -38,7 +38,7 @@ class _Load:
     offset: int
     began_ms: int
     replay: Callable[[int, Buffer], None]
-    finished: Callable[[int], None]
+    finished: Callable[[Partition, int], None]
 
 
 def append_and_wait(
@@ -126,10 +126,10 @@ class CoordinatorLog:
         self,
         partition: Partition,
         replay: Callable[[int, Buffer], None],
-        finished: Callable[[int], None],
+        finished: Callable[[Partition, int], None],
     ) -> None:
-        """Give `replay` the whole log, slice by slice, then call `finished`; both get the index of
-        the partition. The event loop serves others between the slices."""
+        """Give `replay` the whole log, slice by slice, then call `finished` with the partition and
+        the offset at which the log ended. The event loop serves others between the slices."""
         index = partition.topic_partition.partition
         began_ms = self._clock.monotonic_ms()
         load = _Load(partition, partition.log.log_start_offset, began_ms, replay, finished)
@@ -171,7 +171,25 @@ class CoordinatorLog:
                 load.offset,
                 epoch,
             )
-        load.finished(index)
+        load.finished(load.partition, load.offset)
+
+    def when_replicated(
+        self, partition: Partition, end_offset: int, replicated: Callable[[], None]
+    ) -> None:
+        """Call `replicated` once the high watermark has reached `end_offset`; never, if the
+        partition is led no more before that."""
+        wait = ProduceWait(partition, end_offset)
+        deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+
+        def settled() -> None:
+            if partition.log.high_watermark >= end_offset:
+                replicated()
+            elif wait.waiting and self._clock.monotonic_ms() >= deadline_ms:
+                self.when_replicated(partition, end_offset, replicated)  # else the broker stops
+
+        operation = DelayedProduce(deadline_ms, [wait], settled)
+        key = partition.topic_partition
+        self._replicas.produce_purgatory.try_complete_else_watch(operation, [key])
 
     def cancel_load(self, index: int) -> None:
         """The partition is led no more."""

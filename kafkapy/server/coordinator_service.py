@@ -116,7 +116,8 @@ class CoordinatorService(Generic[C, E]):
             self._log.cancel_load(index)
             self.run(lambda now_ms: self.coordinator.unload(index, partition.leader_epoch))
 
-    def _finish_loading(self, index: int) -> None:
+    def _finish_loading(self, partition: Partition, _end_offset: int) -> None:
+        index = partition.topic_partition.partition
         self.run(lambda now_ms: self.coordinator.finish_loading(index, now_ms))
 
     # effects

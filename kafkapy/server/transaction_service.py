@@ -24,6 +24,7 @@ from kafkapy.server.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.coordinator_service import CoordinatorService
 
 if TYPE_CHECKING:
+    from kafkapy.replication.partition import Partition
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.marker_sender import MarkerSender
     from kafkapy.server.producer_ids import ProducerIdManager
@@ -63,6 +64,14 @@ class TransactionService(CoordinatorService[TransactionCoordinator, TransactionE
         self._producer_ids = producer_ids
         self._markers = markers
         self._spawn = spawn
+
+    def _finish_loading(self, partition: Partition, end_offset: int) -> None:
+        super()._finish_loading(partition, end_offset)
+        index, epoch = partition.topic_partition.partition, partition.leader_epoch
+        resume = self.coordinator.loaded_is_replicated
+        self._log.when_replicated(
+            partition, end_offset, lambda: self.run(lambda now_ms: resume(now_ms, index, epoch))
+        )
 
     def _perform(self, effects: TransactionEffects) -> None:
         super()._perform(effects)

@@ -56,19 +56,23 @@ class TransactionShell:
     def now_ms(self) -> int:
         return self.clock.monotonic_ms()
 
-    def lead(self, epoch: int, records: list[RecordData] | None = None) -> None:
+    def lead(
+        self, epoch: int, records: list[RecordData] | None = None, *, replicated: bool = True
+    ) -> None:
         """Lead the one partition, whose log holds `records` (default: what was appended)."""
         assert self.coordinator.start_loading(0, epoch)
         for record in self.log if records is None else records:
             self.coordinator.replay_batches(0, build_batch([record]))
         self.perform(self.coordinator.finish_loading(0, self.now_ms))
+        if replicated:
+            self.perform(self.coordinator.loaded_is_replicated(self.now_ms, 0, epoch))
 
-    def restart(self, epoch: int = 2) -> None:
+    def restart(self, epoch: int = 2, *, replicated: bool = True) -> None:
         """Another broker takes over, and has nothing but the log."""
         self.held = None
         self.markers.clear()
         self.coordinator = self.new_coordinator()
-        self.lead(epoch)
+        self.lead(epoch, replicated=replicated)
 
     def perform(self, effects: TransactionEffects) -> None:
         for token, result in effects.replies:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC
-from kafkapy.coordinator.transactions import markers
 from kafkapy.coordinator.transactions.core import Core, StatePartition
 from kafkapy.coordinator.transactions.log_records import read_transaction, read_transaction_key
 from kafkapy.record.batch_header import Buffer, iter_headers
@@ -63,7 +62,10 @@ def replay_batches(core: Core, partition: int, records: Buffer) -> None:
 
 
 def finish_loading(core: Core, partition: int) -> None:
-    """Begin to answer for the partition's ids, and end what was decided before."""
+    """Begin to answer for the partition's ids.
+
+    Decisions found in the log are not acted on here: see `markers.resume`.
+    """
     held = core.partitions[partition]
     held.loading = False
     core.log.info(
@@ -72,7 +74,6 @@ def finish_loading(core: Core, partition: int) -> None:
         TRANSACTION_STATE_TOPIC,
         partition,
     )
-    markers.resume(core, partition)
 
 
 def unload(core: Core, partition: int, leader_epoch: int | None) -> None:

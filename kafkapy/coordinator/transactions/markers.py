@@ -99,8 +99,16 @@ def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
     core.store(transaction, unmarked.completion, stored)
 
 
-def resume(core: Core, partition: int) -> None:
-    """End what the coordinator of before had decided and not ended."""
-    for transaction in list(core.partitions[partition].transactions.values()):
-        if transaction.state in PREPARED:
+def resume(core: Core, partition: int, leader_epoch: int) -> None:
+    """End what the previous coordinator decided and did not end.
+
+    Called once all that was loaded is replicated. Kafka sends the markers as soon as it has loaded
+    the log up to its end. A decision above the high watermark may still be lost with this broker:
+    the next coordinator would then abort a transaction that is committed in some partitions.
+    """
+    held = core.partitions.get(partition)
+    if held is None or held.leader_epoch != leader_epoch:
+        return
+    for transaction in list(held.transactions.values()):
+        if transaction.state in PREPARED and transaction.transactional_id not in core.unmarked:
             begin(core, transaction)

@@ -10,7 +10,8 @@ id that nobody has. Each token is replied to once, now or by a later call's effe
     4. calls `on_time` when `next_deadline_ms` has come, and `abort_timed_out` and `expire_ids` at
        the intervals that their configs say;
     5. for a partition that it leads calls `start_loading`, `replay_batches` over the whole log,
-       `finish_loading`; and `unload` when it leads it no more.
+       `finish_loading`, and `loaded_is_replicated` when the high watermark has reached the end of
+       what was loaded; and `unload` when it leads it no more.
 
 `now_ms` is monotonic milliseconds; what `clock` says of the time is wall-clock, as in records.
 Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
@@ -172,6 +173,13 @@ class TransactionCoordinator:
     def finish_loading(self, partition: int, _now_ms: int) -> TransactionEffects:
         """The whole log has been replayed: answer for its ids."""
         loading.finish_loading(self._core, partition)
+        return self._core.take()
+
+    def loaded_is_replicated(
+        self, _now_ms: int, partition: int, leader_epoch: int
+    ) -> TransactionEffects:
+        """What was loaded at this leader epoch cannot be lost any more: end what it decided."""
+        markers.resume(self._core, partition, leader_epoch)
         return self._core.take()
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> TransactionEffects:

@@ -82,7 +82,9 @@ def test_a_log_is_read_in_slices_between_which_others_have_their_turn(parts: Par
         seen.extend(header.base_offset for _, header in iter_headers(records))
 
     log = log_of(parts, load_buffer_bytes=1)
-    log.load(partition, replay, finished.append)
+    log.load(
+        partition, replay, lambda loaded, _end: finished.append(loaded.topic_partition.partition)
+    )
     assert (seen, finished) == ([0], [])
     parts.timers.fire()
     parts.clock.now_ms += 30
@@ -99,7 +101,11 @@ def test_a_load_that_is_ended_does_not_go_on(parts: Parts, ended_by: str) -> Non
         append_and_wait(parts.replicas, T0, build_batch([RECORD]), 1, 0, lambda *_: None)
     finished: list[int] = []
     log = log_of(parts, load_buffer_bytes=1)
-    log.load(partition, lambda index, records: None, finished.append)
+    log.load(
+        partition,
+        lambda index, records: None,
+        lambda loaded, _end: finished.append(loaded.topic_partition.partition),
+    )
     if ended_by == "cancel":
         log.cancel_load(0)
     else:

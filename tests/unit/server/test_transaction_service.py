@@ -91,3 +91,27 @@ def test_a_restarted_broker_finishes_what_was_decided(parts: Parts, tmp_path: Pa
     assert state(again) == "PrepareAbort"
     again.timers.fire()
     assert state(again) == "CompleteAbort"
+
+
+def test_a_decision_is_acted_on_only_when_the_loaded_log_is_replicated(
+    parts: Parts, tmp_path: Path
+) -> None:
+    """Broker 2 is in sync and lacks the decision yet: it might lead next, and decide otherwise."""
+    producer = begin(parts)
+    ask(parts, AddPartitions("x", producer, [T0]))
+    parts.lead_transactions(isr=(1, 2), leader_epoch=2, partition_epoch=2)
+    assert ask(parts, EndTransaction("x", producer, True)) is None, "it waits for broker 2"
+    parts.logs.shutdown(1)
+    again = Parts(tmp_path)
+    again.announce("t")
+    again.lead("t")
+    loaded = again.lead_transactions(isr=(1, 2), leader_epoch=3, partition_epoch=3)
+    end = loaded.log.log_end_offset
+    log = again.replicas.get("t", 0).log
+    again.tell_follower_has(loaded, end - 1)
+    for _ in range(5):
+        again.timers.fire()
+    assert (state(again), log.log_end_offset) == ("PrepareCommit", 0)
+    again.tell_follower_has(loaded, end)
+    again.timers.fire()
+    assert log.log_end_offset == 1, "the marker"

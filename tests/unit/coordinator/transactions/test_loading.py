@@ -48,6 +48,33 @@ def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFi
     assert "a later Kafka wrote it" in caplog.text
 
 
+def test_a_decision_that_may_still_be_lost_is_not_acted_on() -> None:
+    """Its markers would commit partitions, and the next coordinator, which lacks the decision,
+    would abort the others."""
+    shell = TransactionShell()
+    producer = shell.begin()
+    shell.add(producer, T0)
+    shell.end(producer)
+    shell.restart(replicated=False)
+    assert shell.state == "PrepareCommit"
+    assert shell.markers == []
+    assert shell.end(producer) is ErrorCode.CONCURRENT_TRANSACTIONS
+    shell.perform(shell.coordinator.loaded_is_replicated(shell.now_ms, 0, 1))
+    assert shell.markers == [], "of an earlier leadership"
+    shell.perform(shell.coordinator.loaded_is_replicated(shell.now_ms, 0, 2))
+    assert shell.markers[0].partitions == (T0,)
+
+
+def test_a_decision_made_while_the_loaded_log_is_replicated_is_marked_once() -> None:
+    shell = TransactionShell()
+    producer = shell.begin()
+    shell.add(producer, T0)
+    shell.restart(replicated=False)
+    shell.end(producer)
+    shell.perform(shell.coordinator.loaded_is_replicated(shell.now_ms, 0, 2))
+    assert len(shell.markers) == 1
+
+
 def test_who_leads_no_more_answers_what_is_under_way_so() -> None:
     shell = TransactionShell()
     shell.held = []
