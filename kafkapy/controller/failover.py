@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from kafkapy.common.ports import Random
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import (
     BrokerChange,
     BrokerModification,
@@ -14,6 +16,7 @@ from kafkapy.controller.events import (
     TopicDeletionChange,
 )
 from kafkapy.controller.leader_elections import on_preferred_election_change
+from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.parts import ControllerParts
 from kafkapy.controller.reassignment_requests import resume_all
 from kafkapy.controller.topic_changes import load_topics
@@ -32,10 +35,11 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
     await store.create_feature_node(context.fence)
     await store.requests.take_log_dir_events(context.fence, parts.watch(LogDirChange()))
     await store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
-    await _load_context(parts, random)
+    zxids = await _load_context(parts, random)
     await _load_deletions(parts)
     # Brokers must know who is live before they are told to follow someone.
     parts.send_update_metadata(context.broker_ids)
+    await _elect_after_restarts(parts, zxids)
     await parts.replicas.startup()
     await parts.partitions.startup()
     await resume_all(parts)
@@ -48,7 +52,8 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
     )
 
 
-async def _load_context(parts: ControllerParts, random: Random) -> None:
+async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPartition, int]:
+    """Fill the context; the zxid at which each partition's state was last written."""
     context, store = parts.context, parts.store
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
     for registration in brokers.values():
@@ -57,9 +62,46 @@ async def _load_context(parts: ControllerParts, random: Random) -> None:
     partitions = await load_topics(parts, topics, random)
     for broker_id in brokers:
         await store.brokers.get(broker_id, parts.watch(BrokerModification(broker_id)))
-    context.leadership = await store.topics.states(partitions)
+    found = await store.topics.states_and_zxids(partitions)
+    context.leadership = {partition: state for partition, (state, _) in found.items()}
     for registration in brokers.values():
         parts.sender.add_broker(*registration)
+    return {partition: zxid for partition, (_, zxid) in found.items()}
+
+
+async def _elect_after_restarts(
+    parts: ControllerParts, zxids: Mapping[TopicPartition, int]
+) -> None:
+    """Elect anew where an ISR member has registered since the state was written.
+
+    The last controller went before it could handle that restart. The broker may have lost the end
+    of its log with its last life. If it led at the same leader epoch again, it would write other
+    records at the same offsets and epoch, and no follower could tell them from the lost ones. As
+    after any restart, members that restarted leave the ISR, unless no other live one is left.
+    """
+    context = parts.context
+    restarted: list[TopicPartition] = []
+    for partition, state in context.leadership.items():
+        if len(context.assignment(partition).replicas) == 1:
+            continue
+        if context.is_queued_for_deletion(partition.topic):
+            continue
+        live = [b for b in state.isr if context.is_replica_online(b, partition)]
+        since = [b for b in live if context.broker_epochs[b] > zxids[partition]]
+        if since:
+            restarted.append(partition)
+            context.partition_states[partition] = PartitionState.OFFLINE
+            for broker_id in since if len(since) < len(live) else ():
+                context.offline_dirs.setdefault(broker_id, set()).add(partition)
+    if restarted:
+        _log.info(
+            "[Controller id=%d] Electing leaders of %d partitions whose in-sync replicas restarted"
+            " unnoticed",
+            parts.config.broker_id,
+            len(restarted),
+        )
+        await parts.partitions.handle(restarted, PartitionState.ONLINE)
+        context.offline_dirs.clear()
 
 
 async def _load_deletions(parts: ControllerParts) -> None:

@@ -152,6 +152,13 @@ class TopicStore:
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderAndIsr]:
         """The states of those partitions that have one; an unreadable one is logged, left out."""
+        found = await self.states_and_zxids(partitions)
+        return {partition: state for partition, (state, _) in found.items()}
+
+    async def states_and_zxids(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
+        """As `states`, each with the zxid of its last write, which compares with broker epochs."""
         state_paths = [paths.partition_state(*partition) for partition in partitions]
         answers = await self._zk.pipeline([Get(path) for path in state_paths])
         found = {}
@@ -159,7 +166,8 @@ class TopicStore:
             if node is None:
                 continue
             try:
-                found[partition] = decode_partition_state(path, node.data, node.stat.version)
+                state = decode_partition_state(path, node.data, node.stat.version)
+                found[partition] = state, node.stat.mzxid
             except ZnodeError as error:
                 _log.error("Partition %s has no usable state: %s", partition, error)
         return found

@@ -45,6 +45,39 @@ def test_a_partition_without_leader_gets_one() -> None:
     assert cluster.state("t").startswith("2 [2,3] ")
 
 
+def unnoticed_restart(cluster: Cluster, broker_id: int) -> None:
+    """The controller, broker 1, goes, and another broker restarts before the next is elected."""
+    cluster.brokers[1].die()
+    cluster.brokers[broker_id].die()
+    cluster.brokers[broker_id].restart()
+    cluster.settle()
+
+
+def test_a_leader_that_restarted_between_two_controllers_does_not_keep_its_epoch() -> None:
+    """It may have lost the end of its log. At the same epoch it would write other records where
+    its followers have the lost ones, and nobody could tell."""
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3, 1)})
+    unnoticed_restart(cluster, 2)
+    assert cluster.state("t") == "3 [3] epoch=1 version=1"
+
+
+def test_a_follower_that_restarted_between_two_controllers_leaves_the_isr() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 3, 1)})
+    unnoticed_restart(cluster, 3)
+    assert cluster.state("t") == "2 [2] epoch=1 version=1"
+
+
+def test_the_only_live_member_of_the_isr_leads_on_after_a_restart_at_a_new_epoch() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.create_topic("t", {0: (2, 1), 1: (2,)})
+    unnoticed_restart(cluster, 2)
+    assert cluster.state("t", 0).startswith("2 [2] ")
+    assert "epoch=0" not in cluster.state("t", 0)
+    assert cluster.state("t", 1) == "2 [2] epoch=0 version=0", "nobody else could differ"
+
+
 def test_old_notifications_are_dropped_and_waiting_elections_done() -> None:
     cluster = Cluster(1, 2)
     cluster.create_topic("t", {0: (2, 1)})
