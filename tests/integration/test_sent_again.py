@@ -1,8 +1,8 @@
-"""What an idempotent producer sends again after a lost answer is in the log once.
+"""What an idempotent producer sends again after a lost or refused batch is in the log once.
 
-librdkafka has five batches in flight. When their answers are lost it sends all five again; a broker
-that calls one of them out of order makes it begin a new producer epoch, and then everything that
-it has not heard of is written a second time: the `duplicate` of chaos runs.
+librdkafka has up to five batches in flight. A broker that calls one of them out of order, although
+the producer did nothing wrong, makes it begin a new producer epoch and send again all that it has
+not heard of; what the log has of that is then there twice. Chaos runs saw it as `duplicate`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,48 @@ from __future__ import annotations
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.record.records import iter_records
 from tests.conftest import BrokerFactory
 from tests.support.broker_process import free_port
+from tests.support.fault_cluster import FaultCluster
 from tests.support.links import Network, Trouble
+from tests.support.scraped import samples_of
 from tests.support.waiting import wait_until
 
 IN_FLIGHT = 5
+PRODUCE_REQUESTS = "network_requestmetrics_requests_total request=Produce"
+PARKED_PRODUCES = "server_delayedoperationpurgatory_purgatorysize delayedoperation=Produce"
+
+
+class Sender:
+    """An idempotent producer, each of whose records is a batch of its own."""
+
+    def __init__(self, servers: str, **settings: object) -> None:
+        self.failed: list[str] = []
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "batch.num.messages": 1,
+                "reconnect.backoff.max.ms": 200,
+                **settings,
+            }
+        )
+
+    def send(self, value: bytes) -> None:
+        def answered(error: object, _message: object) -> None:
+            if error is not None:
+                self.failed.append(str(error))
+
+        self._producer.produce("t", value, on_delivery=answered)
+
+    def flush(self) -> None:
+        """Return when all is acknowledged."""
+        assert self._producer.flush(60) == 0
+        assert self.failed == []
 
 
 def values(log_dir: Path) -> list[bytes | None]:
@@ -31,42 +65,64 @@ def test_five_batches_whose_answers_were_lost_with_their_broker(
 ) -> None:
     """The broker stops cleanly with the batches in its log, and knows all five when it is back."""
     entrance = free_port()
-    advertised = {
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{entrance}",
-        "num.partitions": "1",
-    }
-    broker = broker_factory(advertised, log_dir=tmp_path / "logs")
+    overrides = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{entrance}"}
+    logs = tmp_path / "logs"
+    broker = broker_factory(overrides, log_dir=logs)
+    sent = [str(i).encode() for i in range(1 + IN_FLIGHT)]
     with Network() as network:
         link = network.link(entrance, broker.port)
-        producer = Producer(
-            {
-                "bootstrap.servers": f"127.0.0.1:{entrance}",
-                "enable.idempotence": True,
-                "linger.ms": 0,
-                "batch.num.messages": 1,
-                "reconnect.backoff.max.ms": 200,
-                "topic.metadata.refresh.interval.ms": -1,
-            }
-        )
-        failed: list[str] = []
-
-        def send(value: str) -> None:
-            producer.produce(
-                "t",
-                value,
-                on_delivery=lambda error, _: failed.append(str(error)) if error else None,
-            )
-
-        send("0")
-        assert producer.flush(30) == 0
+        sender = Sender(f"127.0.0.1:{entrance}")
+        sender.send(sent[0])
+        sender.flush()
         network.set(link, Trouble.HOLD_ANSWERS)
-        sent = [str(i).encode() for i in range(1 + IN_FLIGHT)]
         for value in sent[1:]:
-            send(value.decode())
-        wait_until(lambda: values(tmp_path / "logs") == sent, "all five batches in the log")
+            sender.send(value)
+        wait_until(lambda: values(logs) == sent, "all five batches in the log")
         broker.stop()
         network.heal(link, broken=True)
         broker.start()
-        assert producer.flush(30) == 0
-    assert failed == []
-    assert values(tmp_path / "logs") == sent
+        sender.flush()
+    assert values(logs) == sent
+
+
+def test_batches_in_flight_while_the_isr_is_too_small(tmp_path: Path) -> None:
+    """One is written, but not replicated within request.timeout.ms; the next is refused; when the
+    third arrives the ISR is full again: it is refused alike, not called out of order."""
+    cluster = FaultCluster(tmp_path, 2, {"min.insync.replicas": "2"}, client_links=True)
+    ports = {broker_id: free_port() for broker_id in cluster.brokers}
+    for broker_id, broker in cluster.brokers.items():
+        broker.command += ["--override", f"kafkapy.metrics.port={ports[broker_id]}"]
+    with cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        admin.create_topics([NewTopic("t", 1, 2)])["t"].result(30)
+        sender = Sender(cluster.bootstrap_servers, **{"request.timeout.ms": 5000})
+        sender.send(b"0")
+        sender.flush()
+        leader = cluster.leader("t", 0)
+        (follower,) = {1, 2} - {leader}
+        log = cluster.log_dirs[leader][0]
+
+        def isr() -> list[int]:
+            return sorted(cluster.state("t", 0)["isr"])
+
+        def metric(name: str) -> float:
+            return samples_of(ports[leader])[name]
+
+        begun = metric(PRODUCE_REQUESTS)
+        cluster.network.set(cluster.internal[leader], Trouble.CUT)
+        cluster.network.set(cluster.clients[leader], Trouble.HOLD_ANSWERS)
+        sender.send(b"written")
+        wait_until(lambda: values(log) == [b"0", b"written"], "the first batch in the log")
+        wait_until(lambda: isr() == [leader], "the ISR without the follower")
+        sender.send(b"refused")
+        wait_until(lambda: metric(PRODUCE_REQUESTS) == begun + 2, "the second batch refused")
+        wait_until(lambda: metric(PARKED_PRODUCES) == 0, "the first batch timed out")
+        cluster.network.heal(cluster.internal[leader], broken=True)
+        wait_until(lambda: isr() == [1, 2], "the ISR full again")
+        sender.send(b"behind it")
+        wait_until(lambda: metric(PRODUCE_REQUESTS) == begun + 3, "the third batch handled")
+        cluster.network.heal(cluster.clients[leader], broken=False)
+        sender.flush()
+        expected = [b"0", b"written", b"refused", b"behind it"]
+        assert values(log) == expected
+        wait_until(lambda: values(cluster.log_dirs[follower][0]) == expected, "replicas equal")
