@@ -55,17 +55,22 @@ def parse_super_users(text: str) -> frozenset[str]:
 
 
 class AclAuthorizer:
-    """The entries in force, by resource. `update` replaces those of one resource."""
+    """The entries in force, by resource. `update` replaces those of one resource.
+
+    Super users never change. A decision holds while `version` is the same.
+    """
 
     def __init__(self, super_users: Iterable[str] = (), allow_if_none_found: bool = False) -> None:
         self._super_users = frozenset(super_users)
         self._allow_if_none_found = allow_if_none_found
         self.acls: dict[ResourcePattern, Entries] = {}
+        self.version = 0
         # How many prefixes of a kind have a length.
         self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
 
     def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
         """These, and no others, are the entries of a literal name or a prefix."""
+        self.version += 1
         was_there = pattern in self.acls
         now = frozenset(entries)
         if now:

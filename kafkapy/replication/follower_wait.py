@@ -3,17 +3,80 @@
 Hot file. A follower asks for the next records of all that it follows again and again, and of nearly
 all of it there are none. So the session stays watched in the purgatory under its partitions, and a
 partition of which there is nothing new costs some comparisons, no read and no row. What is not as
-plain as this (another leader epoch, logs that part, an offset out of range) is the long way's.
+plain as this (another leader epoch, logs that part, an offset out of range) takes the general path.
+Whether a follower has news is decided in one place, `news_of`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import ClassVar, NamedTuple
 
 from kafkapy.replication.fetch_session import FetchPartition, FetchSession
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
+
+Pair = tuple[Partition, FetchPartition]
+"""A partition, and what the follower last asked of it."""
+
+
+class Kind(IntEnum):
+    """What there is to tell of a partition."""
+
+    OFFSETS = 1
+    RECORDS = 2
+    REFUSAL = 3  # or where the logs part: reading says which
+
+
+class News(NamedTuple):
+    """A partition of which there is something to tell."""
+
+    partition: Partition
+    wanted: FetchPartition
+    kind: Kind
+
+    def wakes(self) -> bool:
+        """Whether a parked fetch is answered for this: records count up to what it asked for."""
+        kind = self.kind
+        return kind is _REFUSAL or (kind is _RECORDS and self.wanted.max_bytes > 0)
+
+
+_new = tuple.__new__  # half the time of the class's own
+_OFFSETS, _RECORDS, _REFUSAL = Kind.OFFSETS, Kind.RECORDS, Kind.REFUSAL
+
+
+def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
+    """What there is to tell the follower `broker_id`, of each partition that has something."""
+    found = []
+    for partition, wanted in pairs:
+        log = partition.log
+        if (
+            wanted.fetch_offset == log.local.log_end_offset
+            and (wanted.last_fetched_epoch == log.epochs.latest or wanted.last_fetched_epoch < 0)
+            and wanted.current_leader_epoch == partition.leader_epoch
+            and partition.is_leader
+            and broker_id in partition.remote_replicas
+        ):  # nearly always
+            if (
+                wanted.sent_high_watermark == log.high_watermark
+                and wanted.sent_log_start_offset == log.log_start_offset
+            ):
+                continue
+            kind = _OFFSETS
+        elif not partition.is_continued_by(broker_id, wanted):
+            kind = _REFUSAL
+        elif wanted.fetch_offset != log.local.log_end_offset:
+            kind = _RECORDS
+        elif (
+            wanted.sent_high_watermark == log.high_watermark
+            and wanted.sent_log_start_offset == log.log_start_offset
+        ):
+            continue
+        else:
+            kind = _OFFSETS
+        found.append(_new(News, (partition, wanted, kind)))
+    return found
 
 
 class FollowerWait(DelayedOperation):
@@ -46,26 +109,9 @@ class FollowerWait(DelayedOperation):
         """Whether this is of that session, with the partitions that it has now."""
         return self.session is session and self._changes == session.changes
 
-    def finds_records(self) -> bool | None:
-        """Whether there are records for a fetch that has just come; None if it, for any partition,
-        is none of a follower that goes on in the leader's present epoch."""
-        found = False
-        broker_id = self.broker_id
-        for partition, wanted in self.pairs:
-            log = partition.log
-            has_all = (
-                wanted.fetch_offset == log.local.log_end_offset
-                and wanted.last_fetched_epoch == log.epochs.latest
-                and wanted.current_leader_epoch == partition.leader_epoch
-                and partition.is_leader
-                and broker_id in partition.remote_replicas
-            )
-            if has_all:  # and so goes on: nearly always
-                continue
-            if not partition.is_continued_by(broker_id, wanted):
-                return None
-            found = found or wanted.fetch_offset != log.local.log_end_offset
-        return found
+    def news(self) -> list[News]:
+        """What there is to tell now."""
+        return news_of(self.pairs, self.broker_id)
 
     def note(self, now_ms: int) -> list[tuple[Partition, int]]:
         """Where the follower is. Returns the partitions for which that may change anything, with
@@ -88,40 +134,19 @@ class FollowerWait(DelayedOperation):
                 changed.append((partition, high_watermark))
         return changed
 
-    def news(self) -> list[tuple[Partition, FetchPartition]]:
-        """Of which partitions there is something to tell: records, offsets, or a refusal. The
-        follower has asked for the end of each, or `finds_records` found more."""
-        found = []
-        for pair in self.pairs:
-            partition, wanted = pair
-            log = partition.log
-            if (
-                wanted.fetch_offset != log.local.log_end_offset
-                or wanted.sent_high_watermark != log.high_watermark
-                or wanted.sent_log_start_offset != log.log_start_offset
-                or wanted.current_leader_epoch != partition.leader_epoch
-                or not partition.is_leader
-            ):
-                found.append(pair)
-        return found
-
-    def in_turn(self, news: Sequence[tuple[Partition, FetchPartition]]) -> list[FetchPartition]:
+    def in_turn(self, news: Sequence[News]) -> list[FetchPartition]:
         """News in the order in which it is the partitions' turn."""
-        told = {wanted for _, wanted in news}
+        told = {each.wanted for each in news}
         return [wanted for wanted in self.session.partitions.values() if wanted in told]
 
     def ready(self) -> bool:
-        return any(self.ready_at(position) for position in range(len(self.pairs)))
+        return any(each.wakes() for each in self.news())
 
     def ready_at(self, position: int) -> bool:
         if position == len(self.pairs):
             return True
-        partition, wanted = self.pairs[position]
-        return (
-            wanted.fetch_offset != partition.log.local.log_end_offset
-            or wanted.current_leader_epoch != partition.leader_epoch
-            or not partition.is_leader
-        )
+        news = news_of(self.pairs[position : position + 1], self.broker_id)
+        return bool(news) and news[0].wakes()
 
     def on_complete(self, expired: bool) -> None:
         self._answer()

@@ -86,10 +86,10 @@ class Partition(PartitionLeadership):
             )
         result = FetchResult(wanted)
         result.diverging_epoch = self._diverging_epoch(wanted)
-        result.high_watermark = log.high_watermark
-        result.last_stable_offset = log.last_stable_offset
         result.log_start_offset = log.log_start_offset
         if result.diverging_epoch is not None:
+            result.high_watermark = log.high_watermark
+            result.last_stable_offset = log.last_stable_offset
             return result
         upper_bound = self.upper_bound(replica_id, isolation)
         if wanted.fetch_offset == upper_bound >= log.log_start_offset:
@@ -105,6 +105,9 @@ class Partition(PartitionLeadership):
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:
             self.on_follower_fetch(replica_id, wanted, now_ms, leader_end_offset)
+        # A follower hears of what its own fetch has committed (Kafka: one fetch later).
+        result.high_watermark = log.high_watermark
+        result.last_stable_offset = log.last_stable_offset
         return result
 
     def is_continued_by(self, broker_id: int, wanted: FetchPartition) -> bool:

@@ -6,14 +6,17 @@ Without an authorizer everybody may do everything.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.common.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.request import RequestContext
 from kafkapy.zk.paths import java_name
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.acl_authorizer import AclAuthorizer
 
 _audit = logging.getLogger("kafka.authorizer.logger")
 
@@ -34,6 +37,13 @@ def is_allowed(
     return authorizer is None or authorizer.is_allowed(
         context.principal, context.client_host, operation, kind, name
     )
+
+
+def are_allowed(
+    authorizer: AclAuthorizer, principal: str, host: str, needs: Sequence[Need]
+) -> bool:
+    """Whether a principal may do all of this."""
+    return all(authorizer.is_allowed(principal, host, *need) for need in needs)
 
 
 def require(

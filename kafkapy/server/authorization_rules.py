@@ -170,6 +170,14 @@ def _if_not(operation: Operation, rule: Rule) -> Rule:
     return either
 
 
+def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
+    """What a request that produces to one topic needs, as `_produce` demands it."""
+    needs = [Need(_O.WRITE, _TOPIC, name)]
+    if transactional_id is not None:
+        needs.append(Need(_O.WRITE, _TRANSACTIONAL_ID, transactional_id))
+    return needs
+
+
 _PRODUCE_ROWS: Final = each(topic(_O.WRITE), "topic_data", "responses")
 
 

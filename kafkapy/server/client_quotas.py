@@ -7,7 +7,7 @@ request looks at where there is none. What a pause does to a connection is `thro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -33,6 +33,11 @@ class Client(NamedTuple):
 
     user: str
     client_id: str
+
+
+def client_named(principal: str, client_id: str | None) -> Client:
+    """The client that a principal (`User:alice`) and a request's client id make."""
+    return Client(principal.partition(":")[2], client_id or "")
 
 
 class Quota:
@@ -127,6 +132,7 @@ class ClientQuotas:
     def __init__(self, config: KafkaConfig, clock: Clock) -> None:
         windows = Windows(config)
         self._clock = clock
+        self.version = 0  # how often they changed
         self.are_set = False  # those of addresses are asked for by connections only
         self.by_kind: Final = {
             QuotaKind.PRODUCE: Quota(windows),
@@ -150,6 +156,11 @@ class ClientQuotas:
         for kind, quota in self.by_kind.items():
             quota.table.set(user, client_id, limits.get(kind))
         self.are_set = any(len(quota.table) for quota in self.by_kind.values())
+        self.version += 1
+
+    def limit(self, client: Client, kinds: Iterable[QuotaKind]) -> bool:
+        """Whether a client has a quota of any of these kinds."""
+        return any(self.by_kind[kind].table.find(*client) is not None for kind in kinds)
 
     def mutations(self, client: Client, strict: bool) -> Mutations:
         """What a request of a client may change."""

@@ -7,7 +7,7 @@ from (`_may_handle`), and the frames already received wait as copies, at most on
 them.
 
 Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
-requests, and the lane of a producer or follower.
+requests, and the fast path of a producer or follower.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from kafkapy.server.request import (
     ANONYMOUS,
     CLOSE_CONNECTION,
     NO_RESPONSE,
-    NoResponse,
     Pending,
 )
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
     from kafkapy.server.dispatcher import Dispatcher
-    from kafkapy.server.fetch_lane import FetchLane
-    from kafkapy.server.produce_lane import ProduceLane
+    from kafkapy.server.fetch_fast_path import FetchFastPath
+    from kafkapy.server.produce_fast_path import ProduceFastPath
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -67,8 +66,8 @@ class Connection(asyncio.BufferedProtocol):
         "_wire",
         "_writable",
         "client_host",
+        "fast_path",
         "is_token",
-        "lane",
         "last_active_ms",
         "listener",
         "peer",
@@ -89,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
         self.principal = ANONYMOUS
         self.is_token = False
         self.last_active_ms = now_ms()
-        self.lane: ProduceLane | FetchLane | None = None  # the short way of its requests
+        self.fast_path: ProduceFastPath | FetchFastPath | None = None
         self._dispatcher = dispatcher
         self._table = table
         self._wire = wire
@@ -148,8 +147,9 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting.clear()
         if self._mute is not None:
             self._mute.cancel()
-        if self.lane is not None:
-            self.lane.close()
+        if self.fast_path is not None:
+            self.fast_path.close()
+            self.fast_path = None  # it knows this connection
         self._sender = None
         self._transport = None
 
@@ -227,15 +227,17 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, frame: memoryview) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        lane = self.lane
-        if lane is not None:
-            answer = lane.handle(frame)
+        fast_path = self.fast_path
+        if fast_path is not None:
+            answer = self._dispatcher.repeat(self, fast_path, frame)
             if answer is not None:
                 slot = self._wire.take_slot()
                 if isinstance(answer, Pending):
                     self._park(slot, answer, _as_parts)
-                elif isinstance(answer, NoResponse):
+                elif answer is NO_RESPONSE:
                     self._wire.respond(slot, None)
+                elif answer is CLOSE_CONNECTION:
+                    self.close()
                 else:
                     self._answer(slot, _as_parts(answer))
                 return

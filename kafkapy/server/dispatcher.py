@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decoder
-from kafkapy.protocol.headers import RequestHeader, encode_response
+from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.authorization_rules import RULES, guard
-from kafkapy.server.fetch_lane import FetchLane, is_of_session
+from kafkapy.server.fetch_fast_path import FetchFastPath, is_of_session
 from kafkapy.server.handlers import SERVED, Served
-from kafkapy.server.produce_lane import ProduceLane
+from kafkapy.server.produce_fast_path import ProduceFastPath
 from kafkapy.server.request import (
     CLOSE_CONNECTION,
     NO_RESPONSE,
@@ -42,10 +42,9 @@ class Dispatcher:
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
-        # Decided here, so that nothing is asked of a request where everything is allowed. The short
-        # way of a produce knows no rules: with an authorizer there is none.
-        self._is_guarded = broker.authorizer is not None
-        self._table = guard(SERVED, RULES | TRANSACTION_RULES) if self._is_guarded else dict(SERVED)
+        # Decided here, so that nothing is asked of a request where everything is allowed.
+        is_guarded = broker.authorizer is not None
+        self._table = guard(SERVED, RULES | TRANSACTION_RULES) if is_guarded else dict(SERVED)
         self._metrics = broker.metrics.requests
         self._quotas = broker.client_quotas
 
@@ -61,14 +60,7 @@ class Dispatcher:
             raise ProtocolViolation(f"unknown or unserved api key {header.api_key}")
         started = time.perf_counter()
         version = header.api_version
-        context = RequestContext(
-            self._broker,
-            header,
-            connection.client_host,
-            connection.listener,
-            connection.principal,
-            connection.is_token,
-        )
+        context = self._context(connection, header)
         if not served.min_version <= version <= served.max_version:
             if header.api_key != ApiKey.API_VERSIONS:
                 raise ProtocolViolation(
@@ -81,8 +73,7 @@ class Dispatcher:
             return self.encode(header, served.handle(context, None))
         message, _ = decoder(served.request_class, version)(request.frame, request.body)
         outcome = self._call(served, context, message)
-        if not self._is_guarded:
-            self._learn(connection, request, message)
+        self._learn(connection, request, message)
         seconds = time.perf_counter() - started
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
@@ -92,21 +83,30 @@ class Dispatcher:
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
     def _learn(self, connection: Connection, request: Request, message: Any) -> None:
-        """Later requests of this kind may go the short way."""
+        """Later requests of this kind may take the fast path."""
         key = request.header.api_key
         if key == ApiKey.PRODUCE:
-            if connection.lane is None:
-                connection.lane = ProduceLane(self._broker)
-            if isinstance(connection.lane, ProduceLane):
-                connection.lane.learn(request.frame, request.header, message)
+            if connection.fast_path is None:
+                context = self._context(connection, request.header)
+                connection.fast_path = ProduceFastPath(context, connection)
+            if isinstance(connection.fast_path, ProduceFastPath):
+                connection.fast_path.learn(request.frame, request.header, message)
         elif key == ApiKey.FETCH and is_of_session(message):
-            if connection.lane is None:
-                context = RequestContext(
-                    self._broker, request.header, connection.client_host, connection.listener
-                )
-                connection.lane = FetchLane(context)
-            if isinstance(connection.lane, FetchLane):
-                connection.lane.learn(request.frame, request.header, message)
+            if connection.fast_path is None:
+                context = self._context(connection, request.header)
+                connection.fast_path = FetchFastPath(context, connection)
+            if isinstance(connection.fast_path, FetchFastPath):
+                connection.fast_path.learn(request.frame, request.header, message)
+
+    def _context(self, connection: Connection, header: RequestHeader) -> RequestContext:
+        return RequestContext(
+            self._broker,
+            header,
+            connection.client_host,
+            connection.listener,
+            connection.principal,
+            connection.is_token,
+        )
 
     def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
         try:
@@ -117,12 +117,35 @@ class Dispatcher:
         except ProtocolViolation:
             raise
         except Exception:
-            logger.exception("Error while handling %s from %s", served.name, context.client_host)
-            refusal = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-            return served.refuse(message, refusal, context.version)
+            return _fault(served, context, message)
+
+    def repeat(
+        self, connection: Connection, fast_path: ProduceFastPath | FetchFastPath, frame: memoryview
+    ) -> Any:
+        """Handle a request on the connection's fast path: its encoded response, a `Pending` of one,
+        or how to end; None, and nothing done, if it must take the general path."""
+        started = time.perf_counter()
+        try:
+            answer = fast_path.handle(frame)
+        except Exception:
+            # What it did until then is not known, so it is not handled again.
+            header, body = decode_request_header(frame)
+            served = self._table[header.api_key]
+            message, _ = decoder(served.request_class, header.api_version)(frame, body)
+            refusal = _fault(served, self._context(connection, header), message)
+            answer = self.encode(header, refusal)
+        if answer is not None:
+            fast_path.times.add(time.perf_counter() - started)
+        return answer
 
     def encode(self, header: RequestHeader, response: Any) -> Any:
         """A response that came late, as bytes; the two endings pass through."""
         if response is NO_RESPONSE or response is CLOSE_CONNECTION:
             return response
         return encode_response(response, header.api_key, header.api_version, header.correlation_id)
+
+
+def _fault(served: Served, context: RequestContext, message: Any) -> Any:
+    """What a request is answered with after an unexpected exception, which is logged."""
+    logger.exception("Error while handling %s from %s", served.name, context.client_host)
+    return served.refuse(message, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR), context.version)

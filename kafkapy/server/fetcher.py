@@ -178,6 +178,7 @@ class Fetcher:
             held_back = replicas.quotas.leader.limit is not None and self._is_held_back(
                 params, partition
             )
+            high_watermark = partition.log.high_watermark
             result = partition.read(
                 wanted,
                 params.replica_id,
@@ -196,8 +197,7 @@ class Fetcher:
         if result.diverging_epoch is not None:
             return result, None
         if is_first and params.is_from_follower:
-            # The row has the high watermark of before the follower's position was noted.
-            replicas.followed(partition, params.replica_id, result.high_watermark)
+            replicas.followed(partition, params.replica_id, high_watermark)
         return result, partition
 
     def _nearest(

@@ -17,7 +17,7 @@ from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server.client_quotas import Client, ClientQuotas, Quota
+from kafkapy.server.client_quotas import Client, ClientQuotas, Quota, client_named
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, RequestContext, then
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ _MUTATIONS: Final = frozenset(
     {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 )
 
+CHARGED_FOR_PRODUCE: Final = (QuotaKind.REQUEST, QuotaKind.PRODUCE)
+
 Pauses = dict[QuotaKind, int]  # ms
 
 
 def client_of(context: RequestContext) -> Client:
     """Whose quota a request uses."""
-    return Client(context.principal.partition(":")[2], context.header.client_id or "")
+    return client_named(context.principal, context.header.client_id)
 
 
 class Throttler:

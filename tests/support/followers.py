@@ -21,7 +21,7 @@ from tests.support.server_parts import Parts
 class Follower:
     """Broker `broker_id`, which follows the first `partitions` of topic `t` in one session.
 
-    `offsets` and `last_epochs` are what it asks with; `session` is (id, next epoch); `long_way`
+    `offsets` and `last_epochs` are what it asks with; `session` is (id, next epoch); `general`
     counts the requests that the dispatcher saw.
     """
 
@@ -32,13 +32,13 @@ class Follower:
         self.last_epochs = [-1] * partitions
         self.leader_epoch = 0
         self.session = (0, 0)
-        self.long_way = 0
+        self.general_requests = 0
         self.version = 17
         dispatcher = self.client.connection._dispatcher
         dispatch = dispatcher.dispatch
 
         def counted(*args):  # type: ignore[no-untyped-def]
-            self.long_way += 1
+            self.general_requests += 1
             return dispatch(*args)
 
         dispatcher.dispatch = counted  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from kafkapy.common.acls import Operation, ResourceKind
+from kafkapy.common.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.fetch import (
@@ -34,13 +34,15 @@ from kafkapy.replication.fetch_session import (
     FetchResult,
     PartitionKey,
 )
-from kafkapy.server.authorization import is_allowed
+from kafkapy.server.authorization import Need, is_allowed
 from kafkapy.server.request import Pending, RequestContext
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
     from kafkapy.server.throttler import FetchMeter
 
+NEEDS_OF_FOLLOWER = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
+"""With these a follower may read all that it follows."""
 _NONE_REFUSED: list[FetchResult] = []
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -105,7 +107,7 @@ def _readable(
     """What of a plan may be read, and the rows of the rest. Sessions keep partitions, so all are
     looked at each time; of an unknown id's topic nothing is known yet."""
     is_follower = replica_id >= 0
-    if is_follower and is_allowed(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER):
+    if is_follower and all(is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER):
         return plan, []
     readable, refused = [], []
     for wanted in plan:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
-from kafkapy.coordinator.effects import Producer
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -25,12 +24,12 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kafkapy.protocol.produce_shape import ACKS
-from kafkapy.record.batch_header import transactional_producer
-from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
+from kafkapy.replication.delayed_produce import ProduceWait
+from kafkapy.server import produce_append
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 from kafkapy.server.transaction_verifier import Writing
 
-_ADMIN_CLIENT_ID = "__admin_client"
+_FIRST_VERSION_WITH_LEADERS = 10
 _FIRST_VERSION_WITH_ABORTABLE = 11
 
 
@@ -41,15 +40,14 @@ def handle(context: RequestContext, request: ProduceRequest) -> Any:
     writings = _writings(request)
     if writings:
         transactional_id = request.transactional_id
-        if transactional_id is None:
-            refusal = ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        try:
+            unverified = produce_append.unverified(
+                context.broker.verifier, request.acks, transactional_id, writings
+            )
+        except ApiError as refusal:
             return refuse(request, refusal, context.version)
-        if any(writing.producer != writings[0].producer for writing in writings):
-            # The coordinator vouches for one producer.
-            refusal = ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-            return refuse(request, refusal, context.version)
-        unverified = context.broker.verifier.unverified(writings) if request.acks != 0 else []
         if unverified:
+            assert transactional_id is not None
             return _verify(context, request, transactional_id, unverified)
     return _append_all(context, request, {})
 
@@ -59,11 +57,9 @@ def _writings(request: ProduceRequest) -> list[Writing]:
     found = []
     for topic in request.topic_data:
         for data in topic.partition_data:
-            records: Any = data.records
-            producer = transactional_producer(records or b"")
-            if producer is not None:
-                partition = TopicPartition(topic.name, data.index)
-                found.append(Writing(partition, Producer(*producer)))
+            writing = produce_append.writing(topic.name, data.index, data.records)
+            if writing is not None:
+                found.append(writing)
     return found
 
 
@@ -109,7 +105,7 @@ def _append_all(
                 wait = _append(context, topic.name, data, acks, row)
             except ApiError as error:
                 failed = True
-                _refuse_row(context, topic.name, row, error)
+                refuse_row(context, topic.name, row, error)
             else:
                 if wait is not None:
                     waits.append((wait, row))
@@ -117,8 +113,8 @@ def _append_all(
     if acks == 0:
         return CLOSE_CONNECTION if failed else NO_RESPONSE
     response = ProduceResponse(responses=responses)
-    if failed and context.version >= 10:
-        response.node_endpoints = _leaders(context, responses)
+    if failed:
+        add_leaders(context, response)
     if not waits:
         return response
     return _wait(context, request.timeout_ms, response, waits)
@@ -149,23 +145,14 @@ def _append(
 ) -> ProduceWait | None:
     """Append one partition; a `ProduceWait` if its replicas still have to follow."""
     broker = context.broker
-    if topic in INTERNAL_TOPICS and context.header.client_id != _ADMIN_CLIENT_ID:
-        raise ApiError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"
-        )
-    records = data.records
-    if records is None:
-        raise ApiError(ErrorCode.INVALID_RECORD, "The request has no records for this partition")
-    info, partition = broker.replicas.append(topic, data.index, records, acks, context.version)
+    info, partition = produce_append.append(
+        broker.replicas, broker.metrics, topic, data.index, data.records, acks, context.version,
+        context.header.client_id,
+    )  # fmt: skip
     row.base_offset = info.first_offset
     row.log_append_time_ms = info.log_append_time
     row.log_start_offset = info.log_start_offset
-    if not info.duplicate:
-        broker.metrics.appended(topic, info.records, len(records))
-    required = info.last_offset + 1
-    if acks == -1 and partition.log.high_watermark < required:
-        return ProduceWait(partition, required)
-    return None
+    return produce_append.wait_of(info, partition) if acks == -1 else None
 
 
 def _wait(
@@ -174,28 +161,24 @@ def _wait(
     response: ProduceResponse,
     waits: list[tuple[ProduceWait, PartitionProduceResponse]],
 ) -> Pending:
-    pending = Pending()
     broker = context.broker
 
-    def answer() -> None:
+    def answer() -> ProduceResponse:
         for wait, row in waits:
             row.error_code = wait.error
             if wait.error is not ErrorCode.NONE:
                 row.base_offset = -1
-        pending.complete(response)
+        return response
 
-    operation = DelayedProduce(
-        broker.clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], answer
+    return produce_append.answer_later(
+        broker.replicas, broker.clock, timeout_ms, [wait for wait, _ in waits], answer
     )
-    keys = [wait.partition.topic_partition for wait, _ in waits]
-    broker.replicas.produce_purgatory.try_complete_else_watch(operation, keys)
-    pending.on_abandon = lambda: broker.replicas.produce_purgatory.cancel(operation)
-    return pending
 
 
-def _refuse_row(
+def refuse_row(
     context: RequestContext, topic: str, row: PartitionProduceResponse, error: ApiError
 ) -> None:
+    """Make a row that of a refused append, which is counted."""
     row.error_code = error.code
     row.base_offset = -1
     row.error_message = error.message if error.message != error.code.name else None
@@ -212,14 +195,17 @@ def _refuse_row(
             )
 
 
-def _leaders(context: RequestContext, responses: list[TopicProduceResponse]) -> list[NodeEndpoint]:
+def add_leaders(context: RequestContext, response: ProduceResponse) -> None:
+    """Where the leaders are that refused rows name."""
+    if context.version < _FIRST_VERSION_WITH_LEADERS:
+        return
     leaders = {
         row.current_leader.leader_id
-        for topic in responses
+        for topic in response.responses
         for row in topic.partition_responses
         if row.current_leader.leader_id >= 0
     }
-    return [
+    response.node_endpoints = [
         NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
         for node, host, port, rack in context.broker.nodes(context.listener)
         if node in leaders

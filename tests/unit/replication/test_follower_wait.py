@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.uuid import Uuid
 from kafkapy.replication.fetch_session import FetchPartition, FetchSession
-from kafkapy.replication.follower_wait import FollowerWait
+from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import Partition
 from tests.support.partitions import TOPIC_ID, batch, log_manager, make_partition, told
 
@@ -42,7 +42,11 @@ def append(partition: Partition, count: int = 1) -> None:
 
 
 def told_of(scene: Scene) -> list[FetchPartition]:
-    return [wanted for _, wanted in scene.wait.news()]
+    return [each.wanted for each in scene.wait.news()]
+
+
+def kinds(scene: Scene) -> list[Kind]:
+    return [each.kind for each in scene.wait.news()]
 
 
 @pytest.fixture
@@ -51,14 +55,13 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_a_follower_that_has_all(scene: Scene) -> None:
-    assert scene.wait.finds_records() is False
     assert scene.wait.news() == []
     assert not scene.wait.ready()
 
 
 def test_records(scene: Scene) -> None:
     append(scene.partitions[1])
-    assert scene.wait.finds_records() is True
+    assert kinds(scene) == [Kind.RECORDS]
     assert told_of(scene) == [scene.wanted[1]]
     assert [scene.wait.ready_at(position) for position in range(2)] == [False, True]
     assert scene.wait.ready()
@@ -69,7 +72,7 @@ def test_offsets_are_told_but_wait_for_records(scene: Scene) -> None:
     scene.partitions[1].log.update_high_watermark(2)
     scene.partitions[1].log.maybe_increment_log_start_offset(1, "a test")
     scene.wanted[1].sent_high_watermark = 2
-    assert scene.wait.finds_records() is False
+    assert kinds(scene) == [Kind.OFFSETS] * 2
     assert told_of(scene) == scene.wanted
     assert not scene.wait.ready()
 
@@ -81,9 +84,9 @@ def test_whoever_has_not_reached_the_present_epoch_yet_goes_on(scene: Scene) -> 
             told(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1, partition=index), 0
         )
         scene.wanted[index].current_leader_epoch = 1
-    assert scene.wait.finds_records() is False
+    assert kinds(scene) == []
     append(scene.partitions[0])
-    assert scene.wait.finds_records() is True
+    assert kinds(scene) == [Kind.RECORDS]
 
 
 def change(scene: Scene, how: str) -> None:
@@ -106,30 +109,31 @@ def change(scene: Scene, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "wakes"),
+    "how",
     [
-        ("another leader epoch", True),
-        ("no leader", True),
-        ("ahead", True),
-        ("behind what is left", True),
-        ("an unknown epoch", False),
-        ("no replica", False),
+        "another leader epoch",
+        "no leader",
+        "ahead",
+        "behind what is left",
+        "an unknown epoch",
+        "no replica",
     ],
 )
-def test_what_does_not_go_on_is_the_long_ways(scene: Scene, how: str, wakes: bool) -> None:
+def test_what_does_not_go_on_is_news_and_takes_the_general_path(scene: Scene, how: str) -> None:
     change(scene, how)
-    assert scene.wait.finds_records() is None
-    assert (scene.wanted[0] in told_of(scene)) is wakes
-    assert scene.wait.ready_at(0) is wakes
+    assert kinds(scene) == [Kind.REFUSAL]
+    assert told_of(scene) == scene.wanted[:1]
+    assert scene.wait.ready_at(0)
+    assert not scene.wait.ready_at(1)
 
 
-def test_logs_that_part_are_the_long_ways(scene: Scene) -> None:
+def test_logs_that_part_take_the_general_path(scene: Scene) -> None:
     partition = scene.partitions[0]
     partition.log.truncate_to(1)
     partition.make_leader(told(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1), 0)
     append(partition, 2)
     scene.wanted[0].current_leader_epoch = 1
-    assert scene.wait.finds_records() is None
+    assert kinds(scene) == [Kind.REFUSAL]
 
 
 def test_the_leader_calls_its_follower(scene: Scene) -> None:

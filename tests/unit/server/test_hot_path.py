@@ -17,8 +17,8 @@ from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.support.server_parts import Parts
 
 COUNT = 50
-SHORT_PRODUCE_CALLS = 81
-LONG_PRODUCE_CALLS = 200
+FAST_PRODUCE_CALLS = 81
+GENERAL_PRODUCE_CALLS = 200
 REPLICATED_PRODUCE_CALLS = 142
 FETCH_CALLS = 173
 QUIET_PARTITION_CALLS = 28
@@ -38,16 +38,18 @@ def client(parts: Parts) -> Client:
     return Client(parts)
 
 
-def test_a_produce_on_the_short_way(parts: Parts, client: Client) -> None:
+def test_a_produce_on_the_fast_path(parts: Parts, client: Client) -> None:
     client.sends(PRODUCE, produce("t"), produce("t"))()
-    assert_at_most(SHORT_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t")] * COUNT), COUNT)
+    assert_at_most(FAST_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t")] * COUNT), COUNT)
     assert parts.replicas.partitions["t"][0].log.log_end_offset == COUNT + 2
 
 
-def test_a_produce_on_the_long_way(parts: Parts, client: Client) -> None:
+def test_a_produce_on_the_general_path(parts: Parts, client: Client) -> None:
     parts.lead("u")
     client.sends(PRODUCE, produce("t", "u"))()
-    assert_at_most(LONG_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t", "u")] * COUNT), COUNT)
+    assert_at_most(
+        GENERAL_PRODUCE_CALLS, client.sends(PRODUCE, *[produce("t", "u")] * COUNT), COUNT
+    )
     assert parts.replicas.partitions["u"][0].log.log_end_offset == COUNT + 1
 
 
@@ -107,7 +109,7 @@ def test_an_append_looks_at_its_partition_only(parts: Parts) -> None:
     producer.sends(PRODUCE, produce("t"), produce("t"))()
     # What is not committed is no reason to look at the 49 others that the consumer waits for.
     uncommitted = producer.sends(PRODUCE, *[produce("t", acks=1)] * COUNT)
-    assert_at_most(SHORT_PRODUCE_CALLS + 15, uncommitted, COUNT)
+    assert_at_most(FAST_PRODUCE_CALLS + 15, uncommitted, COUNT)
     assert len(parts.replicas.fetch_purgatory) == 1
 
 

@@ -112,7 +112,7 @@ def follower(parts: Parts, broker_id: int = 2, partitions: int = 1) -> Follower:
         parts.replicas.append("t", 0, batch(1, NOW_MS), 1, PRODUCE)
         found.answer()
     found.has(0, 2)
-    found.long_way = 0
+    found.general_requests = 0
     return found
 
 
@@ -134,7 +134,7 @@ def test_a_followers_fetch_at_its_leader(tmp_path: Path) -> None:
     appends = calls(lambda: parts.replicas.append("t", 0, one, 1, PRODUCE))
     parts.replicas.get("t", 0).log.truncate_to(2)
     assert_at_most(LED_FETCH_CALLS + appends.total(), wait_and_wake, COUNT)
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
     assert len(parts.replicas.fetch_purgatory) == 0
 
 
@@ -148,7 +148,7 @@ def test_a_partition_of_a_followers_session_with_nothing_new(tmp_path: Path) -> 
         parts.replicas.append("t", 0, one, 1, PRODUCE)
 
     assert_at_most(QUIET_LED_CALLS, wait_and_wake, COUNT)
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
     assert asking.answer() is not None
 
 
@@ -292,5 +292,5 @@ def test_a_followers_fetch_leaves_nothing_behind(tmp_path: Path) -> None:
     for _ in range(3):
         again()
     left = blocks_left(again) / COUNT
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
     assert left <= BLOCKS_LEFT, f"a follower's fetch leaves {left:.2f} blocks"

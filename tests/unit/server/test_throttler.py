@@ -88,7 +88,7 @@ def test_a_producer_is_told_at_once_and_then_has_to_wait(
     assert client.transport.sent
 
 
-def test_the_short_way_of_a_producer_knows_no_quotas_and_is_not_taken(
+def test_the_fast_path_of_a_producer_knows_no_quotas_and_is_not_taken(
     parts: Parts, client: Client, timers: FakeTimers
 ) -> None:
     assert [produced(client) for _ in range(3)] == [0, 0, 0]

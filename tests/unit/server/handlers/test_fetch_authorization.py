@@ -71,11 +71,3 @@ def test_a_follower_needs_the_right_of_brokers_and_no_other(tmp_path: Path) -> N
     may(authorizer, TOPIC)
     may(authorizer, CLUSTER, Operation.CLUSTER_ACTION)
     assert row(client.fetches(fetch(replica_id=2)))[0] != REFUSED
-
-
-def test_a_connection_has_no_short_way_that_asks_nobody(tmp_path: Path) -> None:
-    authorizer, client = prepared(tmp_path)
-    for _ in range(3):
-        client.sends(9, produce("t", acks=1))()
-    assert client.connection.lane is None
-    assert authorizer.acls

@@ -1,4 +1,4 @@
-"""The short way gives the answers of the long one, and leaves it what is not plain."""
+"""The fast path gives the answers of the long one, and leaves it what is not plain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.acls import (
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
 from kafkapy.common.errors import ErrorCode
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.produce import (
@@ -17,11 +26,13 @@ from kafkapy.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from kafkapy.protocol.produce_shape import ProduceShape
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.replication.partition import Partition
 from kafkapy.server.connection import Connection
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.storage.unified_log import UnifiedLog
 from tests.support.batches import patched
 from tests.support.partitions import batch
 from tests.support.ports import NOW_MS
@@ -32,17 +43,17 @@ NONE = ErrorCode.NONE
 
 
 class Producer:
-    """One connection that produces. `long_way` counts the requests that the dispatcher saw."""
+    """One connection that produces; `general_requests` counts those on the general path."""
 
     def __init__(self, parts: Parts, monkeypatch: pytest.MonkeyPatch, version: int = 9) -> None:
         self.version = version
         self.transport = FakeTransport()
-        self.long_way = 0
+        self.general_requests = 0
         dispatcher = Dispatcher(parts.services)
         dispatch = dispatcher.dispatch
 
         def counted(*args):  # type: ignore[no-untyped-def]
-            self.long_way += 1
+            self.general_requests += 1
             return dispatch(*args)
 
         monkeypatch.setattr(dispatcher, "dispatch", counted)
@@ -119,7 +130,7 @@ def test_the_third_request_is_answered_as_the_first(
     for row in expected:
         row.log_start_offset = 0 if version >= 5 else -1
     assert rows == expected
-    assert producer.long_way == (4 if version < 5 else 2)
+    assert producer.general_requests == (4 if version < 5 else 2)
     log = parts.replicas.partitions["t"][0].log
     assert (log.log_end_offset, log.high_watermark) == (8, 8)
     counters = parts.services.metrics.topics["t"]
@@ -137,7 +148,7 @@ def test_partitions_of_a_topic_share_the_way(parts: Parts, producer: Producer) -
         (0, 2),
         (1, 4),
     ]
-    assert producer.long_way == 2
+    assert producer.general_requests == 2
 
 
 def test_what_is_refused_is_refused_as_ever(parts: Parts, producer: Producer) -> None:
@@ -154,7 +165,7 @@ def test_what_is_refused_is_refused_as_ever(parts: Parts, producer: Producer) ->
     assert [row.base_offset for row in rows] == [-1, -1, -1, 6]
 
 
-def test_sequences_hold_on_the_short_way(producer: Producer) -> None:
+def test_sequences_hold_on_the_fast_path(producer: Producer) -> None:
     rows = producer.send(*[sequenced(n) for n in (0, 1, 2, 2, 4, 3)])
     assert [row.error_code for row in rows] == [
         NONE, NONE, NONE, NONE, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, NONE
@@ -178,10 +189,10 @@ def replicated(parts: Parts) -> Partition:
 def test_acks_all_waits_for_followers(
     parts: Parts, producer: Producer, replicated: Partition
 ) -> None:
-    """Answered in order as far as the follower has come, first on the long way, then the short."""
+    """Answered in order as far as the follower has come, first on the general path."""
     producer.put(*[request() for _ in range(4)])
     assert producer.transport.sent == b""
-    assert producer.long_way == 2
+    assert producer.general_requests == 2
     parts.tell_follower_has(replicated, 6)
     rows = producer.answers(3)
     assert [(row.error_code, row.base_offset) for row in rows] == [(NONE, 0), (NONE, 2), (NONE, 4)]
@@ -239,13 +250,13 @@ def test_acks_1_waits_for_nobody(parts: Parts, producer: Producer) -> None:
     parts.lead(isr=(1, 2), leader_epoch=1, partition_epoch=1)
     rows = producer.send(*[request(acks=1) for _ in range(3)])
     assert [row.base_offset for row in rows] == [0, 2, 4]
-    assert producer.long_way == 2
+    assert producer.general_requests == 2
 
 
 def test_acks_0_has_no_answer(parts: Parts, producer: Producer) -> None:
     producer.put(*[request(acks=0) for _ in range(4)])
     assert producer.transport.sent == b""
-    assert producer.long_way == 2
+    assert producer.general_requests == 2
     assert parts.replicas.partitions["t"][0].log.log_end_offset == 8
     assert producer.send(request())[0].base_offset == 8
 
@@ -274,3 +285,123 @@ def test_other_requests_and_topics_come_between(parts: Parts, producer: Producer
     producer.connection.get_buffer(-1)[: len(data)] = data
     producer.connection.buffer_updated(len(data))
     assert producer.transport.sent
+
+
+# what differed from the general path
+
+
+def transactional(sequence: int, transactional_id: str | None = None) -> ProduceRequest:
+    message = request(
+        records=patched(
+            batch(1, NOW_MS), attributes=0x10, producer_id=7, producer_epoch=0,
+            base_sequence=sequence,
+        )
+    )  # fmt: skip
+    message.transactional_id = transactional_id
+    return message
+
+
+@pytest.mark.parametrize("verifies", ["true", "false"])
+def test_a_transactional_batch_without_a_transactional_id_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verifies: str
+) -> None:
+    parts = Parts(tmp_path, properties={"transaction.partition.verification.enable": verifies})
+    parts.lead()
+    producer = Producer(parts, monkeypatch)
+    producer.send(*[request() for _ in range(3)])
+    [row] = producer.send(transactional(0))
+    assert row.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == 6
+
+
+def test_a_fault_is_answered_and_ends_nothing(
+    parts: Parts, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer.send(*[request() for _ in range(3)])
+    general = producer.general_requests
+
+    def fails(*args: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UnifiedLog, "append_as_leader", fails)
+        [row] = producer.send(request())
+        assert row.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    with monkeypatch.context() as patch:
+        patch.setattr(ProduceShape, "match", fails)
+        [row] = producer.send(request())
+        assert row.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    [row] = producer.send(request())
+    assert (row.error_code, row.base_offset) == (NONE, 6)
+    assert producer.general_requests == general
+    assert parts.services.metrics.requests.by_name["Produce"].count == 6
+
+
+# under an authorizer, and quotas of others
+
+TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
+
+
+def test_acls_are_asked_once_and_when_they_change(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def allow(*principals: str) -> None:
+        entries = [
+            AccessControlEntry(each, "*", Operation.WRITE, Permission.ALLOW) for each in principals
+        ]
+        authorizer.update(TOPIC, entries)
+
+    authorizer = parts.services.authorizer = AclAuthorizer()
+    allow("User:ANONYMOUS")
+    producer = Producer(parts, monkeypatch)
+    producer.send(*[request() for _ in range(2)])
+    asked = []
+    is_allowed = authorizer.is_allowed
+    monkeypatch.setattr(
+        authorizer, "is_allowed", lambda *needed: asked.append(needed) or is_allowed(*needed)
+    )
+    producer.send(*[request() for _ in range(5)])
+    assert len(asked) == 1
+    allow()
+    [row] = producer.send(request())
+    assert row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    allow("User:ANONYMOUS")
+    assert producer.send(request())[0].error_code == NONE
+    producer.connection.principal = "User:other"  # a renewed login
+    [row] = producer.send(request())
+    assert row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert producer.general_requests == 4
+    assert parts.replicas.partitions["t"][0].log.log_end_offset == 16
+
+
+def test_a_transactional_id_needs_its_own_right(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorizer = parts.services.authorizer = AclAuthorizer()
+    entry = AccessControlEntry("User:ANONYMOUS", "*", Operation.WRITE, Permission.ALLOW)
+    its_id = ResourcePattern(ResourceKind.TRANSACTIONAL_ID, "x", PatternType.LITERAL)
+    authorizer.update(TOPIC, [entry])
+    authorizer.update(its_id, [entry])
+    producer = Producer(parts, monkeypatch)
+    plain = [request() for _ in range(4)]
+    for each in plain:
+        each.transactional_id = "x"
+    assert {row.error_code for row in producer.send(*plain)} == {NONE}
+    assert producer.general_requests == 2
+    authorizer.update(its_id, [])
+    [row] = producer.send(plain[0])
+    assert row.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_quotas_of_others_are_no_reason_to_leave_the_fast_path(
+    parts: Parts, producer: Producer
+) -> None:
+    quotas = parts.services.client_quotas
+    producer.send(*[request() for _ in range(2)])
+    quotas.update("users", "other", {"producer_byte_rate": "1"})
+    quotas.update("users", "ANONYMOUS", {"consumer_byte_rate": "1"})
+    producer.send(*[request() for _ in range(3)])
+    assert producer.general_requests == 2
+    quotas.update("clients", "me", {"producer_byte_rate": "1000000"})
+    producer.send(request())
+    assert producer.general_requests == 3

@@ -1,4 +1,4 @@
-"""A follower's short way gives the answers of the long one, and leaves it what is not plain."""
+"""A follower's fast path gives the answers of the long one, and leaves it what is not plain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replication.partition import Partition
-from kafkapy.server.fetch_lane import FetchLane
+from kafkapy.server.fetch_fast_path import FetchFastPath
 from tests.support.followers import Follower
 from tests.support.hot_path import Client, produce
 from tests.support.partitions import batch, told
@@ -29,13 +29,13 @@ def parts(tmp_path: Path) -> Parts:
 
 
 def follower(parts: Parts, broker_id: int = 2) -> Follower:
-    """One that has what there is, and whose next plain fetch goes the short way."""
+    """One that has what there is, and whose next plain fetch goes the fast path."""
     found = Follower(parts, broker_id, PARTITIONS)
     found.begin()
     found.send(0)
     fire(parts)
     found.answer()
-    found.long_way = 0
+    found.general_requests = 0
     return found
 
 
@@ -53,13 +53,13 @@ def partition(parts: Parts, index: int = 0) -> Partition:
     return parts.replicas.partitions["t"][index]
 
 
-def without_lane(asking: Follower) -> Follower:
-    """The same follower on the long way only."""
+def without_fast_path(asking: Follower) -> Follower:
+    """The same follower on the general path only."""
     asking.client.connection._dispatcher._learn = lambda *_: None  # type: ignore[method-assign]
-    lane = asking.client.connection.lane
-    assert lane is not None
-    lane.close()
-    asking.client.connection.lane = None
+    fast_path = asking.client.connection.fast_path
+    assert fast_path is not None
+    fast_path.close()
+    asking.client.connection.fast_path = None
     return asking
 
 
@@ -139,7 +139,7 @@ def test_both_ways_answer_the_same(
     tmp_path: Path, scene: Callable[[Parts, Follower], Answers]
 ) -> None:
     answers = []
-    for way in (lambda asking: asking, without_lane):
+    for way in (lambda asking: asking, without_fast_path):
         parts = Parts(tmp_path / way.__name__)
         for index in range(PARTITIONS):
             parts.lead(index=index, isr=(1, 2, 3))
@@ -149,9 +149,9 @@ def test_both_ways_answer_the_same(
         assert short == long
 
 
-def test_a_plain_fetch_does_not_go_the_long_way(parts: Parts) -> None:
+def test_a_plain_fetch_does_not_go_the_general_path(parts: Parts) -> None:
     asking = follower(parts)
-    assert isinstance(asking.client.connection.lane, FetchLane)
+    assert isinstance(asking.client.connection.fast_path, FetchFastPath)
     for offset in range(3):
         asking.send(0)
         assert asking.answer() is None
@@ -159,7 +159,7 @@ def test_a_plain_fetch_does_not_go_the_long_way(parts: Parts) -> None:
         append(parts)
         assert asking.row().high_watermark == 0
         asking.has(0, offset + 1)
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
     assert len(parts.replicas.fetch_purgatory) == 0
     assert partition(parts).remote_replicas[2].log_end_offset == 2
 
@@ -176,14 +176,14 @@ def test_a_fetch_commits_what_all_have(parts: Parts) -> None:
         asking.send(0)
         assert asking.answer() is None
     assert producer.transport.sent != b""
-    assert (first.long_way, second.long_way) == (0, 0)
+    assert (first.general_requests, second.general_requests) == (0, 0)
 
 
 def test_a_fetch_counts_for_each_partition_of_the_session(parts: Parts) -> None:
     asking = follower(parts)
     parts.clock.now_ms += 5000
     asking.send(0)
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
     now_ms = parts.clock.monotonic_ms()
     for index in range(PARTITIONS):
         assert partition(parts, index).remote_replicas[2].last_caught_up_ms == now_ms
@@ -201,14 +201,14 @@ def test_a_follower_that_caught_up_is_proposed(parts: Parts) -> None:
     assert proposed == [frozenset({1, 2, 3})]
 
 
-def test_a_wrong_epoch_of_the_session_is_refused_by_the_long_way(parts: Parts) -> None:
+def test_a_wrong_epoch_of_the_session_is_refused_by_the_general_path(parts: Parts) -> None:
     asking = follower(parts)
     asking.session = (asking.session[0], 99)
     asking.send(0)
     answer = asking.answer()
     assert answer is not None
     assert answer.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
-    assert asking.long_way == 1
+    assert asking.general_requests == 1
 
 
 @pytest.mark.parametrize(("version", "leader"), [(15, -1), (16, 1), (17, 1)])
@@ -220,14 +220,14 @@ def test_an_answer_has_the_version_of_its_request(parts: Parts, version: int, le
         asking.send(index)
         fire(parts)
         asking.answer()
-    asking.long_way = 0
+    asking.general_requests = 0
     asking.send(1)
     partition(parts).is_leader = False
     parts.replicas.checked(partition(parts))
     row = asking.row()
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert row.current_leader.leader_id == leader
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
 
 
 def test_a_new_partition_of_the_session_is_waited_for_too(parts: Parts) -> None:
@@ -238,18 +238,18 @@ def test_a_new_partition_of_the_session_is_waited_for_too(parts: Parts) -> None:
     asking.send(PARTITIONS)
     fire(parts)
     asking.answer()
-    asking.long_way = 0
+    asking.general_requests = 0
     asking.send(0)
     append(parts, PARTITIONS)
     assert asking.row().partition_index == PARTITIONS
-    assert asking.long_way == 0
+    assert asking.general_requests == 0
 
 
-def test_a_fetch_of_a_throttled_leader_goes_the_long_way(parts: Parts) -> None:
+def test_a_fetch_of_a_throttled_leader_goes_the_general_path(parts: Parts) -> None:
     asking = follower(parts)
     parts.replicas.quotas.leader.limit = 1
     asking.send(0)
-    assert asking.long_way == 1
+    assert asking.general_requests == 1
 
 
 def test_a_throttle_that_begins_while_a_fetch_waits(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_throttle_that_begins_while_a_fetch_waits(tmp_path: Path) -> None:
     size = len(asking.row().records or b"")
     assert quota.rate(parts.clock.monotonic_ms()) == size
     assert quota.is_exceeded(parts.clock.monotonic_ms())
-    assert asking.long_way == 2
+    assert asking.general_requests == 2
 
 
 def test_a_leader_calls_a_parked_follower(parts: Parts) -> None:
@@ -301,4 +301,4 @@ def test_a_consumer_has_no_lane(parts: Parts) -> None:
     for _ in range(3):
         asking.send(0, max_wait_ms=0)
         asking.answer()
-    assert asking.client.connection.lane is None
+    assert asking.client.connection.fast_path is None

@@ -1,15 +1,15 @@
-"""The short way of a follower's fetches: no decoding, no handler, no encoding.
+"""The fast path of a follower's fetches: decodes and encodes without messages and handler.
 
 Hot file. A request of the shape that its session's last ones had (`protocol.fetch_shape`) is taken
 note of for all partitions of the session, and answered or parked (`replication.follower_wait`).
-What is not plain takes the long way by `Dispatcher`: nothing was done yet that it would not do as
-well. An answer that is not of the shape is made as on the long way. Per connection: the shape, and
-the session's place in the purgatory.
+A request that is not plain takes the general path by `Dispatcher`: nothing was done yet that it
+would not do as well. An answer that is not of the shape is made as on the general path. Per
+connection: the shape, the session's place in the purgatory, and whether ACLs allow the client to
+fetch as a follower.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.errors import LogDirFailure
@@ -18,13 +18,16 @@ from kafkapy.protocol.headers import RequestHeader, encode_response
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchContext, FetchPartition, FetchSession
-from kafkapy.replication.follower_wait import FollowerWait
+from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
+from kafkapy.server.authorization import are_allowed
 from kafkapy.server.handlers import fetch
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.standing_decision import StandingDecision
 
 if TYPE_CHECKING:
     from kafkapy.server.services import Services
+    from kafkapy.server.standing_decision import Authenticated
 
 
 def is_of_session(request: FetchRequest) -> bool:
@@ -36,28 +39,36 @@ def is_of_session(request: FetchRequest) -> bool:
         and len(request.topics[0].partitions) == 1
         and request.isolation_level == READ_UNCOMMITTED
         and request.max_wait_ms > 0
-        and request.min_bytes <= 1
+        and request.min_bytes == 1  # with less, nothing waits
     )
 
 
-class FetchLane:
+class FetchFastPath:
     """One connection's fetches. `context` is that of any request on it."""
 
-    __slots__ = ("_broker", "_context", "_correlation_id", "_params", "_pending", "_shape",
-                 "_times", "_wait")  # fmt: skip
+    __slots__ = ("_broker", "_context", "_correlation_id", "_params", "_pending", "_right",
+                 "_shape", "_wait", "times")  # fmt: skip
 
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, context: RequestContext, client: Authenticated) -> None:
         self._broker: Services = context.broker
         self._context = context
         self._correlation_id = 0  # of the fetch that is served or parked
         self._params: FetchParams
         self._pending: Pending | None = None
         self._shape: FetchShape | None = None
-        self._times = self._broker.metrics.requests.by_name["Fetch"]
+        self.times = self._broker.metrics.requests.by_name["Fetch"]
         self._wait: FollowerWait | None = None
+        self._right: StandingDecision | None = None  # None: without an authorizer
+        authorizer, host = context.broker.authorizer, context.client_host
+        if authorizer is not None:
+            self._right = StandingDecision(
+                authorizer,
+                client,
+                lambda user: are_allowed(authorizer, user, host, fetch.NEEDS_OF_FOLLOWER),
+            )
 
     def learn(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
-        """A request that `is_of_session` went the long way; later ones need not."""
+        """A request that `is_of_session` went the general path; later ones need not."""
         if self._shape is not None and self._shape.match(frame) is not None:
             return
         self.close()
@@ -75,12 +86,14 @@ class FetchLane:
 
     def handle(self, frame: memoryview) -> list[Any] | Pending | None:
         """Take note and answer: the whole frame, now or later. None if the request must take the
-        long way, which will find nothing else than it would have found at once."""
+        general path, which finds nothing else than it would have found at once."""
         shape = self._shape
         asked = None if shape is None else shape.match(frame)
         if shape is None or asked is None:
             return None
-        started = time.perf_counter()
+        right = self._right
+        if right is not None and not right.holds():
+            return None
         broker = self._broker
         session = broker.fetch_sessions.get(shape.session_id)
         if session is None or session.epoch != asked.session_epoch:
@@ -92,17 +105,18 @@ class FetchLane:
         if wanted is None:
             return None
         wanted.ask(*asked[4:])
-        finds_records = wait.finds_records()
-        if finds_records is None:
-            return None
+        finds_records = False
+        for each in wait.news():
+            if each.kind is Kind.REFUSAL:
+                return None
+            if each.kind is Kind.RECORDS:
+                finds_records = True
         self._correlation_id = asked.correlation_id
         now_ms = broker.clock.monotonic_ms()
         session.go_on(now_ms)
         for partition, high_watermark in wait.note(now_ms):
             broker.replicas.followed(partition, wait.broker_id, high_watermark)
-        outcome = self._answer() if finds_records else self._park(wait, now_ms)
-        self._times.add(time.perf_counter() - started)
-        return outcome
+        return self._answer() if finds_records else self._park(wait, now_ms)
 
     def _waiting(self, session: FetchSession) -> FollowerWait | None:
         """The session as it is watched; None while a partition of it is not hosted here."""
@@ -139,8 +153,8 @@ class FetchLane:
         wait = self._wait
         assert wait is not None
         news = wait.news()
-        if len(news) == 1:
-            plain = self._records(wait.session, *news[0])
+        if len(news) == 1 and news[0].kind is not Kind.REFUSAL:
+            plain = self._records(wait.session, news[0].partition, news[0].wanted)
             if plain is not None:
                 return plain
         results = self._broker.fetcher.read_again(self._params, wait.in_turn(news))
@@ -156,8 +170,6 @@ class FetchLane:
         it."""
         log, shape = partition.log, self._shape
         assert shape is not None
-        if not partition.is_leader or wanted.current_leader_epoch != partition.leader_epoch:
-            return None
         if self._broker.replicas.quotas.leader.limit is not None:  # since the fetch was parked
             return None
         try:

@@ -1,0 +1,45 @@
+"""A decision about one connection's client that holds until what it rests on changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Versioned(Protocol):
+    """What decisions rest on: ACLs or quotas. `version` is another one after every change."""
+
+    version: int
+
+
+class Authenticated(Protocol):
+    """A connection: its principal may be another one after a renewed login."""
+
+    principal: str
+
+
+class StandingDecision:
+    """Whether `decide(principal)`, asked again only when `basis` or the principal has changed.
+
+    A fast path asks with each request of a connection, so this costs two comparisons.
+    """
+
+    __slots__ = ("_basis", "_client", "_decide", "_holds", "_principal", "_version")
+
+    def __init__(
+        self, basis: Versioned, client: Authenticated, decide: Callable[[str], bool]
+    ) -> None:
+        self._basis = basis
+        self._client = client
+        self._decide = decide
+        self._holds = False
+        self._version = -1
+        self._principal = ""
+
+    def holds(self) -> bool:
+        """What was decided for the present version and principal."""
+        basis, principal = self._basis, self._client.principal
+        if self._version != basis.version or self._principal != principal:
+            self._holds = self._decide(principal)
+            self._version, self._principal = basis.version, principal
+        return self._holds
