@@ -51,30 +51,27 @@ def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
     found = []
     for partition, wanted in pairs:
         log = partition.log
+        offset, end = wanted.fetch_offset, log.local.log_end_offset
         if (
-            wanted.fetch_offset == log.local.log_end_offset
-            and (wanted.last_fetched_epoch == log.epochs.latest or wanted.last_fetched_epoch < 0)
+            (wanted.last_fetched_epoch == log.epochs.latest or wanted.last_fetched_epoch < 0)
             and wanted.current_leader_epoch == partition.leader_epoch
             and partition.is_leader
             and broker_id in partition.remote_replicas
-        ):  # nearly always
-            if (
-                wanted.sent_high_watermark == log.high_watermark
-                and wanted.sent_log_start_offset == log.log_start_offset
-            ):
-                continue
-            kind = _OFFSETS
-        elif not partition.is_continued_by(broker_id, wanted):
+        ):  # nearly always, and without a call
+            goes_on = offset == end or log.log_start_offset <= offset < end
+        else:
+            goes_on = partition.is_continued_by(broker_id, wanted)
+        if not goes_on:
             kind = _REFUSAL
-        elif wanted.fetch_offset != log.local.log_end_offset:
+        elif offset != end:
             kind = _RECORDS
         elif (
-            wanted.sent_high_watermark == log.high_watermark
-            and wanted.sent_log_start_offset == log.log_start_offset
+            wanted.sent_high_watermark != log.high_watermark
+            or wanted.sent_log_start_offset != log.log_start_offset
         ):
-            continue
-        else:
             kind = _OFFSETS
+        else:
+            continue
         found.append(_new(News, (partition, wanted, kind)))
     return found
 

@@ -76,13 +76,16 @@ def request(
 def _produce(
     client: int, version: int, acks: int, transactional_id: str | None, topic: str,
     client_id: str, rows: list[tuple[str, int]], together: bool,
+    fault: Callable[[Any], Exception] | None,
 ) -> Step:  # fmt: skip
     """Requests that are alike but for their partition and records."""
 
     def happen(world: World) -> None:
         who = world.clients[client]
         data = b""
-        for what, index in [("plain", 0)] * 2 + rows:
+        for number, (what, index) in enumerate([("plain", 0)] * 2 + rows):
+            if number == 2 and fault is not None:
+                world.fault = fault
             who.correlation_id += 1
             message = request(topic, index, RECORDS[what], acks, transactional_id)
             frame = encode_request(message, version, who.correlation_id, client_id)
@@ -93,8 +96,9 @@ def _produce(
         if data:
             who.receive(data)
 
+    with_fault = f" {fault.__name__}" if fault is not None else ""
     how = f"{client}: v{version} acks={acks} {transactional_id} {topic} {client_id} {rows}"
-    return Step(f"produce {how}{' together' * together}", happen)
+    return Step(f"produce {how}{' together' * together}{with_fault}", happen)
 
 
 _rows = st.lists(
@@ -112,6 +116,7 @@ produces = st.builds(
     st.sampled_from(("me", "me", "me", "__admin_client", "limited")),
     _rows,
     st.booleans(),
+    st.sampled_from((*(None,) * 9, worlds.has_fault, worlds.has_late_fault, worlds.disk_fails)),
 )
 
 
