@@ -73,7 +73,7 @@ def request(
     )
 
 
-def _produce(
+def produce(
     client: int, version: int, acks: int, transactional_id: str | None, topic: str,
     client_id: str, rows: list[tuple[str, int]], together: bool,
     fault: Callable[[Any], Exception] | None,
@@ -107,7 +107,7 @@ _rows = st.lists(
     min_size=1, max_size=5,
 )  # fmt: skip
 produces = st.builds(
-    _produce,
+    produce,
     st.sampled_from((0, 0, 1)),
     st.sampled_from((9, 9, 3, 5, 7, 8, 10, 11)),
     st.sampled_from((-1, 1, 0, -1, 1, 0, 2)),
@@ -141,7 +141,7 @@ two_topics = st.builds(
 Round = tuple[list[int], dict[str, Any], bool, str]
 
 
-def _fetch(which: int, rounds: list[Round]) -> Step:
+def fetch(which: int, rounds: list[Round]) -> Step:
     """A follower goes on with its session, or asks what it should not; and then what it waits for
     comes, or does not."""
 
@@ -224,7 +224,7 @@ _rounds = st.lists(
     ),
     min_size=1, max_size=6,
 )  # fmt: skip
-fetches = st.builds(_fetch, st.sampled_from((0, 0, 1)), _rounds)
+fetches = st.builds(fetch, st.sampled_from((0, 0, 1)), _rounds)
 
 
 # what else happens
@@ -322,7 +322,7 @@ HAPPENINGS: Final = (
 )  # fmt: skip
 
 
-def _grant(principal: str, name: str, *operations: Operation) -> Step:
+def grant(principal: str, name: str, *operations: Operation) -> Step:
     def happen(world: World) -> None:
         if world.is_guarded:
             world.allow(principal, name, *operations)
@@ -332,7 +332,7 @@ def _grant(principal: str, name: str, *operations: Operation) -> Step:
 
 grants = st.sampled_from(
     [
-        _grant(principal, name, *operations)
+        grant(principal, name, *operations)
         for principal, name, operation in (
             ("User:a", "t", Operation.WRITE),
             ("User:b", "t", Operation.WRITE),
