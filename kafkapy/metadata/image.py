@@ -59,6 +59,13 @@ class MetadataImage:
         name = self.topic_names_by_id.get(topic_id)
         return None if name is None else self.topics[name]
 
+    def topic_name(self, name: str | None, topic_id: Uuid) -> str | None:
+        """The topic that a request's row means: an id counts, and a name only without one.
+
+        To be resolved and then authorized with each request: an id may become known at any time.
+        """
+        return name if topic_id.is_zero else self.topic_names_by_id.get(topic_id)
+
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
         """Where a live broker has a listener."""
         broker = self.brokers.get(broker_id)

@@ -3,7 +3,8 @@
 A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
 the principal may not ask for and puts them, refused, behind the handler's answer. Without an
 authorizer `guard` puts none there, so nothing is paid. Handlers whose rows only they know - Fetch,
-OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
+DeleteTopics, OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
+A topic id is resolved and authorized together with each request, never before.
 """
 
 from __future__ import annotations
@@ -234,27 +235,6 @@ def _create_topics(served: Served, context: RequestContext, request: Any) -> Any
     return then(_CREATE_ROWS(served, context, request), without_configs)
 
 
-def _delete_topics(served: Served, context: RequestContext, request: Any) -> Any:
-    names_by_id = context.broker.metadata.image.topic_names_by_id
-
-    def need(context: RequestContext, row: Any) -> Need | None:
-        name = row if context.version < 6 else row.name or names_by_id.get(row.topic_id)
-        return None if name is None else Need(_O.DELETE, _TOPIC, name)
-
-    rows = "topic_names" if context.version < 6 else "topics"
-    outcome = each(need, rows, "responses")(served, context, request)
-
-    def with_names(response: Any) -> Any:
-        """Who asked by id and may see a topic, though not delete it, hears its name."""
-        for row in response.responses:
-            name = names_by_id.get(row.topic_id)
-            if row.name is None and name and is_allowed(context, _O.DESCRIBE, _TOPIC, name):
-                row.name = name
-        return response
-
-    return then(outcome, with_names)
-
-
 # Metadata
 
 
@@ -263,11 +243,11 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
     if request.topics is None or (context.version == 0 and not request.topics):
         outcome = then(served.handle(context, request), partial(_visible_topics, context))
         return then(outcome, narrow)
-    names_by_id = context.broker.metadata.image.topic_names_by_id
 
     def need(context: RequestContext, row: Any) -> Need | None:
-        name = row.name or names_by_id.get(row.topic_id)
-        return None if name is None else Need(_O.DESCRIBE, _TOPIC, name)
+        # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
+        by_name = row.name is not None and row.topic_id.is_zero
+        return Need(_O.DESCRIBE, _TOPIC, row.name) if by_name else None
 
     passed, refused = split(context, request, "topics", need)
     denied = [row for rows in refused.values() for row in rows]
@@ -277,6 +257,7 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
     def with_others(response: Any) -> Any:
         if not passed:  # in version 0 that is "all" to the handler
             response.topics = []
+        _refuse_found_by_id(context, request, response)
         if context.version < 4 or request.allow_auto_topic_creation:
             _refuse_unmade(context, response)
         response.topics = [*response.topics, *others]
@@ -284,6 +265,22 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
 
     outcome = served.handle(context, with_rows(request, "topics", passed))
     return then(then(outcome, with_others), narrow)
+
+
+def _refuse_found_by_id(context: RequestContext, request: Any, response: Any) -> None:
+    """A topic that was found by its id is authorized by the name that it was found under, which
+    the answer then keeps to itself. The id is no secret, in Kafka neither."""
+    ids = {row.topic_id for row in request.topics if not row.topic_id.is_zero}
+    for index, row in enumerate(response.topics if ids else ()):
+        if row.topic_id in ids and row.name is not None:
+            need = Need(_O.DESCRIBE, _TOPIC, row.name)
+            if not is_allowed(context, *need):
+                log_denied(context, need)
+                response.topics[index] = type(row)(
+                    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                    name=None,
+                    topic_id=row.topic_id,
+                )
 
 
 def _refuse_unmade(context: RequestContext, response: Any) -> None:
@@ -345,7 +342,6 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.DESCRIBE_GROUPS: _describe_groups,
     ApiKey.LIST_GROUPS: _if_not(_O.DESCRIBE, _list_groups),
     ApiKey.CREATE_TOPICS: _create_topics,
-    ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.DELETE_RECORDS: each(topic(_O.DELETE)),
     ApiKey.INIT_PRODUCER_ID: _init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: _if_not(_O.CLUSTER_ACTION, each(topic(_O.DESCRIBE, "topic"))),

@@ -162,9 +162,7 @@ class Fetcher:
         replicas = self._replicas
         try:
             if wanted.topic is None:
-                # A session asks once; the metadata may have come since.
-                wanted.topic = replicas.topic_name(wanted.topic_id)
-            if wanted.topic is None:
+                # Never resolved here: whoever resolves must authorize.
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 raise ApiError(code if unresolved(wanted) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             partition = replicas.get(wanted.topic, wanted.partition)

@@ -14,7 +14,6 @@ from kafkapy.common.cluster_state import BrokerInfo
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.common.uuid import Uuid
 from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
@@ -80,10 +79,6 @@ class HostedPartitions:
 
     def is_live(self, broker_id: int) -> bool:
         return broker_id in self._metadata.image.brokers
-
-    def topic_name(self, topic_id: Uuid) -> str | None:
-        """The name of the topic with this id, as far as this broker's metadata goes."""
-        return self._metadata.image.topic_names_by_id.get(topic_id)
 
     def get(self, topic: str, index: int) -> Partition:
         """The hosted partition.

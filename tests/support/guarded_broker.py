@@ -10,6 +10,7 @@ from typing import Any, Final
 from kafkapy.client.cluster import Cluster, error_codes
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages import (
     alter_client_quotas,
     controlled_shutdown,
@@ -56,6 +57,7 @@ from tests.support.waiting import wait_until
 
 USERS: Final = ("admin", "alice", "bob")
 TOPICS: Final = ("open", "pre-a", "pre-secret", "hidden", "all-see")
+UNKNOWN_ID: Final = Uuid(bytes(15) + b"u")
 AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 _LOGIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -257,6 +259,14 @@ def _data_requests(ids: dict[str, Any]) -> dict[str, Message]:
         ),
         "metadata": metadata.MetadataRequest(
             topics=asked,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=True,
+        ),
+        "metadata by id": metadata.MetadataRequest(
+            topics=[
+                metadata.MetadataRequestTopic(name=None, topic_id=topic_id)
+                for topic_id in (*(ids[name] for name in names), UNKNOWN_ID)
+            ],
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=True,
         ),

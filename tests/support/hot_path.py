@@ -36,6 +36,7 @@ class Client:
     """One connection without a socket."""
 
     def __init__(self, parts: Parts) -> None:
+        self.parts = parts
         self.transport = FakeTransport()
         self.connection = Connection(
             "PLAINTEXT",

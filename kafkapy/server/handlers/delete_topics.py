@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkapy.common.acls import Operation, ResourceKind
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.protocol.messages.delete_topics import (
@@ -16,6 +17,7 @@ from kafkapy.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kafkapy.server.authorization import Need, is_allowed, log_denied
 from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
@@ -30,10 +32,13 @@ def handle(context: RequestContext, request: DeleteTopicsRequest) -> Any:
     return run_async(context, work, lambda error: refuse(request, error, context.version))
 
 
-def _named(context: RequestContext, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
-    """A row for each topic asked for, its name and id filled in where known."""
+def _resolved(context: RequestContext, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
+    """A row for each topic asked for, with its name; or with an error, if it is unknown or not the
+    caller's to delete. Only those who may describe a topic learn the name that an id has."""
     if context.version < 6:
-        return [DeletableTopicResult(name=name) for name in request.topic_names]
+        return [
+            _authorized(context, DeletableTopicResult(name=name)) for name in request.topic_names
+        ]
     image = context.broker.metadata.image
     rows = []
     for topic in request.topics:
@@ -42,11 +47,25 @@ def _named(context: RequestContext, request: DeleteTopicsRequest) -> list[Deleta
         if topic.name is not None and not topic.topic_id.is_zero:
             row.error_code = ErrorCode.INVALID_REQUEST
             row.error_message = "Topic name and topic ID can not both be specified."
-        elif topic.name is None:
-            row.name = image.topic_names_by_id.get(topic.topic_id)
-            if row.name is None:
-                row.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+            continue
+        row.name = image.topic_name(topic.name, topic.topic_id)
+        if row.name is None:
+            row.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif topic.name is None and not is_allowed(
+            context, Operation.DESCRIBE, ResourceKind.TOPIC, row.name
+        ):
+            row.name, row.error_code = None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        else:
+            _authorized(context, row)
     return rows
+
+
+def _authorized(context: RequestContext, row: DeletableTopicResult) -> DeletableTopicResult:
+    need = Need(Operation.DELETE, ResourceKind.TOPIC, row.name or "")
+    if not is_allowed(context, *need):
+        log_denied(context, need)
+        row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return row
 
 
 async def _delete_all(
@@ -54,7 +73,7 @@ async def _delete_all(
 ) -> DeleteTopicsResponse:
     broker = context.broker
     allowed = mutations(context, _STRICT_SINCE)
-    rows = _named(context, request)
+    rows = _resolved(context, request)
     gone: list[DeletableTopicResult] = []
     for row in rows:
         if row.error_code or row.name is None:

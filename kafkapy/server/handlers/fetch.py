@@ -10,6 +10,7 @@ followers (KIP-392); v12 diverging epochs; v13 topic ids; v15 replica state; v16
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 NEEDS_OF_FOLLOWER = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
 """With these a follower may read all that it follows."""
+_FIRST_VERSION_WITH_IDS = 13
 _NONE_REFUSED: list[FetchResult] = []
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -57,7 +59,7 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         request.session_epoch,
         _wanted(context, request),
         _forgotten(request, version),
-        uses_topic_ids=version >= 13,
+        uses_topic_ids=version >= _FIRST_VERSION_WITH_IDS,
         privileged=replica_id >= 0,
         now_ms=broker.clock.monotonic_ms(),
     )
@@ -80,20 +82,25 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         context.listener,
     )
     plan, refused = session.plan, _NONE_REFUSED
+    if version >= _FIRST_VERSION_WITH_IDS:
+        _resolve(context, plan)
     if broker.authorizer is not None:
-        plan, refused = _readable(context, session.plan, replica_id)
+        plan, refused = _readable(context, plan, replica_id)
         if not plan:
             return respond(context, session, refused)
     pending = Pending(blocks=True)
-    operation = broker.fetcher.fetch(
-        params,
-        plan,
-        lambda results: pending.complete(
-            respond(context, session, [*results, *refused] if refused else results)
-        ),
-    )
+    is_parked = False
+
+    def complete(results: list[FetchResult]) -> None:
+        if is_parked and broker.authorizer is not None:
+            # The client chose for how long: its rights may be gone.
+            results = _still_readable(context, results, replica_id)
+        pending.complete(respond(context, session, [*results, *refused] if refused else results))
+
+    operation = broker.fetcher.fetch(params, plan, complete)
     if pending.done:
         return pending.response
+    is_parked = True
     if meter is not None:
         meter.park()
     if operation is not None:
@@ -104,49 +111,84 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
 def _readable(
     context: RequestContext, plan: list[FetchPartition], replica_id: int
 ) -> tuple[list[FetchPartition], list[FetchResult]]:
-    """What of a plan may be read, and the rows of the rest. Sessions keep partitions, so all are
-    looked at each time; of an unknown id's topic nothing is known yet."""
-    is_follower = replica_id >= 0
-    if is_follower and all(is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER):
-        return plan, []
+    """The part of a plan that the caller may read, and refusals of the rest. Sessions keep
+    partitions, so all are authorized with each request. A row whose id is unknown stays in the
+    plan: it is answered UNKNOWN_TOPIC_ID and reads nothing."""
+    may_read = _reader_rights(context, replica_id)
     readable, refused = [], []
     for wanted in plan:
-        topic = wanted.topic
-        if topic is None or (
-            not is_follower and is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic)
-        ):
+        if may_read(wanted.topic):
             readable.append(wanted)
         else:
             refused.append(FetchResult(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return readable, refused
 
 
+def _still_readable(
+    context: RequestContext, results: list[FetchResult], replica_id: int
+) -> list[FetchResult]:
+    may_read = _reader_rights(context, replica_id)
+    return [
+        result
+        if may_read(result.wanted.topic)
+        else FetchResult(result.wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        for result in results
+    ]
+
+
+def _reader_rights(context: RequestContext, replica_id: int) -> Callable[[str | None], bool]:
+    """Whether the caller may read a topic now; each topic is looked up once."""
+    if replica_id >= 0:
+        is_broker = all(is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER)
+        return lambda topic: is_broker
+    rights: dict[str | None, bool] = {None: True}
+
+    def may_read(topic: str | None) -> bool:
+        right = rights.get(topic)
+        if right is None:
+            assert topic is not None
+            right = is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic)
+            rights[topic] = right
+        return right
+
+    return may_read
+
+
+def _resolve(context: RequestContext, plan: list[FetchPartition]) -> None:
+    """Name the rows of a session whose ids were unknown at its last request."""
+    image = context.broker.metadata.image
+    for wanted in plan:
+        if wanted.topic is None:
+            wanted.topic = image.topic_name(None, wanted.topic_id)
+
+
 def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
-    names = context.broker.metadata.image.topic_names_by_id
-    wanted = []
-    by_id = context.version >= 13
+    """The rows of the request. Of a partition that is named several times the last one counts, as
+    in Kafka: each would be read, and hold its file, of its own."""
+    image = context.broker.metadata.image
+    wanted: dict[PartitionKey, FetchPartition] = {}
+    by_id = context.version >= _FIRST_VERSION_WITH_IDS
     for topic in request.topics:
         topic_id = topic.topic_id if by_id else ZERO_UUID
-        name = names.get(topic_id) if by_id else topic.topic
+        name = image.topic_name(None, topic_id) if by_id else topic.topic
+        key = topic_id if by_id else topic.topic
         for row in topic.partitions:
-            wanted.append(
-                FetchPartition(
-                    name,
-                    topic_id,
-                    row.partition,
-                    row.fetch_offset,
-                    row.partition_max_bytes,
-                    row.current_leader_epoch,
-                    row.last_fetched_epoch,
-                    row.log_start_offset,
-                )
+            wanted[key, row.partition] = FetchPartition(
+                name,
+                topic_id,
+                row.partition,
+                row.fetch_offset,
+                row.partition_max_bytes,
+                row.current_leader_epoch,
+                row.last_fetched_epoch,
+                row.log_start_offset,
             )
-    return wanted
+    return list(wanted.values())
 
 
 def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
     return [
-        (topic.topic_id if version >= 13 else topic.topic, partition)
+        (topic.topic_id if version >= _FIRST_VERSION_WITH_IDS else topic.topic, partition)
         for topic in request.forgotten_topics_data
         for partition in topic.partitions
     ]
@@ -177,7 +219,8 @@ def answer(
     leaders: set[int] = set()
     for result in session.choose(results):
         wanted = result.wanted
-        key = wanted.topic_id if context.version >= 13 else wanted.topic
+        by_id = context.version >= _FIRST_VERSION_WITH_IDS
+        key = wanted.topic_id if by_id else wanted.topic
         if key != last or not topics:
             last = key
             topics.append(

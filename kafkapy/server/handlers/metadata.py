@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from kafkapy.metadata.image import TopicImage
 
 AUTO_CREATE_WAIT_MS: Final = 1000
+_FIRST_VERSION_WITH_IDS: Final = 12
 
 
 def handle(context: RequestContext, request: MetadataRequest) -> Any:
     """Describe the brokers and the topics asked for."""
+    _check_rows(request, context.version)
     if context.broker.knows_metadata and not _to_create(context, request):
         return _response(context, request)
 
@@ -45,6 +47,22 @@ def handle(context: RequestContext, request: MetadataRequest) -> Any:
         return _response(context, request)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))
+
+
+def _check_rows(request: MetadataRequest, version: int) -> None:
+    """
+    Raises:
+        ApiError: INVALID_REQUEST, a row has an id, or no name, before such rows are served.
+    """
+    if version >= _FIRST_VERSION_WITH_IDS:
+        return
+    for wanted in request.topics or ():
+        if wanted.name is None:
+            message = f"Topic name can not be null for version {version}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        if not wanted.topic_id.is_zero:
+            message = f"Topic IDs are not supported in requests for version {version}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
@@ -99,12 +117,11 @@ def _response(context: RequestContext, request: MetadataRequest) -> MetadataResp
 
 def _asked(context: RequestContext, wanted: Any, reachable: Any) -> MetadataResponseTopic:
     image = context.broker.metadata.image
-    by_id = not wanted.topic_id.is_zero
-    name = image.topic_names_by_id.get(wanted.topic_id) if by_id else wanted.name
+    name = image.topic_name(wanted.name, wanted.topic_id)
     topic = image.topics.get(name) if name else None
     if topic is not None:
         return _topic(context, topic, reachable)
-    if by_id:
+    if not wanted.topic_id.is_zero:
         return MetadataResponseTopic(
             error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
         )
@@ -156,7 +173,11 @@ def refuse(request: MetadataRequest, error: ApiError, version: int) -> MetadataR
     """The same error for every topic that was named."""
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=error.code, name=wanted.name, topic_id=wanted.topic_id)
+            MetadataResponseTopic(
+                error_code=error.code,
+                name=wanted.name if version >= _FIRST_VERSION_WITH_IDS else wanted.name or "",
+                topic_id=wanted.topic_id,
+            )
             for wanted in request.topics or ()
         ]
     )

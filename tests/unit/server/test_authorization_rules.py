@@ -12,10 +12,10 @@ from kafkapy.common.acls import (
     ResourceKind,
 )
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
     create_topics,
-    delete_topics,
     describe_cluster,
     describe_groups,
     find_coordinator,
@@ -38,6 +38,7 @@ OF_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTI
 # Their handlers ask `is_allowed` for the rows that only they know.
 ASK_THEMSELVES = {
     ApiKey.FETCH,
+    ApiKey.DELETE_TOPICS,
     ApiKey.OFFSET_FETCH,
     ApiKey.CREATE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
@@ -191,15 +192,31 @@ def test_created_topics_keep_their_configs_to_themselves() -> None:
     assert (other.name, other.error_code) == ("other", TOPIC_REFUSED)
 
 
-def test_a_topic_asked_for_by_id_stays_nameless_to_who_may_not_see_it() -> None:
-    for grants, name in (((), None), (((TOPIC, "seen", _O.DESCRIBE),), "seen")):
-        desk = Desk(ApiKey.DELETE_TOPICS, 6, *grants)
-        desk.image.topic_names_by_id = {7: "seen"}
-        request = delete_topics.DeleteTopicsRequest(
-            topics=[delete_topics.DeleteTopicState(name=None, topic_id=7)]
+def test_metadata_by_id_is_authorized_by_the_name_that_the_answer_has() -> None:
+    """The handler may look the id up later than the rule did: while the broker starts, or while
+    another topic of the request is being created."""
+    seen_id, hidden_id = Uuid(bytes(15) + b"s"), Uuid(bytes(15) + b"h")
+    desk = Desk(ApiKey.METADATA, 12, (TOPIC, "seen", _O.DESCRIBE), (TOPIC, "alias", _O.DESCRIBE))
+    request = metadata.MetadataRequest(
+        topics=[
+            metadata.MetadataRequestTopic(name=None, topic_id=seen_id),
+            metadata.MetadataRequestTopic(name=None, topic_id=hidden_id),
+            metadata.MetadataRequestTopic(name="alias", topic_id=hidden_id),
+        ]
+    )
+    seen, hidden = (
+        metadata.MetadataResponseTopic(
+            name=name, topic_id=topic_id, partitions=[metadata.MetadataResponsePartition()]
         )
-        [row] = desk.ask(request).responses
-        assert (row.name, row.topic_id, row.error_code) == (name, 7, TOPIC_REFUSED)
+        for name, topic_id in (("seen", seen_id), ("hidden", hidden_id))
+    )
+    pending = Pending()
+    later = desk.ask(request, pending)
+    pending.complete(metadata.MetadataResponse(topics=[seen, hidden, hidden]))
+    assert later.response.topics[0] == seen
+    for row in later.response.topics[1:]:
+        assert (row.error_code, row.name, row.topic_id) == (TOPIC_REFUSED, None, hidden_id)
+        assert row.partitions == []
 
 
 def topics(*names: str, error: int = 0) -> Any:
