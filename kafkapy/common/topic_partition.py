@@ -39,7 +39,7 @@ def validate_topic_name(name: str) -> None:
         problem = f"'{name}' is not allowed"
     elif len(name) > TOPIC_NAME_LENGTH_MAX:
         problem = f"the length of '{name}' is longer than the max allowed length 249"
-    elif not re.fullmatch(_LEGAL, name):
+    elif not re.fullmatch(_LEGAL, name):  # `$` would let a newline at the end pass
         problem = (
             f"'{name}' contains one or more characters other than ASCII alphanumerics, "
             "'.', '_' and '-'"
@@ -47,6 +47,21 @@ def validate_topic_name(name: str) -> None:
     else:
         return
     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether a topic may have this name. One from the network, ZooKeeper or a directory that may
+    not never becomes part of a path, a checkpoint or the metadata."""
+    try:
+        validate_topic_name(name)
+    except ApiError:
+        return False
+    return True
+
+
+def quoted(name: str) -> str:
+    """An untrusted name for a log line: of bounded length, and on one line."""
+    return repr(name[:TOPIC_NAME_LENGTH_MAX])
 
 
 def names_collide(a: str, b: str) -> bool:

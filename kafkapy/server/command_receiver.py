@@ -2,7 +2,8 @@
 
 LeaderAndIsr must read configs of topics that are new here before it is applied; whatever comes
 after it waits. Stale is a command for an earlier life of this broker (broker epoch) or of an
-earlier controller (controller epoch, one for all three).
+earlier controller (controller epoch, one for all three). A row whose topic or partition cannot be
+is refused here, before it becomes part of a path, a checkpoint or the metadata.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafkapy.common.cluster_state import (
     CommandResult,
     LeaderAndIsrCommand,
+    LeaderAndIsrPartition,
     StopReplicaCommand,
+    StopReplicaPartition,
     UpdateMetadataCommand,
+    UpdateMetadataPartition,
 )
 from kafkapy.common.errors import ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
 from kafkapy.server.state_change_log import CommandLog
 from kafkapy.zk.store import ZkStore
 
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 Command = LeaderAndIsrCommand | UpdateMetadataCommand | StopReplicaCommand
+_Row = LeaderAndIsrPartition | UpdateMetadataPartition | StopReplicaPartition
 
 
 class CommandReceiver:
@@ -70,13 +77,23 @@ class CommandReceiver:
                     self.broker_epoch,
                 )
                 return CommandResult(ErrorCode.STALE_BROKER_EPOCH)
-            match command:
-                case LeaderAndIsrCommand():
-                    return await self._leader_and_isr(command, correlation_id)
-                case UpdateMetadataCommand():
-                    return self._update_metadata(command, correlation_id)
-                case StopReplicaCommand():
-                    return self._replicas.stop_replicas(command, correlation_id)
+            refused = _illegal_rows(command)
+            if refused:
+                legal = [row for row in command.partitions if _key(row) not in refused]
+                command = replace(command, partitions=legal)  # type: ignore[arg-type]
+            result = await self._apply(command, correlation_id)
+            if not result.error and not isinstance(command, UpdateMetadataCommand):
+                result.partition_errors |= refused
+            return result
+
+    async def _apply(self, command: Command, correlation_id: int) -> CommandResult:
+        match command:
+            case LeaderAndIsrCommand():
+                return await self._leader_and_isr(command, correlation_id)
+            case UpdateMetadataCommand():
+                return self._update_metadata(command, correlation_id)
+            case StopReplicaCommand():
+                return self._replicas.stop_replicas(command, correlation_id)
 
     async def _leader_and_isr(
         self, command: LeaderAndIsrCommand, correlation_id: int
@@ -114,3 +131,30 @@ class CommandReceiver:
             self.on_controller_change()
         self._broker.metadata_changed()
         return CommandResult()
+
+
+def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
+    """The rows that name no partition that could be, each with its error; they are logged."""
+    illegal_names = {row.topic for row in command.partitions}
+    illegal_names = {name for name in illegal_names if not is_topic_name(name)}
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for row in command.partitions:
+        if row.topic in illegal_names:
+            refused[_key(row)] = ErrorCode.INVALID_TOPIC_EXCEPTION
+        elif row.partition < 0:
+            refused[_key(row)] = ErrorCode.INVALID_PARTITIONS
+    what, controller_id = type(command).__name__, command.controller_id
+    for name in sorted(illegal_names):
+        _refusing(what, controller_id, f"the invalid topic name {quoted(name)}")
+    for (name, index), error in refused.items():
+        if error is ErrorCode.INVALID_PARTITIONS:
+            _refusing(what, controller_id, f"partition {index} of topic {name}")
+    return refused
+
+
+def _refusing(what: str, controller_id: int, row: str) -> None:
+    logger.warning("Refusing rows of %s from controller %d: %s", what, controller_id, row)
+
+
+def _key(row: _Row) -> TopicPartition:
+    return TopicPartition(row.topic, row.partition)

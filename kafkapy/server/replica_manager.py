@@ -220,9 +220,10 @@ class ReplicaManager(HostedPartitions):
             log = self.log_manager.get_or_create_log(
                 told.topic_partition, told.topic_id, overrides, told.is_new
             )
-        except (ApiError, LogDirFailure):
+        except (ApiError, LogDirFailure) as failure:
             # It is in a directory that is offline, or cannot be made: nobody can be served.
-            self.offline.add(told.topic_partition)
+            if not isinstance(failure, ApiError) or failure.code is _OFFLINE:
+                self.offline.add(told.topic_partition)
             raise
         named = not told.topic_id.is_zero
         if named and not log.topic_id.is_zero and log.topic_id != told.topic_id:

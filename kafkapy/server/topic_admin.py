@@ -15,7 +15,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.placement import BrokerPlace, assign_replicas
 from kafkapy.common.ports import Random
 from kafkapy.common.topic_configs import validate_topic_configs
-from kafkapy.common.topic_partition import names_collide, validate_topic_name
+from kafkapy.common.topic_partition import is_topic_name, names_collide, validate_topic_name
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.zk.store import ControllerMoved, ZkStore
@@ -124,7 +124,8 @@ class TopicAdmin:
         """
         if not self._defaults.delete_topic_enable:
             raise ApiError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
-        if not await self._store.topics.exists(name):
+        # A name with a slash leads to a znode of another topic.
+        if not is_topic_name(name) or not await self._store.topics.exists(name):
             raise ApiError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
@@ -151,6 +152,8 @@ class TopicAdmin:
                 REASSIGNMENT_IN_PROGRESS, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT,
                 INVALID_REPLICATION_FACTOR.
         """
+        if not is_topic_name(name):
+            raise _unknown(name)
         if await self._store.requests.is_queued_for_deletion(name):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         topic = await self._store.topics.get(name)

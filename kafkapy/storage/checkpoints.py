@@ -46,7 +46,7 @@ def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:
     offsets: dict[TopicPartition, int] = {}
     for row in _read_rows(fs, path):
         match row.split(" "):
-            case [topic, partition, offset] if partition.isdigit() and _is_integer(offset):
+            case [topic, partition, offset] if partition.isdecimal() and _is_integer(offset):
                 offsets[TopicPartition(topic, int(partition))] = int(offset)
             case _:
                 raise MalformedFile(f"{path} has the malformed line '{row}'")
@@ -67,7 +67,7 @@ def read_epochs(fs: FileSystem, path: str) -> list[tuple[int, int]]:
     entries: list[tuple[int, int]] = []
     for row in _read_rows(fs, path):
         match row.split(" "):
-            case [epoch, start] if epoch.isdigit() and start.isdigit():
+            case [epoch, start] if epoch.isdecimal() and start.isdecimal():
                 entries.append((int(epoch), int(start)))
             case _:
                 raise MalformedFile(f"{path} has the malformed line '{row}'")
@@ -84,10 +84,10 @@ def _read_rows(fs: FileSystem, path: str) -> list[str]:
         return []
     version, _, rest = text.partition("\n")
     count, _, rest = rest.partition("\n")
-    rows = rest.splitlines()
+    rows = rest.removesuffix("\n").split("\n") if rest else []
     if version != _VERSION:
         raise MalformedFile(f"{path} has the version '{version}', not {_VERSION}")
-    if not count.isdigit() or int(count) != len(rows):
+    if not count.isdecimal() or int(count) != len(rows):
         raise MalformedFile(f"{path} says '{count}' entries and has {len(rows)}")
     return rows
 
@@ -102,7 +102,7 @@ def _read_text(fs: FileSystem, path: str) -> str | None:
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
+    return text.removeprefix("-").isdecimal()
 
 
 def encode_partition_metadata(topic_id: Uuid) -> bytes:

@@ -76,6 +76,7 @@ class FutureLogs:
 
         Raises:
             ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR of an offline directory;
+                INVALID_TOPIC_EXCEPTION, there can be no such partition;
                 REPLICA_NOT_AVAILABLE, and then the log will be made there.
             LogDirFailure: the directory fails.
         """
@@ -88,6 +89,7 @@ class FutureLogs:
             )
         current = self._directories.logs.get(topic_partition)
         if current is None:
+            log_names.partition_dir_name(topic_partition)
             self.wanted[topic_partition] = path
             raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE)
         future = self.logs.get(topic_partition)
@@ -180,7 +182,9 @@ class FutureLogs:
 
         The new name comes first: a crash in between leaves both, never none.
         """
-        directories, directory = self._directories, f"{future.log_dir}/{future.topic_partition}"
+        directories = self._directories
+        directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
+        log_names.check_is_child(future.log_dir, future.directory)
         self._dirs[future.log_dir].release(future)
         with _disk(future.log_dir):
             self._fs.rename(future.directory, directory)

@@ -44,6 +44,7 @@ class LogDir:
     def retire(self, fs: FileSystem, log: UnifiedLog, unique_hex: str, now_ms: int) -> None:
         """Rename a log's directory now and remove it later. Raises OSError."""
         path = f"{self.path}/{log_names.delete_dir_name(log.topic_partition, unique_hex)}"
+        log_names.check_is_child(self.path, log.directory)
         self.release(log)
         fs.rename(log.directory, path)
         self.deletions.add_directory(path, now_ms + log.config.file_delete_delay_ms)
@@ -69,11 +70,7 @@ def load_log_dir(
     fs, path = pool.fs, log_dir.path
     try:
         names = [entry.name for entry in fs.list(path) if entry.is_dir]
-        partitions = [
-            (name, *log_names.parse_log_dir_name(path, name))
-            for name in sorted(names)
-            if name not in log_names.IGNORED_DIRS
-        ]
+        partitions = _partitions(path, sorted(names))
         marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
         clean = read_clean_shutdown(fs, marker) is not None
         if clean:
@@ -83,7 +80,7 @@ def load_log_dir(
             logger.info("Attempting recovery for all logs in %s: no clean shutdown file", path)
         points = _offsets_or_none(pool, path, log_names.RECOVERY_POINT_CHECKPOINT)
         starts = _offsets_or_none(pool, path, log_names.LOG_START_CHECKPOINT)
-        watermarks = read_offsets(fs, f"{path}/{log_names.HIGH_WATERMARK_CHECKPOINT}")
+        watermarks = _offsets_or_none(pool, path, log_names.HIGH_WATERMARK_CHECKPOINT)
     except MalformedFile as error:
         raise LogDirFailure(path, str(error)) from error
     except OSError as error:
@@ -111,6 +108,19 @@ def load_log_dir(
     return logs
 
 
+def _partitions(path: str, names: list[str]) -> list[tuple[str, TopicPartition, str]]:
+    """The directories of partitions: name, partition and state."""
+    found = []
+    for name in names:
+        if name in log_names.IGNORED_DIRS:
+            continue
+        try:
+            found.append((name, *log_names.parse_log_dir_name(path, name)))
+        except log_names.IllegalTopicDirectory as error:
+            logger.warning("%s: it is left alone", error)
+    return found
+
+
 def _queue_leftover(
     log_dir: LogDir,
     topic_partition: TopicPartition,
@@ -128,7 +138,8 @@ def _queue_leftover(
 
 
 def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int]:
-    """A checkpoint that may be lost: without it, logs are read from their beginning."""
+    """A checkpoint that may be lost: without it, logs are read from their beginning, and high
+    watermarks, which the leaders know, begin there."""
     try:
         return read_offsets(pool.fs, f"{path}/{name}")
     except MalformedFile as error:

@@ -60,6 +60,7 @@ class LogLoader:
         parameters: LoadParameters,
         now_ms: int,
     ) -> None:
+        log_names.check_is_child(log_dir, directory)
         self._topic_partition = topic_partition
         self._log_dir = log_dir
         self._directory = directory

@@ -153,7 +153,8 @@ class LogManager:
         """The hosted log, made in the directory with the fewest logs if there is none.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory.
+            ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory,
+                INVALID_TOPIC_EXCEPTION when no directory can be named after the partition.
             LogDirFailure: the directory chosen fails.
         """
         log = self.logs.get(topic_partition)
@@ -164,8 +165,9 @@ class LogManager:
                     f"{topic_partition} is not in a live log directory and may be in an offline "
                     f"one: {', '.join(self.offline_log_dirs)}",
                 )
+            name = log_names.partition_dir_name(topic_partition)
             self._configs.set_overrides(topic_partition.topic, overrides)
-            log = self._create(topic_partition)
+            log = self._create(topic_partition, name)
         if log.topic_id.is_zero and not topic_id.is_zero:
             with self._disk(log.log_dir):
                 path = f"{log.directory}/{log_names.PARTITION_METADATA}"
@@ -189,10 +191,10 @@ class LogManager:
                     durable.commit(path)
             durable.drop()
 
-    def _create(self, topic_partition: TopicPartition) -> UnifiedLog:
+    def _create(self, topic_partition: TopicPartition, name: str) -> UnifiedLog:
         wanted = self._dirs.get(self.futures.wanted.pop(topic_partition, ""))
         log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
-        log = self.open_log(topic_partition, log_dir.path, f"{log_dir.path}/{topic_partition}")
+        log = self.open_log(topic_partition, log_dir.path, f"{log_dir.path}/{name}")
         self.put_log(log)
         if topic_partition in log_dir.checkpointed:
             # They speak of a deleted log of that name: a crash now must not believe them.

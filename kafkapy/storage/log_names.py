@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kafkapy.common.errors import ConfigError
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name, validate_topic_name
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -37,8 +37,12 @@ IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0
 
 _FILE_NAME_MAX: Final = 255
 # Patterns, compiled by whoever uses one first: most starts of a command use none.
-_SUFFIXED: Final = r"(\S+-\S+)\.\S+(-delete|-future|-stray)"
+_SUFFIXED: Final = r"(?s:(.+-.+)\.\S+(-delete|-future|-stray))"
 _OFFSET_FILE: Final = r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?"
+
+
+class IllegalTopicDirectory(ConfigError):
+    """A directory is named like a partition's, of a topic that cannot be."""
 
 
 def offset_file_name(offset: int, suffix: str) -> str:
@@ -58,6 +62,7 @@ def parse_log_dir_name(directory: str, name: str) -> tuple[TopicPartition, str]:
     """The partition a directory of the log dir belongs to, and its state suffix or ''.
 
     Raises:
+        IllegalTopicDirectory: no topic can have the name before the partition.
         ConfigError: the name is not one that Kafka gives; a foreign directory aborts the start.
     """
     plain, state = name, ""
@@ -71,19 +76,71 @@ def parse_log_dir_name(directory: str, name: str) -> tuple[TopicPartition, str]:
             "<topic>-<partition>.<id>-delete): a log directory (log.dirs) may hold nothing but "
             "Kafka's own directories. Move it elsewhere and start again."
         )
+    if not is_topic_name(topic):
+        raise IllegalTopicDirectory(
+            f"Directory {name!r} in {directory} is named after a topic that cannot be"
+        )
     return TopicPartition(topic, int(partition)), state
 
 
+def partition_dir_name(partition: TopicPartition) -> str:
+    """The name of a partition's directory.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION, there can be no such partition or directory.
+    """
+    _validate(partition)
+    name = str(partition)
+    if len(name) > _FILE_NAME_MAX:
+        # A file system would refuse it as if the disk had failed.
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"the directory name of {name} is longer than {_FILE_NAME_MAX} characters",
+        )
+    return name
+
+
+def check_is_child(log_dir: str, path: str) -> None:
+    """Hold that what is made, renamed or removed lies directly in a log directory.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION, it does not.
+    """
+    parent, _, name = path.rpartition("/")
+    if parent != log_dir or name in ("", ".", ".."):
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{path!r} is not directly in the log directory {log_dir}",
+        )
+
+
+def _validate(partition: TopicPartition) -> None:
+    validate_topic_name(partition.topic)
+    if partition.partition < 0:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition} has a negative partition index"
+        )
+
+
 def delete_dir_name(partition: TopicPartition, unique_hex: str) -> str:
-    """The name of a directory whose partition is deleted, shortened to what file systems take."""
+    """The name of a directory whose partition is deleted, shortened to what file systems take.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION, as `partition_dir_name`.
+    """
     return _unique_dir_name(partition, unique_hex, DELETE_DIR_SUFFIX)
 
 
 def future_dir_name(partition: TopicPartition, unique_hex: str) -> str:
-    """The name of a directory that will replace the partition's; shortened likewise."""
+    """The name of a directory that will replace the partition's; shortened likewise.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION, as `partition_dir_name`.
+    """
     return _unique_dir_name(partition, unique_hex, FUTURE_DIR_SUFFIX)
 
 
 def _unique_dir_name(partition: TopicPartition, unique_hex: str, state: str) -> str:
+    _validate(partition)
     suffix = f"-{partition.partition}.{unique_hex}{state}"
     return partition.topic[: _FILE_NAME_MAX - len(suffix)] + suffix

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import LeaderAndIsr, TopicDescription
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
 from kafkapy.zk import paths
 from kafkapy.zk.fencing import Fence, fenced, fenced_each
 from kafkapy.zk.znodes import (
@@ -60,10 +60,16 @@ class TopicStore:
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
+        self._ignored: set[str] = set()  # names that were warned of
 
     async def names(self, watch: Watch | None = None) -> list[str]:
-        """Every topic, sorted."""
-        return await self._zk.children(paths.TOPICS, watch)
+        """Every topic, sorted. A child whose name no topic can have is warned of and left out."""
+        names = await self._zk.children(paths.TOPICS, watch)
+        for name in names:
+            if not is_topic_name(name) and name not in self._ignored:
+                self._ignored.add(name)
+                _log.warning("%s has the child %s, which is no topic", paths.TOPICS, quoted(name))
+        return [name for name in names if name not in self._ignored]
 
     async def exists(self, topic: str) -> bool:
         """Whether the topic has a znode."""

@@ -150,6 +150,8 @@ def _replicas(node: Mapping[str, list[int]]) -> dict[int, tuple[int, ...]]:
     found = {int(partition): tuple(replicas) for partition, replicas in node.items()}
     if not all(isinstance(broker, int) for replicas in found.values() for broker in replicas):
         raise ValueError("a replica is not a broker id")
+    if not all(0 <= partition < 2**31 for partition in found):
+        raise ValueError("a partition's index is not one")
     if not all(found.values()):
         raise ValueError("a partition has no replicas")
     return {partition: found[partition] for partition in sorted(found)}

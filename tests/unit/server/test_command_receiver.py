@@ -57,6 +57,12 @@ def receiving(tmp_path: Path) -> Receiving:
     return Receiving(tmp_path)
 
 
+ILLEGAL_NAMES = (
+    "../../x", "../x", "..", ".", "", "a/b", "/tmp/x", "a\nb", "x\nt 0 99", "a b", "\0", "\u00e9",
+    "\u2028", "x" * 250,
+)  # fmt: skip
+
+
 def leading(
     broker_epoch: int = BROKER_EPOCH, controller_epoch: int = 1, **state: int
 ) -> LeaderAndIsrCommand:
@@ -217,3 +223,61 @@ def test_configs_that_cannot_be_read_refuse_the_command_and_not_the_next(
     assert receiving.carry_out(leading()) == CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
     assert receiving.carry_out(metadata("t")) == CommandResult()
     assert list(receiving.parts.metadata.image.topics) == ["t"]
+
+
+def everything(directory: Path) -> set[Path]:
+    return set(directory.rglob("*"))
+
+
+def test_no_command_makes_or_deletes_anything_by_an_illegal_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The exploit: `../../x` was made outside log.dirs, `../x` renamed and deleted there, and a
+    newline broke the checkpoints, so that the broker did not start again."""
+    receiving = Receiving(tmp_path / "logs" / "one")
+    receiving.carry_out(metadata("t"))
+    for name in ("x-0", "logs/x-0"):
+        (tmp_path / name).mkdir()
+    before = everything(tmp_path)
+    for name in ILLEGAL_NAMES:
+        partition = TopicPartition(name, 0)
+        refused = {partition: ErrorCode.INVALID_TOPIC_EXCEPTION}
+        rows = [told(topic=name)]
+        lead = LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows)
+        assert receiving.carry_out(lead) == CommandResult(ErrorCode.NONE, refused)
+        stop = StopReplicaCommand(1, 1, BROKER_EPOCH, [StopReplicaPartition(name, 0, delete=True)])
+        assert receiving.carry_out(stop) == CommandResult(ErrorCode.NONE, refused)
+        assert receiving.carry_out(metadata("t", name)) == CommandResult()
+        assert f"invalid topic name {name[:249]!r}" in caplog.text
+    assert set(receiving.parts.services.metadata.image.topics) == {"t"}
+    assert receiving.hosted() == []
+    assert everything(tmp_path) == before
+    receiving.parts.replicas.log_manager.checkpoint_all()
+    checkpoint = tmp_path / "logs" / "one" / "replication-offset-checkpoint"
+    assert checkpoint.read_bytes() == b"0\n0\n"
+
+
+def test_the_other_rows_of_a_command_are_obeyed(receiving: Receiving) -> None:
+    rows = [told(topic="../x"), told(), told(partition=-1)]
+    result = receiving.carry_out(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows))
+    assert result.partition_errors == {
+        TopicPartition("../x", 0): ErrorCode.INVALID_TOPIC_EXCEPTION,
+        T0: ErrorCode.NONE,
+        TopicPartition("t", -1): ErrorCode.INVALID_PARTITIONS,
+    }
+    assert receiving.hosted() == [T0]
+
+
+def test_a_directory_name_that_no_file_system_takes_costs_its_partition_alone(
+    receiving: Receiving,
+) -> None:
+    """A disk that says "File name too long" has not failed."""
+    longest = TopicPartition("x" * 249, 100_000)
+    row = told(topic=longest.topic, partition=longest.partition)
+    result = receiving.carry_out(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, [row, told()]))
+    assert result.partition_errors == {
+        longest: ErrorCode.INVALID_TOPIC_EXCEPTION,
+        T0: ErrorCode.NONE,
+    }
+    assert receiving.parts.replicas.offline == set()
+    assert receiving.parts.replicas.log_manager.offline_log_dirs == []

@@ -370,3 +370,17 @@ def test_partitions_that_somebody_else_adds_meanwhile_count() -> None:
     stored = run(plain.get("t"))
     assert stored is not None
     assert stored.assignment[1] == (3,)
+
+
+@pytest.mark.parametrize("name", ["t/partitions", "t/partitions/0", "../ids", "..", "", "a b"])
+def test_a_name_that_no_topic_can_have_leads_to_no_znode(name: str) -> None:
+    store = admins.store()
+    run(admin(store).create_topic("t"))
+    for path in ("/brokers/topics/t/partitions", "/brokers/topics/t/partitions/0"):
+        run(store.zookeeper.create(path, b'{"partitions":{"0":[1]}}'))
+    before = run(store.zookeeper.children("/admin/delete_topics"))
+    for work in (admin(store).delete_topic(name), admin(store).create_partitions(name, 5)):
+        with pytest.raises(ApiError) as refused:
+            run(work)
+        assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert run(store.zookeeper.children("/admin/delete_topics")) == before

@@ -199,3 +199,24 @@ def test_deleting_a_topic_takes_the_request_last() -> None:
     assert order == ["/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t"]
     assert run(store.topics.names()) == ["u"]
     run(store.topics.delete("t", fence))
+
+
+def test_children_with_illegal_names_are_no_topics(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody made them by hand."""
+    store, _ = prepared("t")
+    for name in ("a b", "a\nb", "é", "x" * 250):
+        run(store.zookeeper.create(f"/brokers/topics/{name}", b'{"partitions":{"0":[1]}}'))
+    for _ in range(2):
+        assert run(store.topics.names()) == ["t"]
+    for name in ("a b", "a\nb", "é", "x" * 249):
+        assert caplog.text.count(f"{name!r}"[:-1]) == 1, "each is told of once"
+
+
+@pytest.mark.parametrize("partitions", [b'{"-1":[1]}', b'{"2147483648":[1]}'])
+def test_a_partition_that_cannot_be_costs_its_topic_alone(
+    partitions: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, _ = prepared("t")
+    run(store.zookeeper.create("/brokers/topics/u", b'{"version":3,"partitions":%s}' % partitions))
+    assert list(run(store.topics.get_all(["t", "u"], {}))) == ["t"]
+    assert "Topic u is left alone" in caplog.text

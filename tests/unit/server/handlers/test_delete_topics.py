@@ -57,8 +57,10 @@ class Deleting:
         """The rows of the answer; `meanwhile` happens after the request was received."""
 
         async def work() -> Any:
-            header = SimpleNamespace(api_key=ApiKey.DELETE_TOPICS, api_version=6, client_id="c")
-            context = RequestContext(self.parts.services, header, "h", "L", "User:a")  # type: ignore[arg-type]
+            header: Any = SimpleNamespace(
+                api_key=ApiKey.DELETE_TOPICS, api_version=6, client_id="c"
+            )
+            context = RequestContext(self.parts.services, header, "h", "L", "User:a")
             served = SERVED[ApiKey.DELETE_TOPICS]
             pending = served.handle(context, DeleteTopicsRequest(topics=list(topics)))
             meanwhile()
