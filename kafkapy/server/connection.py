@@ -53,6 +53,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_blocking",
         "_dispatcher",
+        "_given_bytes",
         "_mute",
         "_muted_until_ms",
         "_now_ms",
@@ -61,6 +62,8 @@ class Connection(asyncio.BufferedProtocol):
         "_reading",
         "_sender",
         "_table",
+        "_taken_bytes",
+        "_taken_ms",
         "_transport",
         "_waiting",
         "_wire",
@@ -101,6 +104,9 @@ class Connection(asyncio.BufferedProtocol):
         self._muted_until_ms = 0
         self._waiting: deque[memoryview] = deque()
         self._queued_bytes = 0
+        self._given_bytes = 0  # of responses, to the transport or its sender
+        self._taken_bytes = 0  # of those, by the peer at the last look, and when that changed
+        self._taken_ms = self.last_active_ms
         self._writable = True
         self._reading = True
 
@@ -184,6 +190,33 @@ class Connection(asyncio.BufferedProtocol):
             self._sender.close()
         elif self._transport is not None:
             self._transport.close()
+
+    def close_quiet(self) -> None:
+        """Close a connection whose peer does nothing: to wait for it would be for ever."""
+        if self._unsent_bytes():
+            self._transport.abort()
+        else:
+            self.close()
+
+    def quiet_ms(self, now_ms: int) -> int:
+        """For how long the peer has done nothing: taken no byte of the answers that wait for it,
+        whatever it sends; or sent none, if no answer waits and none is due. To be called now and
+        then: what the peer took since the last call counts as activity now, as in Kafka."""
+        unsent = self._unsent_bytes()
+        taken = self._given_bytes - unsent
+        if taken != self._taken_bytes:
+            self._taken_bytes = taken
+            self._taken_ms = self.last_active_ms = now_ms
+        if unsent:
+            return now_ms - self._taken_ms
+        self._taken_ms = now_ms
+        return now_ms - self.last_active_ms if self.is_idle else 0
+
+    def _unsent_bytes(self) -> int:
+        if self._transport is None:
+            return 0
+        unsent: int = self._transport.get_write_buffer_size()
+        return unsent if self._sender is None else unsent + self._sender.unsent_bytes
 
     @property
     def is_idle(self) -> bool:
@@ -300,7 +333,9 @@ class Connection(asyncio.BufferedProtocol):
     def _flush(self) -> None:
         parts = self._wire.data_to_send()
         if parts:
-            self._queued_bytes -= len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+            size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+            self._queued_bytes -= size
+            self._given_bytes += size
             if self._sender is not None:
                 self._sender.send(parts)
             elif self._transport is not None:

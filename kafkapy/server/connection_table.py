@@ -114,13 +114,15 @@ class ConnectionTable:
                 del self._per_host[connection.client_host]
 
     def close_idle(self, now_ms: int) -> None:
-        """Close connections on which nothing happened for `connections.max.idle.ms`."""
+        """Close connections on which nothing happened for `connections.max.idle.ms`: a peer that
+        neither sent anything nor waits for an answer, or one that takes nothing of its answers,
+        whatever it sends meanwhile."""
         if self._idle_max_ms < 0:
             return
         for connection in list(self._open):
-            if connection.is_idle and now_ms - connection.last_active_ms > self._idle_max_ms:
+            if connection.quiet_ms(now_ms) > self._idle_max_ms:
                 self.idle_closed += 1
-                connection.close()
+                connection.close_quiet()
 
     def close_listener(self, listener: str) -> None:
         """Close the connections of a listener that is no more."""

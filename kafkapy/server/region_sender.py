@@ -15,7 +15,7 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-from kafkapy.storage.file_records import FileRegion
+from kafkapy.storage.file_records import NO_DESCRIPTORS, FileRegion
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -23,6 +23,8 @@ FIRST_BYTES: Final = 1 << 14
 """Of a region, read to leave together with the header before it: a packet less, and a wake-up."""
 WAITING_BYTES: Final = 1 << 16
 """Of a region, read for the transport to wait with until the socket takes more."""
+READ_BYTES_MAX: Final = 1 << 20
+"""Of a response, read when there is no descriptor to keep its files by."""
 
 
 def has_region(parts: list[Any]) -> bool:
@@ -31,10 +33,20 @@ def has_region(parts: list[Any]) -> bool:
 
 
 def hold_regions(parts: list[Any]) -> None:
-    """Keep the files of regions that are not sent yet. Raises OSError."""
-    for part in parts:
-        if type(part) is FileRegion and len(part):
-            part.hold()
+    """Keep the files of regions that are not sent yet. Without a descriptor for one, what is left
+    of it is read, if the whole response is no more than a connection may have waiting anyway.
+
+    Raises:
+        OSError: a file cannot be kept, nor all of it.
+    """
+    left = [part for part in parts if type(part) is FileRegion and len(part)]
+    for region in left:
+        try:
+            region.hold()
+        except OSError as error:
+            if error.errno not in NO_DESCRIPTORS or sum(map(len, left)) > READ_BYTES_MAX:
+                raise
+            region.load()
 
 
 class RegionSender:
@@ -51,6 +63,11 @@ class RegionSender:
         self._high_water_bytes = high_water_bytes
         self._unsent: deque[Any] = deque()
         self._is_closing = False
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes the transport was not given yet."""
+        return sum(map(len, self._unsent))
 
     def send(self, parts: list[Any]) -> None:
         """Send bytes and regions, after those that are not sent yet."""

@@ -7,7 +7,9 @@ Hot file. At most `FilePool.limit` of these are open at a time; the others open 
 
 from __future__ import annotations
 
+import errno
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -22,9 +24,12 @@ from kafkapy.record.batch_header import (
     whole_batch_size,
 )
 from kafkapy.storage.durable_files import DurableFiles
-from kafkapy.storage.filesystem import File, FileSystem
+from kafkapy.storage.filesystem import BytesFile, File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
+NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors that say nothing about the disk: this process, or this machine, has too many open files.
+"""
 REGION_BYTES_MIN: Final = 1 << 16
 """A shorter span costs less to read and send with what surrounds it than by a call of its own."""
 _SEARCH_BYTES: Final = 4096
@@ -39,7 +44,8 @@ _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
-    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once.
+    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once. `held` counts
+    the files that unsent records keep open besides, at most `held_max`.
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
@@ -47,21 +53,41 @@ class FilePool:
         self.durable = DurableFiles(fs)
         # Connections and everything else need descriptors too: half of them is enough for logs.
         self.limit = limit or min(OPEN_FILES_MAX, fs.open_files_limit() // 2)
+        self.held_max = max(1, self.limit // 2)
+        self.held = 0
         self._opened: dict[FileRecords, None] = {}
 
     def open(self, records: FileRecords, create: bool = False) -> File:
         """Open the file of `records`, closing one not used since its last chance when full."""
         while len(self._opened) >= self.limit:
-            oldest = next(iter(self._opened))
-            del self._opened[oldest]
-            if oldest.recently_used:
-                oldest.recently_used = False
-                self._opened[oldest] = None
-            else:
-                oldest.close_handle()
-        file = self.fs.open(records.path, create)
+            self._close_oldest()
+        while True:
+            try:
+                file = self.fs.open(records.path, create)
+                break
+            except OSError as error:
+                if error.errno not in NO_DESCRIPTORS or not self._opened:
+                    raise
+                # Connections have taken the descriptors: a log can do without some of its own.
+                self._close_oldest()
         self._opened[records] = None
         return file
+
+    def _close_oldest(self) -> None:
+        """Close the file that was opened first, or give it its second chance."""
+        oldest = next(iter(self._opened))
+        del self._opened[oldest]
+        if oldest.recently_used:
+            oldest.recently_used = False
+            self._opened[oldest] = None
+        else:
+            oldest.close_handle()
+
+    def hold(self, file: File) -> HeldFile:
+        """A duplicate of an open file. Raises OSError: there are too many of them."""
+        if self.held >= self.held_max:
+            raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
+        return HeldFile(self, file.duplicate())
 
     def forget(self, records: FileRecords) -> None:
         """The file of `records` is closed."""
@@ -71,7 +97,7 @@ class FilePool:
 class FileRecords:
     """The bytes of one segment. `size` counts the valid ones; a preallocated file is longer."""
 
-    __slots__ = ("_file", "_pool", "path", "recently_used", "size")
+    __slots__ = ("_file", "_held", "_pool", "path", "recently_used", "size")
 
     def __init__(self, pool: FilePool, path: str, size: int) -> None:
         self._pool = pool
@@ -79,6 +105,7 @@ class FileRecords:
         self.size = size
         self.recently_used = False
         self._file: File | None = None
+        self._held: weakref.ref[HeldFile] | None = None
 
     @classmethod
     def create(cls, pool: FilePool, path: str, preallocate: int = 0) -> FileRecords:
@@ -130,6 +157,18 @@ class FileRecords:
         if size < REGION_BYTES_MIN:
             return self.read(position, size)
         return FileRegion(self, position, size)
+
+    def hold(self) -> HeldFile:
+        """The file, open for as long as somebody refers to what this returns; the same for all.
+
+        Raises:
+            OSError: it cannot be opened, or too many are held.
+        """
+        held = None if self._held is None else self._held()
+        if held is None:
+            held = self._pool.hold(self.handle())
+            self._held = weakref.ref(held)
+        return held
 
     def truncate(self, size: int) -> None:
         """Keep the first `size` bytes, also dropping what was preallocated."""
@@ -202,6 +241,22 @@ class FileRecords:
         )
 
 
+class HeldFile:
+    """A duplicate of a segment's descriptor, for all the regions that wait to be sent: a row each
+    had its own once, and one request for many rows took every descriptor of the process."""
+
+    __slots__ = ("__weakref__", "_pool", "file")
+
+    def __init__(self, pool: FilePool, file: File) -> None:
+        self._pool = pool
+        self.file = file
+        pool.held += 1
+
+    def __del__(self) -> None:
+        self._pool.held -= 1
+        self.file.close()
+
+
 class FileRegion:
     """Bytes of a segment on their way to a socket: the kernel moves them there (`sendfile`).
 
@@ -210,25 +265,30 @@ class FileRegion:
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
-    __slots__ = ("_held", "_position", "_records", "_size")
+    __slots__ = ("_held", "_position", "_records", "_size", "_source")
 
     def __init__(self, records: FileRecords, position: int, size: int) -> None:
         self._records = records
         self._position = position
         self._size = size
-        self._held: File | None = None
+        self._held: HeldFile | None = None  # keeps `_source` open
+        self._source: File | BytesFile | None = None
 
     def __len__(self) -> int:
         return self._size
 
     def hold(self) -> None:
         """Keep the file until all is sent or nobody sends it any more. Raises OSError."""
-        if self._held is None:
-            self._held = self._records.handle().duplicate()
+        if self._source is None:
+            self._held = self._records.hold()
+            self._source = self._held.file
 
-    def __del__(self) -> None:
-        if self._held is not None:
-            self._held.close()
+    def load(self) -> None:
+        """Read all that is left, so that no file is needed any more. Raises OSError."""
+        left = self._file().pread(self._size, self._position)
+        if len(left) < self._size:
+            raise self._is_cut()
+        self._source, self._held, self._position = BytesFile(left), None, 0
 
     def send(self, target_fd: int) -> None:
         """Give the socket what it takes.
@@ -250,8 +310,8 @@ class FileRegion:
         self._pass(len(taken))
         return taken
 
-    def _file(self) -> File:
-        return self._records.handle() if self._held is None else self._held
+    def _file(self) -> File | BytesFile:
+        return self._records.handle() if self._source is None else self._source
 
     def _pass(self, size: int) -> None:
         self._position += size

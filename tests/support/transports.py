@@ -11,6 +11,8 @@ class FakeTransport:
         self.sent = b""
         self.reading = True
         self.closing = False
+        self.aborted = False
+        self.unsent = 0  # bytes that the peer does not take
 
     def get_extra_info(self, name: str) -> tuple[str, int] | None:
         return (self.host, 1234) if name == "peername" else None
@@ -19,7 +21,7 @@ class FakeTransport:
         self.high = high
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unsent
 
     def write(self, data: bytes) -> None:
         self.sent += data
@@ -41,4 +43,5 @@ class FakeTransport:
     def close(self) -> None:
         self.closing = True
 
-    abort = close
+    def abort(self) -> None:
+        self.closing = self.aborted = True

@@ -158,6 +158,36 @@ def test_records_that_cannot_be_held_end_the_connection(
     assert "its records wait, and" in caplog.text
 
 
+class OneHeldFile(FilePool):
+    """A pool that lets one file be held."""
+
+    def __init__(self) -> None:
+        super().__init__(OsFileSystem())
+        self.held_max = 1
+
+
+@pytest.mark.parametrize(("size", "is_answered"), [(100_000, True), (700_000, False)])
+def test_without_a_descriptor_a_short_answer_is_read_and_a_long_one_ends_its_connection_alone(
+    client: Client, tmp_path: Path, size: int, is_answered: bool
+) -> None:
+    pool, regions, content = OneHeldFile(), [], bytes(range(256)) * (size // 256)
+    for number in range(3):
+        path = tmp_path / f"{number}.log"
+        records = FileRecords.create(pool, str(path))
+        records.append([content], len(content))
+        regions.append(FileRegion(records, 0, len(content)))
+    regions[0].hold()
+    first = Pending()
+    client.dispatcher.outcomes = {1: first, 2: [b"<2>", *regions[1:]]}
+    client.send(frame(1) + frame(2))
+    assert client.transport.closing is not is_answered
+    if is_answered:
+        for number in range(3):
+            (tmp_path / f"{number}.log").write_bytes(b"")
+        first.complete([b"<1>"])
+        assert client.transport.sent == b"<1><2>" + content * 2
+
+
 def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:
     parked = {i: Pending() for i in range(PARKED_REQUESTS_MAX + 10)}
     client.dispatcher.outcomes = dict(parked)
@@ -234,6 +264,56 @@ def test_only_idle_connections_are_closed() -> None:
     closing: list[Callable[[], bool]] = [c.transport.is_closing for c in (idle, busy, parked)]
     assert [is_closing() for is_closing in closing] == [True, False, False]
     assert table.idle_closed == 1
+
+
+def test_a_client_that_takes_nothing_is_closed_whatever_it_sends() -> None:
+    """It waits for an answer too, and has a frame that waits: neither is a reason to keep it."""
+    table = ConnectionTable(KafkaConfig({"connections.max.idle.ms": "100"}))
+    client = Client(table)
+    client.dispatcher.outcomes = {2: Pending()}
+    client.send(frame(1))
+    client.transport.unsent = 3
+    client.connection.pause_writing()
+    client.send(frame(2))
+    for now_ms in range(0, 101, 25):
+        client.now_ms = now_ms
+        client.send(frame(3))
+        table.close_idle(now_ms)
+        assert not client.transport.closing
+    table.close_idle(101)
+    assert client.transport.aborted
+    assert table.idle_closed == 1
+
+
+def test_a_client_that_takes_a_little_is_kept_and_then_has_the_whole_limit() -> None:
+    table = ConnectionTable(KafkaConfig({"connections.max.idle.ms": "100"}))
+    client = Client(table)
+    client.dispatcher.outcomes = {1: [b"x" * 10]}
+    client.send(frame(1))
+    for now_ms, unsent in ((80, 10), (160, 9), (240, 8), (320, 0), (400, 0)):
+        client.transport.unsent = unsent
+        table.close_idle(now_ms)
+        assert not client.transport.closing, now_ms
+    table.close_idle(421)
+    assert client.transport.closing
+
+
+def test_an_answer_after_a_long_wait_is_no_reason_to_close() -> None:
+    table = ConnectionTable(KafkaConfig({"connections.max.idle.ms": "100"}))
+    client = Client(table)
+    pending = Pending()
+    client.dispatcher.outcomes = {1: pending}
+    client.send(frame(1))
+    table.close_idle(900)
+    client.now_ms = 990
+    pending.complete([b"<1>"])
+    client.transport.unsent = 3
+    table.close_idle(1000)
+    client.transport.unsent = 0
+    table.close_idle(1010)
+    assert not client.transport.closing
+    table.close_idle(1111)
+    assert client.transport.closing
 
 
 def test_a_muted_connection_handles_nothing_and_answers_what_it_has(

@@ -25,8 +25,13 @@ class FakeConnection:
         self.is_idle = is_idle
         self.closed = False
 
+    def quiet_ms(self, now_ms: int) -> int:
+        return now_ms - self.last_active_ms if self.is_idle else 0
+
     def close(self) -> None:
         self.closed = True
+
+    close_quiet = close
 
 
 def table(**properties: str) -> Any:

@@ -18,7 +18,7 @@ from kafkapy.storage.file_records import (
     FileRegion,
     scan_batches,
 )
-from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.filesystem import OsFile, OsFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.legacy_messages import message
@@ -97,6 +97,74 @@ def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path:
     assert (tmp_path / "target").read_bytes() == content[100_000:]
     del region
     assert open_files() == opened - 1
+
+
+def test_spans_of_one_file_hold_it_with_one_descriptor(tmp_path: Path) -> None:
+    """However many rows, responses and connections they are of."""
+    records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
+    records.append([bytes(200_000)], 200_000)
+    opened = open_files()
+    regions = [FileRegion(records, 0, 100_000) for _ in range(100)]
+    for region in regions:
+        region.hold()
+    assert open_files() == opened + 1
+    records.close_handle()
+    del region, regions[1:]
+    assert regions[0].take(5) == bytes(5)
+    regions.clear()
+    assert open_files() == opened - 1
+    again = FileRegion(records, 0, 100_000)
+    again.hold()
+    assert again.take(5) == bytes(5)
+
+
+def test_files_that_are_held_are_bounded(tmp_path: Path) -> None:
+    """What clients do not read must leave descriptors for those who do."""
+    pool = FilePool(FS, limit=8)
+    files = [FileRecords.create(pool, str(tmp_path / f"{n}.log")) for n in range(6)]
+    regions = []
+    for records in files:
+        records.append([bytes(100_000)], 100_000)
+        regions.append(FileRegion(records, 0, 100_000))
+    for region in regions[: pool.held_max]:
+        region.hold()
+    assert pool.held_max == 4
+    with pytest.raises(OSError) as refused:
+        regions[-1].hold()
+    assert refused.value.errno == errno.EMFILE
+    FileRegion(files[0], 0, 100_000).hold()  # is held already
+    del region, regions[0]
+    regions[-1].hold()
+
+
+class FewDescriptors(OsFileSystem):
+    """Opens a file only while the process has less than `limit` descriptors."""
+
+    limit = 1 << 20
+
+    def open(self, path: str, create: bool = False) -> OsFile:
+        if open_files() >= self.limit:
+            raise OSError(errno.EMFILE, "Too many open files", path)
+        return super().open(path, create)
+
+
+def test_a_pool_closes_files_of_its_own_when_the_process_has_no_descriptor_left(
+    tmp_path: Path,
+) -> None:
+    fs = FewDescriptors()
+    pool = FilePool(fs, limit=100)
+    files = [FileRecords.create(pool, str(tmp_path / f"{n}.log")) for n in range(4)]
+    for records in files:
+        records.append([b"abc"], 3)
+    files[3].close_handle()
+    fs.limit = opened = open_files()
+    assert files[3].read(0, 3) == b"abc"
+    assert open_files() == opened
+    for records in files:
+        records.close_handle()
+    fs.limit = 0
+    with pytest.raises(OSError, match="Too many open files"):
+        files[0].read(0, 3)
 
 
 def test_a_span_that_was_cut_meanwhile_is_told(tmp_path: Path) -> None:
