@@ -23,8 +23,6 @@ FIRST_BYTES: Final = 1 << 14
 """Of a region, read to leave together with the header before it: a packet less, and a wake-up."""
 WAITING_BYTES: Final = 1 << 16
 """Of a region, read for the transport to wait with until the socket takes more."""
-READ_BYTES_MAX: Final = 1 << 20
-"""Of a response, read when there is no descriptor to keep its files by."""
 
 
 def has_region(parts: list[Any]) -> bool:
@@ -33,20 +31,20 @@ def has_region(parts: list[Any]) -> bool:
 
 
 def hold_regions(parts: list[Any]) -> None:
-    """Keep the files of regions that are not sent yet. Without a descriptor for one, what is left
-    of it is read, if the whole response is no more than a connection may have waiting anyway.
+    """Keep the files of regions that are not sent yet, while there are descriptors to keep them by.
+    Without, they are sent as long as their logs have these files.
 
     Raises:
-        OSError: a file cannot be kept, nor all of it.
+        OSError: a file is gone.
     """
-    left = [part for part in parts if type(part) is FileRegion and len(part)]
-    for region in left:
-        try:
-            region.hold()
-        except OSError as error:
-            if error.errno not in NO_DESCRIPTORS or sum(map(len, left)) > READ_BYTES_MAX:
-                raise
-            region.load()
+    for part in parts:
+        if type(part) is FileRegion and len(part):
+            try:
+                part.hold()
+            except OSError as error:
+                if error.errno not in NO_DESCRIPTORS:
+                    raise
+                return
 
 
 class RegionSender:

@@ -24,7 +24,7 @@ from kafkapy.record.batch_header import (
     whole_batch_size,
 )
 from kafkapy.storage.durable_files import DurableFiles
-from kafkapy.storage.filesystem import BytesFile, File, FileSystem
+from kafkapy.storage.filesystem import File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
 NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
@@ -81,10 +81,14 @@ class FilePool:
             oldest.recently_used = False
             self._opened[oldest] = None
         else:
-            oldest.close_handle()
+            oldest.give_back()
 
     def hold(self, file: File) -> HeldFile:
-        """A duplicate of an open file. Raises OSError: there are too many of them."""
+        """A duplicate of an open file.
+
+        Raises:
+            OSError: of `NO_DESCRIPTORS`, there are too many of them.
+        """
         if self.held >= self.held_max:
             raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
         return HeldFile(self, file.duplicate())
@@ -97,13 +101,14 @@ class FilePool:
 class FileRecords:
     """The bytes of one segment. `size` counts the valid ones; a preallocated file is longer."""
 
-    __slots__ = ("_file", "_held", "_pool", "path", "recently_used", "size")
+    __slots__ = ("_file", "_held", "_pool", "closings", "path", "recently_used", "size")
 
     def __init__(self, pool: FilePool, path: str, size: int) -> None:
         self._pool = pool
         self.path = path
         self.size = size
         self.recently_used = False
+        self.closings = 0  # by the owner: since the last one, `path` was this file's
         self._file: File | None = None
         self._held: weakref.ref[HeldFile] | None = None
 
@@ -184,7 +189,12 @@ class FileRecords:
         self.handle().fsync()
 
     def close_handle(self) -> None:
-        """Give the descriptor back; the next use opens the file again."""
+        """Close the file, before it gets another name perhaps; the next use opens it again."""
+        self.closings += 1
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Give the descriptor back, for another file's sake; the next use opens the file again."""
         file, self._file = self._file, None
         if file is not None:
             self._pool.forget(self)
@@ -261,34 +271,27 @@ class FileRegion:
     """Bytes of a segment on their way to a socket: the kernel moves them there (`sendfile`).
 
     Its length is what is left to send. What cannot be sent at once is to be held (`hold`): the
-    segment may be closed, deleted, and another take its name.
+    segment may be closed, deleted, and another take its name. One that is not held can be sent
+    until its owner closes it.
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
-    __slots__ = ("_held", "_position", "_records", "_size", "_source")
+    __slots__ = ("_closings", "_held", "_position", "_records", "_size")
 
     def __init__(self, records: FileRecords, position: int, size: int) -> None:
         self._records = records
         self._position = position
         self._size = size
-        self._held: HeldFile | None = None  # keeps `_source` open
-        self._source: File | BytesFile | None = None
+        self._closings = records.closings
+        self._held: HeldFile | None = None
 
     def __len__(self) -> int:
         return self._size
 
     def hold(self) -> None:
         """Keep the file until all is sent or nobody sends it any more. Raises OSError."""
-        if self._source is None:
+        if self._held is None:
             self._held = self._records.hold()
-            self._source = self._held.file
-
-    def load(self) -> None:
-        """Read all that is left, so that no file is needed any more. Raises OSError."""
-        left = self._file().pread(self._size, self._position)
-        if len(left) < self._size:
-            raise self._is_cut()
-        self._source, self._held, self._position = BytesFile(left), None, 0
 
     def send(self, target_fd: int) -> None:
         """Give the socket what it takes.
@@ -310,8 +313,12 @@ class FileRegion:
         self._pass(len(taken))
         return taken
 
-    def _file(self) -> File | BytesFile:
-        return self._records.handle() if self._source is None else self._source
+    def _file(self) -> File:
+        if self._held is not None:
+            return self._held.file
+        if self._closings != self._records.closings:
+            raise OSError(f"{self._records.path} was closed before its records were sent")
+        return self._records.handle()
 
     def _pass(self, size: int) -> None:
         self._position += size

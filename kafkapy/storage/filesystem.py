@@ -196,22 +196,6 @@ class OsFile:
             os.close(fd)
 
 
-class BytesFile:
-    """Bytes in memory, read and sent as those of a `File` are."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def pread(self, size: int, position: int) -> bytes:
-        return self._data[position : position + size]
-
-    def send(self, target_fd: int, size: int, position: int) -> int:
-        """As `File.send`."""
-        return os.write(target_fd, memoryview(self._data)[position : position + size])
-
-
 class OsFileSystem:
     """The disk of this machine."""
 

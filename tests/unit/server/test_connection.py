@@ -166,26 +166,30 @@ class OneHeldFile(FilePool):
         self.held_max = 1
 
 
-@pytest.mark.parametrize(("size", "is_answered"), [(100_000, True), (700_000, False)])
-def test_without_a_descriptor_a_short_answer_is_read_and_a_long_one_ends_its_connection_alone(
-    client: Client, tmp_path: Path, size: int, is_answered: bool
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_records_that_are_not_held_are_sent_while_their_log_has_them_and_never_others(
+    client: Client, tmp_path: Path, is_deleted: bool
 ) -> None:
-    pool, regions, content = OneHeldFile(), [], bytes(range(256)) * (size // 256)
-    for number in range(3):
-        path = tmp_path / f"{number}.log"
-        records = FileRecords.create(pool, str(path))
+    """Clients that do not read have taken all the descriptors that there are to hold files by."""
+    pool, regions, content = OneHeldFile(), [], bytes(range(256)) * 512
+    paths = [tmp_path / f"{number}.log" for number in range(3)]
+    files = [FileRecords.create(pool, str(path)) for path in paths]
+    for records in files:
         records.append([content], len(content))
         regions.append(FileRegion(records, 0, len(content)))
     regions[0].hold()
     first = Pending()
     client.dispatcher.outcomes = {1: first, 2: [b"<2>", *regions[1:]]}
     client.send(frame(1) + frame(2))
-    assert client.transport.closing is not is_answered
-    if is_answered:
-        for number in range(3):
-            (tmp_path / f"{number}.log").write_bytes(b"")
-        first.complete([b"<1>"])
-        assert client.transport.sent == b"<1><2>" + content * 2
+    assert not client.transport.closing
+    if is_deleted:
+        files[2].close_handle()
+        paths[2].write_bytes(bytes(len(content)))
+    else:
+        files[2].give_back()  # for another file's sake
+    first.complete([b"<1>"])
+    assert client.transport.aborted is is_deleted
+    assert client.transport.sent == b"<1><2>" + content * (1 if is_deleted else 2)
 
 
 def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:

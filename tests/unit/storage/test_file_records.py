@@ -67,7 +67,7 @@ def test_a_long_span_stays_in_its_file(tmp_path: Path) -> None:
     region = records.region(3, REGION_BYTES_MIN)
     assert isinstance(region, FileRegion)
     assert len(region) == REGION_BYTES_MIN
-    records.close_handle()  # another file's use may close it meanwhile
+    records.give_back()  # another file's use may close it meanwhile
     assert region.take(10) == content[3:13]
     with open(tmp_path / "target", "wb") as target:  # as good as a socket
         region.send(target.fileno())
