@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.common.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
 from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import quoted
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.request import RequestContext
 from kafkapy.zk.paths import java_name
@@ -69,7 +70,8 @@ def log_denied(context: RequestContext, need: Need) -> None:
         java_name(need.operation.name),
         context.client_host,
         java_name(need.kind.name),
-        need.name,
+        # A name that is no topic's can be anything: it must not look like a line of its own.
+        need.name if need.name.isprintable() else quoted(need.name),
         java_name(ApiKey(context.header.api_key).name),
     )
 

@@ -60,7 +60,8 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
         _wanted(context, request),
         _forgotten(request, version),
         uses_topic_ids=version >= _FIRST_VERSION_WITH_IDS,
-        privileged=replica_id >= 0,
+        privileged=replica_id >= 0
+        and is_allowed(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
         now_ms=broker.clock.monotonic_ms(),
     )
     max_bytes, min_bytes = min(request.max_bytes, broker.fetch_max_bytes), request.min_bytes

@@ -72,3 +72,10 @@ def test_a_topic_is_made_by_who_may_create_it_or_any() -> None:
     assert may_make_topic(context((ResourceKind.TOPIC, "t", Operation.CREATE)), "t")
     assert may_make_topic(context((ResourceKind.CLUSTER, "kafka-cluster", Operation.CREATE)), "t")
     assert not may_make_topic(context((ResourceKind.TOPIC, "t", Operation.CREATE)), "u")
+
+
+def test_a_name_cannot_look_like_a_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(ApiError):
+        require(context(), Operation.READ, ResourceKind.TOPIC, "a\nPrincipal = User:b is Allowed")
+    assert caplog.records[-1].getMessage().count("\n") == 0

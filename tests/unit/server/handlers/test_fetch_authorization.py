@@ -18,8 +18,10 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.headers import decode_response
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.replication.fetch_session import EVICTION_IDLE_MS, FetchSessionCache
 from tests.support.hot_path import Client, fetch, produce
 from tests.support.partitions import TOPIC_ID
+from tests.support.ports import SeededRandom
 from tests.support.server_parts import Parts
 
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
@@ -156,3 +158,18 @@ def test_a_follower_needs_the_right_of_brokers_and_no_other(tmp_path: Path) -> N
     may(authorizer, TOPIC)
     may(authorizer, CLUSTER, Operation.CLUSTER_ACTION)
     assert row(client.fetches(fetch(replica_id=2)))[0] != REFUSED
+
+
+def test_who_only_poses_as_a_follower_evicts_no_session(tmp_path: Path) -> None:
+    """Followers' sessions take the place of consumers' where there is no room."""
+    parts = Parts(tmp_path)
+    parts.services.fetch_sessions = FetchSessionCache(1, SeededRandom())
+    authorizer, client = prepared(tmp_path, parts)
+    may(authorizer, TOPIC, Operation.READ)
+    first = client.fetches(fetch(session=(0, 0)))
+    parts.clock.now_ms += EVICTION_IDLE_MS + 1
+    client.fetches(fetch(0, session=(first.session_id, 1)))
+    assert client.fetches(fetch(session=(0, 0), replica_id=2)).session_id == 0
+    assert row(client.fetches(fetch(0, session=(first.session_id, 2)))) == (0, True)
+    may(authorizer, CLUSTER, Operation.CLUSTER_ACTION)
+    assert client.fetches(fetch(session=(0, 0), replica_id=2)).session_id > 0
