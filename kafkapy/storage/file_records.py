@@ -44,8 +44,8 @@ _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
-    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once. `held` counts
-    the files that unsent records keep open besides, at most `held_max`.
+    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once. At most
+    `held_max` files are kept open besides, by unsent records.
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
@@ -54,7 +54,7 @@ class FilePool:
         # Connections and everything else need descriptors too: half of them is enough for logs.
         self.limit = limit or min(OPEN_FILES_MAX, fs.open_files_limit() // 2)
         self.held_max = max(1, self.limit // 2)
-        self.held = 0
+        self._held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
         self._opened: dict[FileRecords, None] = {}
 
     def open(self, records: FileRecords, create: bool = False) -> File:
@@ -89,9 +89,11 @@ class FilePool:
         Raises:
             OSError: of `NO_DESCRIPTORS`, there are too many of them.
         """
-        if self.held >= self.held_max:
+        if len(self._held) >= self.held_max:
             raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
-        return HeldFile(self, file.duplicate())
+        held = HeldFile(file.duplicate())
+        self._held.add(held)
+        return held
 
     def forget(self, records: FileRecords) -> None:
         """The file of `records` is closed."""
@@ -255,15 +257,12 @@ class HeldFile:
     """A duplicate of a segment's descriptor, for all the regions that wait to be sent: a row each
     had its own once, and one request for many rows took every descriptor of the process."""
 
-    __slots__ = ("__weakref__", "_pool", "file")
+    __slots__ = ("__weakref__", "file")
 
-    def __init__(self, pool: FilePool, file: File) -> None:
-        self._pool = pool
+    def __init__(self, file: File) -> None:
         self.file = file
-        pool.held += 1
 
     def __del__(self) -> None:
-        self._pool.held -= 1
         self.file.close()
 
 
