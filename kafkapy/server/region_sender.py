@@ -44,7 +44,6 @@ def hold_regions(parts: list[Any]) -> None:
             except OSError as error:
                 if error.errno not in NO_DESCRIPTORS:
                     raise
-                return
 
 
 class RegionSender:
