@@ -6,9 +6,20 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
-from kafkapy.record.compression import Codec
+from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, Codec
 
 NO_LIMIT: Final = 2**63 - 1
+
+RECORD_BYTES_MIN: Final = 7
+"""The least that a v2 record takes: one byte each for its length, attributes, two deltas, key,
+value and headers."""
+
+RATIO_MAX: Final = (1, 1032, 22, 255, 32768, 0, 0, 0)
+"""By the codec's id, the most that a compressed byte can unfold to: a deflate match of 258 bytes in
+2 bits, a snappy copy of 64 in 3 bytes, an lz4 length byte of 255, a zstd block of 128 KiB in 4."""
+
+RECORDS_MAX: Final = DECOMPRESSED_BYTES_MAX // RECORD_BYTES_MIN
+"""The most records of any batch: no reader decompresses more."""
 
 
 class BatchRules(NamedTuple):
@@ -61,4 +72,10 @@ def too_large(size: int, rules: BatchRules) -> ApiError:
         ErrorCode.MESSAGE_TOO_LARGE,
         f"The record batch is {size} bytes, larger than max.message.bytes "
         f"{rules.max_message_bytes}",
+    )
+
+
+def too_many_records(count: int, payload_bytes: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_RECORD, f"{payload_bytes} bytes of records cannot hold {count} records"
     )

@@ -25,6 +25,7 @@ from kafkapy.record.batch_header import (
     Buffer,
     iter_headers,
 )
+from kafkapy.record.batch_rules import RECORD_BYTES_MIN
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import append_record
 from kafkapy.record.codec_frames import unwritten
@@ -34,8 +35,6 @@ from kafkapy.record.legacy import read_messages
 
 GROUP_BYTES: Final = 1 << 20
 """Payload bytes that are decoded at once, unless a single batch holds more."""
-
-_MIN_RECORD_BYTES: Final = 7  # length, attributes, timestamp, offset, key, value, headers
 
 
 class Columns(NamedTuple):
@@ -146,7 +145,7 @@ def _read_batch(
         end_used = used + DECOMPRESSED_BYTES_MAX
         size = decompress_into(header.codec, view[begin:end], room[used:end_used])
         source, begin, end = room, used, used + size
-    if not 0 < header.record_count * _MIN_RECORD_BYTES <= end - begin:
+    if not 0 < header.record_count * RECORD_BYTES_MIN <= end - begin:
         raise ApiError(
             ErrorCode.CORRUPT_MESSAGE,
             f"The batch at offset {header.base_offset} claims {header.record_count} records "

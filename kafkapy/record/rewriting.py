@@ -1,4 +1,4 @@
-"""The slow paths of an append: to walk a batch, recompress it, restamp it or convert it up.
+"""The slow paths of an append: to check records, recompress, restamp or convert a batch up.
 
 `validation` enters these only when the topic's config, or a client from before 0.11, asks for it.
 """
@@ -21,17 +21,19 @@ from kafkapy.record.batch_header import (
     read_header,
 )
 from kafkapy.record.batch_rules import (
+    RECORD_BYTES_MIN,
     BatchRules,
     InvalidRecords,
     PreparedBatch,
     check_timestamp,
     too_large,
+    too_many_records,
 )
 from kafkapy.record.builder import RecordData, build_batch, seal
 from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
 from kafkapy.record.legacy import read_messages, validate_message_crc
-from kafkapy.record.records import malformed, records_payload
-from kafkapy.record.varint import read_varint
+from kafkapy.record.record_check import check_records
+from kafkapy.record.records import records_payload
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
 _ERRORS_SHOWN: Final = 3
@@ -43,15 +45,19 @@ def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int
     Control batches keep their codec: they are never compressed.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE (does not decompress), MESSAGE_TOO_LARGE (once recompressed).
+        ApiError: CORRUPT_MESSAGE (does not decompress), MESSAGE_TOO_LARGE (once recompressed),
+            INVALID_RECORD (too few bytes for its records).
     """
     attributes = header.attributes
     codec = header.codec if rules.codec is None or header.is_control else rules.codec
     if codec is header.codec:
         batch = bytearray(records)
     else:
+        payload = records_payload(records, header)
+        if header.record_count * RECORD_BYTES_MIN > len(payload):
+            raise too_many_records(header.record_count, len(payload))
         batch = bytearray(HEADER_SIZE)
-        batch += compress(codec, records_payload(records, header), rules.level)
+        batch += compress(codec, payload, rules.level)
         attributes = attributes & ~CODEC_MASK | codec
         if len(batch) > rules.max_message_bytes:
             raise too_large(len(batch), rules)
@@ -63,32 +69,12 @@ def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int
 
 
 def check_keys(records: Buffer, header: BatchHeader) -> None:
-    """Walk the batch: each record needs a key, and its place as its offset delta.
+    """Check each record whole: it needs a key, and its place as its offset delta.
 
     Raises:
         ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
     """
-    data = records_payload(records, header)
-    without_key: list[int] = []
-    index = at = 0
-    try:
-        for index in range(header.record_count):
-            length, at = read_varint(data, at)
-            end = at + length
-            if not at < end <= len(data):
-                raise ValueError(f"length {length} is out of bounds")
-            _, at = read_varint(data, at + 1)
-            offset_delta, at = read_varint(data, at)
-            if offset_delta != index:
-                raise ValueError(f"offset delta {offset_delta} is not consecutive")
-            key_length, at = read_varint(data, at)
-            if key_length < 0:
-                without_key.append(index)
-            at = end
-    except (IndexError, ValueError) as error:
-        raise malformed(header, index, str(error)) from None
-    if at != len(data):
-        raise malformed(header, index, f"{len(data) - at} bytes follow the last record")
+    without_key = check_records(records_payload(records, header), header)
     if without_key:
         raise _keys_missing(without_key)
 

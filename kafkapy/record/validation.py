@@ -32,10 +32,14 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.record.batch_rules import (
     NO_LIMIT,
+    RATIO_MAX,
+    RECORD_BYTES_MIN,
+    RECORDS_MAX,
     BatchRules,
     PreparedBatch,
     check_timestamp,
     too_large,
+    too_many_records,
 )
 from kafkapy.record.checksum import crc32c
 from kafkapy.record.compression import Codec
@@ -109,6 +113,10 @@ def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: in
     codec = header.attributes & CODEC_MASK
     if codec > _LAST_CODEC:
         raise _invalid(f"Unknown compression codec {codec}")
+    count = header.record_count
+    payload_bytes = len(records) - HEADER_SIZE
+    if count * RECORD_BYTES_MIN > payload_bytes * RATIO_MAX[codec] or count > RECORDS_MAX:
+        raise too_many_records(count, payload_bytes)
     is_bounded = (
         rules.timestamp_after_max_ms != NO_LIMIT or rules.timestamp_before_max_ms != NO_LIMIT
     )

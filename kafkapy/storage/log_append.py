@@ -95,7 +95,7 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
     """(position, header) of the whole batches that a leader sent; a cut-off last one is left out.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE for a bad CRC or offsets that go back.
+        ApiError: CORRUPT_MESSAGE for a bad CRC, offsets that go back, or a count beyond them.
         UnexpectedAppendOffset: they begin before `log_end_offset`.
     """
     batches = []
@@ -103,7 +103,16 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
     for position, header in iter_headers(records):
         validate_crc(records, position, header)
         # A compressed set of an old format names its last offset only.
-        first = header.base_offset if header.magic == MAGIC else header.last_offset
+        first = header.last_offset
+        if header.magic == MAGIC:
+            first = header.base_offset
+            # Compaction takes records out of a batch, and leaves its offsets.
+            if not 0 <= header.record_count <= header.last_offset_delta + 1 > 0:
+                raise ApiError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"The batch at offset {first} claims {header.record_count} records and the"
+                    f" last offset delta {header.last_offset_delta}",
+                )
         if first < expected:
             if expected == log_end_offset:
                 raise UnexpectedAppendOffset(first, header.next_offset, log_end_offset)

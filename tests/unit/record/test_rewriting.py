@@ -10,12 +10,19 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.batch_rules import BatchRules, InvalidRecords, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.compression import Codec, compress
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch
 from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
 from tests.support.legacy_messages import message, message_set, wrapper
+
+
+def _row(fields: bytes) -> bytes:
+    """A record of these bytes, whatever they say; blanks are for the reader of the test."""
+    body = fields.replace(b" ", b"")
+    return bytes((len(body) << 1,)) + body
+
 
 KEYED = [row._replace(key=b"key") for row in ROWS]
 LATER = NOW_MS + 12345
@@ -114,14 +121,59 @@ def test_a_compacted_topic_wants_keys(codec: Codec) -> None:
         (build_batch(rows(2))[61:], 1, "follow the last record"),
         (build_batch(rows(1))[61:] * 2, 2, "offset delta 0 is not consecutive"),
         (build_batch(rows(1))[61:-1], 1, "out of bounds"),
-        (b"\x01", 1, "length -1"),
+        (b"\x01" + bytes(6), 1, "length -1"),
         (b"\xff" * 11, 1, "longer than 10 bytes"),
+        (_row(b"\x00 \x00 \x00 \x02k \x04v \x00"), 1, "index out of range"),
+        (_row(b"\x00 \x00 \x00 \x02k \x06v \x00"), 1, "field length 3 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x02k \x03v \x00"), 1, "field length -2 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x04k \x02v \x00"), 1, "field length 59 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x03 \x02v \x00"), 1, "field length -2 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x02k \x02v \x01"), 1, "header count -1 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x02k \x02v \x06 \x00\x00"), 1, "header count 3 is out of bounds"),
+        (_row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x01\x00"), 1, "a header key is null"),
+        (
+            _row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x02h \x04x"),
+            1,
+            "field length 2 is out of bounds",
+        ),
+        (_row(b"\x00 \x00 \x00 \x02k \x02v \x00 \x00"), 1, "1 more bytes than its fields"),
+        (
+            _row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x02h \x02x\x00"),
+            1,
+            "1 more bytes than its fields",
+        ),
+        (_row(b"\x00 \x00 \x00 \x02k \x02v"), 1, "index out of range"),
+        (_row(b"\x00 \x00 \x00 \x02k \x82\x80\x80\x80\x80\x00v \x00"), 1, "longer than 5 bytes"),
+        (
+            _row(b"\x00 %b \x00 \x02k \x02v \x00" % (b"\xfe" + b"\xff" * 8 + b"\x01")),
+            1,
+            "timestamp delta",
+        ),
     ],
 )
 def test_the_walk_refuses_what_are_no_records(payload: bytes, count: int, why: str) -> None:
     error = refusal(raw_batch(payload, count), BatchRules(compacted=True))
     assert error.code is ErrorCode.INVALID_RECORD
     assert why in error.message
+
+
+@pytest.mark.parametrize("sent", [codec for codec in Codec if codec])
+def test_a_batch_that_is_decompressed_holds_its_count(sent: Codec) -> None:
+    payload = compress(sent, build_batch(rows(10))[61:])
+    honest = raw_batch(payload, 10, sent)
+    assert prepared(honest, BatchRules(codec=Codec.NONE)).header.record_count == 10
+    error = refusal(raw_batch(payload, 100, sent), BatchRules(codec=Codec.NONE))
+    assert error.code is ErrorCode.INVALID_RECORD
+    assert "cannot hold 100 records" in error.message
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_lying_value_length_is_refused_however_it_is_compressed(codec: Codec) -> None:
+    payload = compress(codec, _row(b"\x00 \x00 \x00 \x02k \x04v \x00"))
+    batch = raw_batch(payload, 1, codec)
+    assert refusal(batch, BatchRules(compacted=True)).code is ErrorCode.INVALID_RECORD
+    with pytest.raises(ApiError, match="malformed"):
+        prepare_internal_batch(batch, BatchRules(compacted=True), NOW_MS)
 
 
 @pytest.mark.parametrize("magic", [0, 1])

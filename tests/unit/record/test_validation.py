@@ -16,7 +16,7 @@ from kafkapy.record.validation import (
     prepare_client_batch,
     prepare_internal_batch,
 )
-from tests.support.batches import NOW_MS, ROWS, any_row, patched, rows
+from tests.support.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
 from tests.support.legacy_messages import message
 
 RULES = BatchRules()
@@ -79,6 +79,42 @@ def test_a_batch_of_the_topics_own_codec_is_not_recompressed(codec: Codec) -> No
 )
 def test_each_rule_on_the_header(fields: dict[str, int], code: ErrorCode) -> None:
     assert refusal(patched(BATCH, **fields)) is code
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("count", [2**31 - 1, 19_200_000])
+def test_a_count_that_no_payload_can_hold(codec: Codec, count: int) -> None:
+    """Each such batch of one byte rolled a segment and moved the log end by 2^31."""
+    assert refusal(raw_batch(b"x", count, codec)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_count_is_held_against_the_bytes() -> None:
+    """7 is the least that a record takes."""
+    assert refusal(raw_batch(bytes(7 * 100 - 1), 100)) is ErrorCode.INVALID_RECORD
+    prepare_client_batch(memoryview(raw_batch(bytes(7 * 100), 100)), RULES, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("codec", "ratio"),
+    [(Codec.GZIP, 1032), (Codec.SNAPPY, 22), (Codec.LZ4, 255), (Codec.ZSTD, 32768)],
+)
+def test_a_compressed_count_is_held_against_the_greatest_ratio(codec: Codec, ratio: int) -> None:
+    most = 700 * ratio // 7
+    prepare_client_batch(memoryview(raw_batch(bytes(700), most, codec)), RULES, NOW_MS)
+    assert refusal(raw_batch(bytes(700), most + 1, codec)) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_the_densest_true_batch_passes(codec: Codec) -> None:
+    """Records without anything in them compress as well as any can."""
+    batch = build_batch([RecordData(None, None, NOW_MS)] * 200_000, codec=codec)
+    prepare_client_batch(memoryview(batch), BatchRules(max_message_bytes=1 << 22), NOW_MS)
+
+
+def test_a_client_without_a_producer_id_may_have_any_sequence() -> None:
+    """KafkaJS sends epoch 0 and sequence 0 with the producer id -1; Kafka takes them as nothing."""
+    batch = patched(BATCH, producer_epoch=0, base_sequence=0)
+    prepare_client_batch(memoryview(batch), RULES, NOW_MS)
 
 
 def test_exactly_one_batch() -> None:

@@ -17,6 +17,7 @@ from kafkapy.storage.log_append import (
     rules_of,
 )
 from kafkapy.storage.log_config import LogConfig
+from tests.support.batches import patched
 from tests.support.legacy_messages import message_set, wrapper
 from tests.support.log_builder import row
 from tests.support.ports import NOW_MS
@@ -54,6 +55,31 @@ def test_whole_batches_of_a_fetch() -> None:
     assert caught.value.first_offset == 10
     with pytest.raises(ApiError) as refused:
         fetched_batches(second + first, 0)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("fields", "sound"),
+    [
+        ({"last_offset_delta": 9}, True),
+        ({"last_offset_delta": 9, "record_count": 0}, True),
+        ({"last_offset_delta": 0}, False),
+        ({"last_offset_delta": -1, "record_count": 0}, False),
+        ({"last_offset_delta": -5, "record_count": -4}, False),
+        ({"record_count": -1}, False),
+        ({"record_count": 2**31 - 1}, False),
+    ],
+)
+def test_the_log_end_cannot_go_back_nor_can_a_batch_hold_more_records_than_offsets(
+    fields: dict[str, int], sound: bool
+) -> None:
+    """Compaction leaves fewer records than offsets, perhaps none, and never more."""
+    batch = patched(build_batch([row()] * 2, base_offset=10), **fields)
+    if sound:
+        assert len(fetched_batches(batch, 8)) == 1
+        return
+    with pytest.raises(ApiError) as refused:
+        fetched_batches(batch, 8)
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
