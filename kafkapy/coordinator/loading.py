@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator import rebalance
 from kafkapy.coordinator.core import Core
 from kafkapy.coordinator.group import DEAD, Group
@@ -18,10 +18,11 @@ from kafkapy.coordinator.record_codec import (
     read_offset_value,
 )
 from kafkapy.coordinator.registry import OffsetsPartition
+from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.coordinator.timers import TimerKey, TimerKind
-from kafkapy.record.batch_header import Buffer, iter_headers
+from kafkapy.record.batch_header import Buffer
 from kafkapy.record.control import ControlRecordType, control_type_id
-from kafkapy.record.records import batch_records
+from kafkapy.record.records import Record
 
 
 class KeyValue(Protocol):
@@ -48,19 +49,29 @@ def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
 def replay_batches(core: Core, partition: int, records: Buffer) -> None:
     """Apply the whole batches of a buffer, transactional and control batches included.
 
+    What cannot be read is logged and skipped (`replayed_records`).
+
     Raises:
-        ApiError: CORRUPT_MESSAGE or INVALID_RECORD, from a batch that cannot be read.
+        ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
     """
-    for position, header in iter_headers(records):
-        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-        for record in batch_records(records, header, position):
-            if not header.is_control:
-                replay(core, partition, record.offset, record, producer_id)
-                continue
-            control = control_type_id(record.key)
-            if control in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
-                committed = control == ControlRecordType.COMMIT
-                end_transaction(core, partition, header.producer_id, committed=committed)
+    topic_partition = TopicPartition(GROUP_METADATA_TOPIC, partition)
+    for header, record in replayed_records(core.log, topic_partition, records):
+        if header.is_control:
+            _replay_marker(core, partition, header.producer_id, record)
+        else:
+            producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+            replay(core, partition, record.offset, record, producer_id)
+
+
+def _replay_marker(core: Core, partition: int, producer_id: int, record: Record) -> None:
+    try:
+        control = control_type_id(record.key)
+    except ApiError as error:
+        _log_skipped(core, partition, record.offset, error)
+        return
+    if control in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+        committed = control == ControlRecordType.COMMIT
+        end_transaction(core, partition, producer_id, committed=committed)
 
 
 def replay(
@@ -86,13 +97,17 @@ def replay(
         else:
             _replay_group(held, partition, key.group_id, record.value)
     except ApiError as error:
-        core.log.error(
-            "Skipped the record at offset %d of %s-%d: %s",
-            offset,
-            GROUP_METADATA_TOPIC,
-            partition,
-            error.message,
-        )
+        _log_skipped(core, partition, offset, error)
+
+
+def _log_skipped(core: Core, partition: int, offset: int, error: ApiError) -> None:
+    core.log.error(
+        "Skipped the record at offset %d of %s-%d: %s",
+        offset,
+        GROUP_METADATA_TOPIC,
+        partition,
+        error.message,
+    )
 
 
 def _replay_offset(

@@ -6,7 +6,7 @@ decompression CORRUPT_MESSAGE; nothing else is raised, whatever the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -51,12 +51,20 @@ def iter_records(buf: Buffer, *, include_control: bool = False) -> Iterator[Reco
 
 
 def batch_records(
-    buf: Buffer, header: BatchHeader, position: int = 0, max_bytes: int | None = None
+    buf: Buffer,
+    header: BatchHeader,
+    position: int = 0,
+    max_bytes: int | None = None,
+    *,
+    skipped: Callable[[ApiError], None] | None = None,
 ) -> Iterator[Record]:
     """The records of the batch at `position`, whose header is `header`, one at a time.
 
+    With `skipped`, a malformed record of format v2 does not end the iteration: `skipped` gets the
+    reason, and the next record is read, unless the length of the malformed one hides where it is.
+
     Raises:
-        ApiError: CORRUPT_MESSAGE (does not decompress within `max_bytes`), INVALID_RECORD (a row
+        ApiError: CORRUPT_MESSAGE (does not decompress within `max_bytes`), INVALID_RECORD (a record
             is malformed: those before it have been given).
     """
     if header.magic != MAGIC:
@@ -70,11 +78,19 @@ def batch_records(
     timestamp_type = header.timestamp_type
     at = 0
     for index in range(header.record_count):
+        start = at
         try:
             offset_delta, timestamp_delta, key, value, headers, at = _read_record(data, at)
             _check_deltas(offset_delta, timestamp_delta, header)
         except (IndexError, ValueError) as error:
-            raise malformed(header, index, str(error)) from None
+            refusal = malformed(header, index, str(error))
+            if skipped is None:
+                raise refusal from None
+            skipped(refusal)
+            at = _end_of_record(data, start)
+            if at < 0:
+                return
+            continue
         timestamp = header.base_timestamp + timestamp_delta
         if timestamp_type is TimestampType.LOG_APPEND_TIME:
             timestamp = header.max_timestamp
@@ -83,7 +99,21 @@ def batch_records(
         offset = header.base_offset + offset_delta
         yield Record(offset, timestamp, timestamp_type, key, value, headers, sequence)
     if at != len(data):
-        raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
+        why = f"{len(data) - at} bytes follow the records"
+        refusal = malformed(header, header.record_count, why)
+        if skipped is None:
+            raise refusal
+        skipped(refusal)
+
+
+def _end_of_record(data: bytes, at: int) -> int:
+    """Where the record at `at` ends by its length; -1 if that cannot be."""
+    try:
+        length, at = read_varint(data, at)
+    except (IndexError, ValueError):
+        return -1
+    end = at + length
+    return end if at < end <= len(data) else -1
 
 
 def records_payload(

@@ -10,6 +10,7 @@ from kafkapy.record.batch_header import (
     read_header,
 )
 from kafkapy.record.builder import RecordData, assemble, seal
+from kafkapy.record.varint import read_varint
 
 NOW_MS = 1_700_000_000_000
 
@@ -51,3 +52,21 @@ def raw_batch(payload: bytes, count: int, codec: int = 0, **fields: int) -> byte
     """A batch of `count` records, so it says, round any payload."""
     header = BatchHeader(0, 0, -1, 2, 0, codec, count - 1, NOW_MS, NOW_MS, -1, -1, -1, count)
     return assemble(header._replace(**fields), payload)
+
+
+def row_bytes(fields: bytes) -> bytes:
+    """A record of these bytes, fewer than 64, whatever they say."""
+    return bytes((len(fields) << 1,)) + fields
+
+
+def moved(payload: bytes, offset_delta: int) -> bytes:
+    """The payload of one record, with another offset delta of one byte."""
+    length, at = read_varint(payload, 0)
+    delta_at = read_varint(payload, at + 1)[1]
+    assert (len(payload), payload[delta_at]) == (at + length, 0)
+    return payload[:delta_at] + bytes((offset_delta << 1,)) + payload[delta_at + 1 :]
+
+
+def flipped(batch: bytes) -> bytes:
+    """The batch with a bit of its last byte changed, under the CRC of before."""
+    return batch[:-1] + bytes((batch[-1] ^ 1,))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ApiError
-from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
+from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.coordinator.transactions.core import Core, StatePartition
 from kafkapy.coordinator.transactions.log_records import read_transaction, read_transaction_key
-from kafkapy.record.batch_header import Buffer, iter_headers
-from kafkapy.record.records import batch_records
+from kafkapy.record.batch_header import Buffer
 
 
 def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
@@ -28,16 +28,15 @@ def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
 def replay_batches(core: Core, partition: int, records: Buffer) -> None:
     """Apply the whole batches of a buffer; the later of two records wins.
 
-    A record that cannot be understood is logged and passed over: it must not cost the others.
+    What cannot be read or understood is logged and skipped: it must not cost the others.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE or INVALID_RECORD, from a batch that cannot be read.
+        ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
     """
     transactions = core.partitions[partition].transactions
-    for position, header in iter_headers(records):
-        if header.is_control:
-            continue
-        for record in batch_records(records, header, position):
+    topic_partition = TopicPartition(TRANSACTION_STATE_TOPIC, partition)
+    for header, record in replayed_records(core.log, topic_partition, records):
+        if not header.is_control:
             try:
                 name = read_transaction_key(record.key or b"")
                 if name is None:

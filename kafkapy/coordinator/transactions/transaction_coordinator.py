@@ -165,8 +165,10 @@ class TransactionCoordinator:
     def replay_batches(self, partition: int, records: Buffer) -> None:
         """Apply every record in whole raw batches.
 
+        What cannot be read is logged and skipped.
+
         Raises:
-            ApiError: CORRUPT_MESSAGE or INVALID_RECORD, from a batch that cannot be read.
+            ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
         """
         loading.replay_batches(self._core, partition, records)
 

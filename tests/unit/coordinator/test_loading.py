@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.messages import (
@@ -25,7 +25,9 @@ from kafkapy.coordinator.record_codec import (
     offset_value,
 )
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
+from tests.support.batches import flipped, moved, raw_batch, row_bytes
 from tests.support.group_shell import T0, T1, GroupShell
 
 PRODUCER = 42
@@ -54,8 +56,19 @@ def loaded(*records: RecordData) -> GroupCoordinator:
     return coordinator
 
 
-def fetched(coordinator: GroupCoordinator, stable: bool = False) -> FetchedOffset:
-    effects = coordinator.fetch_offsets(0, "token", FetchOffsets("g", [T0], require_stable=stable))
+def replayed(records: bytes) -> GroupCoordinator:
+    coordinator = GroupShell(load=False).coordinator
+    coordinator.start_loading(0, 3)
+    coordinator.replay_batches(0, records)
+    coordinator.finish_loading(0, 0)
+    return coordinator
+
+
+def fetched(
+    coordinator: GroupCoordinator, stable: bool = False, group_id: str = "g"
+) -> FetchedOffset:
+    wanted = FetchOffsets(group_id, [T0], require_stable=stable)
+    effects = coordinator.fetch_offsets(0, "token", wanted)
     ((_, result),) = effects.replies
     offset: FetchedOffset = result.offsets[T0]  # type: ignore[union-attr]
     return offset
@@ -161,13 +174,62 @@ def test_raw_batches_replay_with_their_markers(committed: bool) -> None:
     assert fetched(coordinator, stable=True).offset == (3 if committed else 1)
 
 
-def test_a_batch_that_cannot_be_read_is_not_passed_over() -> None:
-    coordinator = GroupShell(load=False).coordinator
-    coordinator.start_loading(0, 3)
-    batch = bytearray(build_batch([commit(1)]))
-    batch[61] = 0x7F
-    with pytest.raises(ApiError):
-        coordinator.replay_batches(0, batch)
+LYING_VALUE = row_bytes(b"\x00\x00\x00\x02k\x7fv\x00")
+"""A record whose value says that it is longer than the record."""
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (raw_batch(LYING_VALUE, 1, base_offset=1), "Record 0 of the batch at offset 1"),
+        (raw_batch(b"not zstd", 1, Codec.ZSTD, base_offset=1), "do not decompress"),
+        (raw_batch(b"\x00", 2**31 - 1, base_offset=1), "length 0 is out of bounds"),
+        (raw_batch(b"codec 7", 1, 7, base_offset=1), "Unknown compression codec 7"),
+        (flipped(build_batch([commit(9)], base_offset=1)), "crc"),
+        (raw_batch(row_bytes(bytes(6)), 1, 0x20, base_offset=1), "control record"),
+    ],
+    ids=["value length", "compression", "count", "codec", "crc", "marker"],
+)
+def test_a_batch_that_cannot_be_read_costs_only_itself(
+    bad: bytes, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = build_batch([commit(1), commit(1, "other")], base_offset=0)
+    after = build_batch([commit(3)], base_offset=2)
+    with caplog.at_level(logging.ERROR):
+        coordinator = replayed(before + bad + after)
+    assert fetched(coordinator).offset == 3
+    assert fetched(coordinator, group_id="other").offset == 1
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "__consumer_offsets-0" in line
+    assert "offset 1" in line
+    assert why in line
+
+
+def test_what_can_be_read_of_a_batch_with_a_bad_record_is_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first, last = (
+        build_batch([commit(offset, name)])[61:] for offset, name in ((1, "a"), (2, "b"))
+    )
+    last = moved(last, 3)
+    payload = first + LYING_VALUE * 2 + last
+    with caplog.at_level(logging.ERROR):
+        coordinator = replayed(raw_batch(payload, 4, base_offset=7))
+    assert [fetched(coordinator, group_id=name).offset for name in "ab"] == [1, 2]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "2 of the 4 records" in line
+    assert "offset 7" in line
+
+
+def test_a_bad_batch_does_not_leave_a_transaction_open() -> None:
+    """The marker behind it counts."""
+    bad = raw_batch(LYING_VALUE, 1, base_offset=2)
+    marker = end_transaction_marker(
+        commit=True, producer_id=PRODUCER, producer_epoch=0, coordinator_epoch=1,
+        timestamp=1_000, base_offset=3,
+    )  # fmt: skip
+    coordinator = replayed(transactional(commit(2), base_offset=1) + bad + marker)
+    assert fetched(coordinator, stable=True).offset == 2
 
 
 def test_a_partition_is_loaded_once() -> None:

@@ -12,7 +12,7 @@ from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, batch_records, iter_records
-from tests.support.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
+from tests.support.batches import NOW_MS, ROWS, any_row, moved, patched, raw_batch, row_bytes, rows
 
 
 def as_rows(records: list[Record]) -> list[RecordData]:
@@ -116,3 +116,33 @@ def test_decompression_is_bounded() -> None:
 def test_an_unknown_codec() -> None:
     with pytest.raises(ApiError, match="codec 6"):
         list(iter_records(patched(build_batch(ROWS), attributes=6)))
+
+
+def test_bad_records_can_be_skipped_where_their_lengths_are_sound() -> None:
+    lying = row_bytes(b"\x00\x00\x00\x02k\x7fv\x00")
+    last = moved(build_batch(rows(1))[61:], 3)
+    payload = build_batch(rows(1))[61:] + lying * 2 + last
+    batch = raw_batch(payload, 4)
+    header = read_header(batch)
+    with pytest.raises(ApiError):
+        list(batch_records(batch, header))
+    reasons: list[ApiError] = []
+    found = batch_records(batch, header, skipped=reasons.append)
+    assert [record.offset for record in found] == [0, 3]
+    assert ["field length -64" in reason.message for reason in reasons] == [True, True]
+
+
+@pytest.mark.parametrize("count", [2, 2**31 - 1])
+def test_records_that_are_not_there_are_one_reason(count: int) -> None:
+    batch = raw_batch(build_batch(rows(1))[61:], count)
+    reasons: list[ApiError] = []
+    found = list(batch_records(batch, read_header(batch), skipped=reasons.append))
+    assert (len(found), len(reasons)) == (1, 1)
+
+
+def test_bytes_behind_the_records_are_a_reason() -> None:
+    batch = raw_batch(build_batch(rows(1))[61:] + b"??", 1)
+    reasons: list[ApiError] = []
+    found = list(batch_records(batch, read_header(batch), skipped=reasons.append))
+    assert (len(found), len(reasons)) == (1, 1)
+    assert "2 bytes follow" in reasons[0].message

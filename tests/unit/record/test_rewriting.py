@@ -14,15 +14,8 @@ from kafkapy.record.compression import Codec, compress
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch
-from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
+from tests.support.batches import NOW_MS, ROWS, raw_batch, row_bytes, rows
 from tests.support.legacy_messages import message, message_set, wrapper
-
-
-def _row(fields: bytes) -> bytes:
-    """A record of these bytes, whatever they say; blanks are for the reader of the test."""
-    body = fields.replace(b" ", b"")
-    return bytes((len(body) << 1,)) + body
-
 
 KEYED = [row._replace(key=b"key") for row in ROWS]
 LATER = NOW_MS + 12345
@@ -123,29 +116,29 @@ def test_a_compacted_topic_wants_keys(codec: Codec) -> None:
         (build_batch(rows(1))[61:-1], 1, "out of bounds"),
         (b"\x01" + bytes(6), 1, "length -1"),
         (b"\xff" * 11, 1, "longer than 10 bytes"),
-        (_row(b"\x00 \x00 \x00 \x02k \x04v \x00"), 1, "index out of range"),
-        (_row(b"\x00 \x00 \x00 \x02k \x06v \x00"), 1, "field length 3 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x02k \x03v \x00"), 1, "field length -2 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x04k \x02v \x00"), 1, "field length 59 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x03 \x02v \x00"), 1, "field length -2 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x02k \x02v \x01"), 1, "header count -1 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x02k \x02v \x06 \x00\x00"), 1, "header count 3 is out of bounds"),
-        (_row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x01\x00"), 1, "a header key is null"),
+        (row_bytes(b"\x00\x00\x00\x02k\x04v\x00"), 1, "index out of range"),
+        (row_bytes(b"\x00\x00\x00\x02k\x06v\x00"), 1, "field length 3 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x02k\x03v\x00"), 1, "field length -2 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x04k\x02v\x00"), 1, "field length 59 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x03\x02v\x00"), 1, "field length -2 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x02k\x02v\x01"), 1, "header count -1 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x02k\x02v\x06\x00\x00"), 1, "header count 3 is out of bounds"),
+        (row_bytes(b"\x00\x00\x00\x02k\x02v\x02\x01\x00"), 1, "a header key is null"),
         (
-            _row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x02h \x04x"),
+            row_bytes(b"\x00\x00\x00\x02k\x02v\x02\x02h\x04x"),
             1,
             "field length 2 is out of bounds",
         ),
-        (_row(b"\x00 \x00 \x00 \x02k \x02v \x00 \x00"), 1, "1 more bytes than its fields"),
+        (row_bytes(b"\x00\x00\x00\x02k\x02v\x00\x00"), 1, "1 more bytes than its fields"),
         (
-            _row(b"\x00 \x00 \x00 \x02k \x02v \x02 \x02h \x02x\x00"),
+            row_bytes(b"\x00\x00\x00\x02k\x02v\x02\x02h\x02x\x00"),
             1,
             "1 more bytes than its fields",
         ),
-        (_row(b"\x00 \x00 \x00 \x02k \x02v"), 1, "index out of range"),
-        (_row(b"\x00 \x00 \x00 \x02k \x82\x80\x80\x80\x80\x00v \x00"), 1, "longer than 5 bytes"),
+        (row_bytes(b"\x00\x00\x00\x02k\x02v"), 1, "index out of range"),
+        (row_bytes(b"\x00\x00\x00\x02k\x82\x80\x80\x80\x80\x00v\x00"), 1, "longer than 5 bytes"),
         (
-            _row(b"\x00 %b \x00 \x02k \x02v \x00" % (b"\xfe" + b"\xff" * 8 + b"\x01")),
+            row_bytes(b"\x00%b\x00\x02k\x02v\x00" % (b"\xfe" + b"\xff" * 8 + b"\x01")),
             1,
             "timestamp delta",
         ),
@@ -169,7 +162,7 @@ def test_a_batch_that_is_decompressed_holds_its_count(sent: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_lying_value_length_is_refused_however_it_is_compressed(codec: Codec) -> None:
-    payload = compress(codec, _row(b"\x00 \x00 \x00 \x02k \x04v \x00"))
+    payload = compress(codec, row_bytes(b"\x00\x00\x00\x02k\x04v\x00"))
     batch = raw_batch(payload, 1, codec)
     assert refusal(batch, BatchRules(compacted=True)).code is ErrorCode.INVALID_RECORD
     with pytest.raises(ApiError, match="malformed"):

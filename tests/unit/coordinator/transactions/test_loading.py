@@ -6,6 +6,8 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
+from tests.support.batches import flipped, raw_batch, row_bytes
 from tests.support.transaction_shell import T0, T1, TransactionShell
 
 
@@ -73,6 +75,32 @@ def test_a_decision_made_while_the_loaded_log_is_replicated_is_marked_once() -> 
     shell.end(producer)
     shell.perform(shell.coordinator.loaded_is_replicated(shell.now_ms, 0, 2))
     assert len(shell.markers) == 1
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        raw_batch(row_bytes(b"\x00\x00\x00\x02k\x7fv\x00"), 1),
+        raw_batch(b"not zstd", 1, Codec.ZSTD),
+        flipped(build_batch([RecordData(b"k", b"v", 0)])),
+    ],
+    ids=["value length", "compression", "crc"],
+)
+def test_a_batch_that_cannot_be_read_costs_no_other(
+    bad: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Here a decision stands behind it: without it the transaction would be aborted."""
+    shell = TransactionShell()
+    producer = shell.begin()
+    shell.add(producer, T0)
+    *before, last = [build_batch([record]) for record in shell.log]
+    shell.coordinator.unload(0)
+    shell.coordinator.start_loading(0, 2)
+    shell.coordinator.replay_batches(0, b"".join(before) + bad + last)
+    shell.perform(shell.coordinator.finish_loading(0, 0))
+    assert shell.state == "Ongoing"
+    assert "__transaction_state-0" in caplog.text
+    assert "batch at offset 0" in caplog.text
 
 
 def test_who_leads_no_more_answers_what_is_under_way_so() -> None:

@@ -1,0 +1,55 @@
+"""The records of an internal topic as a load reads them: what cannot be read is logged and skipped.
+
+Kafka's loaders (`GroupMetadataManager.doLoadGroupsAndOffsets`, `TransactionStateManager`) end at
+the first bad batch and serve the partition without what follows it: offsets go back, transactions
+are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from logging import Logger
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
+from kafkapy.record.records import Record, batch_records
+
+
+def replayed_records(
+    log: Logger, partition: TopicPartition, records: Buffer
+) -> Iterator[tuple[BatchHeader, Record]]:
+    """The records of the whole batches in `records`, each with its batch's header.
+
+    A batch that cannot be read, or not whole, is logged with one line at level ERROR, and the
+    records of it that can be read are given. Of a batch with a wrong CRC none can be trusted.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
+    """
+    for position, header in iter_headers(records):
+        read = 0
+        bad: ApiError | None = None
+
+        def skipped(error: ApiError) -> None:
+            nonlocal bad
+            bad = bad or error
+
+        try:
+            validate_crc(records, position, header)
+            for record in batch_records(records, header, position, skipped=skipped):
+                read += 1
+                yield header, record
+        except ApiError as error:
+            skipped(error)
+        if bad is not None:
+            total = header.record_count if header.magic == MAGIC else read + 1
+            log.error(
+                "Skipped %d of the %d records in the batch at offset %d of %s: %s",
+                total - read,
+                total,
+                header.base_offset,
+                partition,
+                bad.message,
+            )
