@@ -20,6 +20,7 @@ from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.partition import Partition
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.request_times import RequestTimes
+from kafkapy.storage.damage import Batches, sound_batches
 from kafkapy.storage.log_append import AppendOrigin
 
 LATEST_PRODUCE_VERSION: Final = 11
@@ -143,24 +144,15 @@ class CoordinatorLog:
         try:
             end = log.log_end_offset
             if load.offset < end:
-                records = log.read(load.offset, self._load_bytes, end, True).records
-                headers = [header for _, header in iter_headers(records)]
-                load.replay(index, records)
-                load.offset = headers[-1].next_offset if headers else end
+                found = self._next_batches(load, index, end)
+                load.replay(index, found.records)
+                load.offset = found.next_offset
             if load.offset < end:
                 self._call_later(0, lambda: self._load_slice(load, index))
                 return
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return
-        except ApiError as error:
-            self._logger.error(
-                "Error loading %s-%d at offset %d: %s; what follows is not known",
-                self.topic,
-                index,
-                load.offset,
-                error.message,
-            )
         del self._loads[index]
         self.load_times.add((self._clock.monotonic_ms() - load.began_ms) / 1000)
         if load.offset > log.log_start_offset:
@@ -190,6 +182,40 @@ class CoordinatorLog:
         operation = DelayedProduce(deadline_ms, [wait], settled)
         key = partition.topic_partition
         self._replicas.produce_purgatory.try_complete_else_watch(operation, [key])
+
+    def _next_batches(self, load: _Load, index: int, end: int) -> Batches:
+        """The next batches of a load; those that cannot be found any more are logged and skipped.
+
+        Raises:
+            LogDirFailure: the disk fails.
+        """
+        log = load.partition.log
+        # DeleteRecords may have moved the start meanwhile.
+        offset = max(load.offset, log.log_start_offset)
+        try:
+            records = log.read(offset, self._load_bytes, end, True).records
+            found = sound_batches(records, offset, end)
+            if found.records:
+                return found
+            damage = found.damage
+            if not damage:
+                return found._replace(next_offset=end)
+        except ApiError as error:
+            damage = error.message
+        found = log.batches_after_damage(offset, end)
+        first = found.next_offset
+        for _, header in iter_headers(found.records):
+            first = header.base_offset
+            break
+        self._logger.error(
+            "Error loading %s-%d at offset %d: %s; what lies before offset %d is skipped",
+            self.topic,
+            index,
+            offset,
+            damage,
+            first,
+        )
+        return found
 
     def cancel_load(self, index: int) -> None:
         """The partition is led no more."""

@@ -16,6 +16,7 @@ from kafkapy.record.validation import (
     prepare_internal_batch,
 )
 from kafkapy.storage import time_lookup
+from kafkapy.storage.damage import Batches, batches_after
 from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.local_log import Found
 from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo, fetched_batches, marker_of
@@ -242,6 +243,11 @@ class UnifiedLog(PartitionLog):
             start_offset = upper_bound
         aborted: list[AbortedTransaction] | None = [] if include_aborted else None
         return FetchDataInfo(b"", self.offset_metadata(start_offset), aborted)
+
+    def batches_after_damage(self, offset: int, end_offset: int) -> Batches:
+        """The first batches that can be found behind bytes at `offset` that cannot be batches."""
+        with self._disk():
+            return batches_after(self.local, offset, end_offset)
 
     def read_tail(self, offset: int, max_bytes: int) -> bytes | FileRegion | None:
         """All from `offset` on, where that is one of the batches appended last and not too much;

@@ -112,3 +112,35 @@ def test_a_load_that_is_ended_does_not_go_on(parts: Parts, ended_by: str) -> Non
         log.stop()
     parts.timers.fire()
     assert finished == []
+
+
+@pytest.mark.parametrize("index_interval", ["1", "100000"])
+def test_damage_costs_no_more_than_it_must(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, index_interval: str
+) -> None:
+    """Without an index entry behind it, the rest of the segment."""
+    parts = Parts(tmp_path, properties={"log.index.interval.bytes": index_interval})
+    partition = parts.lead(TRANSACTION_STATE_TOPIC)
+    for count in range(6):
+        append_and_wait(parts.replicas, T0, build_batch([RECORD]), 1, 0, lambda *_: None)
+        if count == 3:
+            partition.log.roll(0)
+    (path,) = tmp_path.glob("**/00000000000000000000.log")
+    data = bytearray(path.read_bytes())
+    at = 2 * len(build_batch([RECORD]))
+    data[at + 8 : at + 12] = bytes(4)
+    path.write_bytes(data)
+    seen: list[int] = []
+    finished: list[int] = []
+
+    def replay(index: int, records: Buffer) -> None:
+        seen.extend(header.base_offset for _, header in iter_headers(records))
+
+    log_of(parts, load_buffer_bytes=1).load(partition, replay, finished.append)
+    for _ in range(6):
+        parts.timers.fire()
+    assert finished == [0]
+    assert seen == ([0, 1, 3, 4, 5] if index_interval == "1" else [0, 1, 4, 5])
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert "Error loading __transaction_state-0 at offset 2: " in line
+    assert line.endswith(f"what lies before offset {seen[2]} is skipped")
