@@ -46,6 +46,8 @@ _LEGACY: Final = struct.Struct(">qiIbb")
 _INT64: Final = struct.Struct(">q")
 _LEGACY_SIZE_MIN: Final = {0: 26, 1: 34}
 _INT32_MAX: Final = 2**31 - 1
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
 
 
 class TimestampType(IntEnum):

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkapy.record.batch_header import BatchHeader
+from kafkapy.record.batch_header import INT64_MAX, INT64_MIN, BatchHeader
 from kafkapy.record.records import malformed
 from kafkapy.record.varint import read_varint
 
 _NULL: Final = 1  # the zigzag of -1, as the length of a key or a value
 _INT_BYTES_MAX: Final = 5
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
 _FAR: Final = 2**62
 
 
@@ -103,7 +101,7 @@ def _int(data: bytes, at: int) -> tuple[int, int]:
 
 def _after_timestamp(data: bytes, at: int, base_timestamp: int) -> int:
     delta, at = read_varint(data, at)
-    if not _INT64_MIN <= base_timestamp + delta <= _INT64_MAX:
+    if not INT64_MIN <= base_timestamp + delta <= INT64_MAX:
         raise ValueError(f"timestamp delta {delta} is out of bounds")
     return at
 

@@ -7,11 +7,13 @@ decompression CORRUPT_MESSAGE; nothing else is raised, whatever the bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
     HEADER_SIZE,
+    INT64_MAX,
+    INT64_MIN,
     MAGIC,
     NO_SEQUENCE,
     BatchHeader,
@@ -22,9 +24,6 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.record.compression import Codec, decompress
 from kafkapy.record.varint import read_varint
-
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
 
 
 class Record(NamedTuple):
@@ -139,7 +138,7 @@ def malformed(header: BatchHeader, index: int, why: str) -> ApiError:
 def _check_deltas(offset_delta: int, timestamp_delta: int, header: BatchHeader) -> None:
     if not 0 <= offset_delta <= header.last_offset_delta:
         raise ValueError(f"offset delta {offset_delta} is not one of the batch's")
-    if not _INT64_MIN <= header.base_timestamp + timestamp_delta <= _INT64_MAX:
+    if not INT64_MIN <= header.base_timestamp + timestamp_delta <= INT64_MAX:
         raise ValueError(f"timestamp delta {timestamp_delta} is out of bounds")
 
 

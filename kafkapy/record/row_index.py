@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkapy.record.batch_header import BatchHeader, Buffer
+from kafkapy.record.batch_header import INT64_MAX, INT64_MIN, BatchHeader, Buffer
 from kafkapy.record.records import malformed, records_payload
 from kafkapy.record.varint import read_varint
 
@@ -47,6 +47,12 @@ def index_rows(buf: Buffer, header: BatchHeader, position: int = 0) -> RowIndex:
         raise malformed(header, len(index.ends), str(error)) from None
     if at != len(data):
         raise malformed(header, header.record_count, f"{len(data) - at} bytes follow the records")
+    deltas, base_timestamp = index.timestamp_deltas, header.base_timestamp
+    for bound in (min, max) if deltas else ():
+        delta = bound(deltas)
+        if not INT64_MIN <= base_timestamp + delta <= INT64_MAX:
+            why = f"timestamp delta {delta} is out of bounds"
+            raise malformed(header, deltas.index(delta), why)
     return index
 
 

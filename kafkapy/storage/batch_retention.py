@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkapy.record.batch_header import MAGIC, NO_PRODUCER_ID, BatchHeader, Buffer
+from kafkapy.record.batch_header import INT64_MAX, MAGIC, NO_PRODUCER_ID, BatchHeader, Buffer
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch, thin_batch
 from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import Record, batch_records
@@ -157,7 +157,7 @@ class BatchRetention:
         return not gone and (record.value is not None or self.keep_legacy_deletes)
 
     def _with_horizon(self, header: BatchHeader, records: list[Record]) -> bytes:
-        horizon_ms = self._now_ms + self._delete_retention_ms
+        horizon_ms = min(self._now_ms + self._delete_retention_ms, INT64_MAX)
         return rebuild_batch(header, records, delete_horizon_ms=horizon_ms)
 
     def _emptied(self, header: BatchHeader, batch: memoryview) -> Buffer | None:

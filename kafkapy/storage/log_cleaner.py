@@ -80,7 +80,11 @@ class LogCleaner:
     def _due(self, now_ms: int) -> Iterable[Candidate]:
         for log in list(self._manager.logs.values()):
             if log.config.compact and log.topic_partition not in self._uncleanable:
-                candidate = self._candidate(log, now_ms)
+                try:
+                    candidate = self._candidate(log, now_ms)
+                except ApiError as error:
+                    self._give_up(log, error)
+                    continue
                 if candidate.is_due:
                     yield candidate
 

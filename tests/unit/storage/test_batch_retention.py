@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch, seal
 from kafkapy.record.compression import Codec
@@ -14,6 +18,7 @@ from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
 from kafkapy.storage.offset_map import OffsetMap
 from kafkapy.storage.transaction_index import AbortedTransaction
+from tests.support.batches import any_row, raw_batch
 from tests.support.legacy_messages import message
 from tests.support.log_builder import row
 from tests.support.ports import NOW_MS
@@ -218,3 +223,51 @@ def test_old_formats_lose_values_and_by_age_tombstones() -> None:
     assert keep(rule, tombstone) == tombstone
     rule.keep_legacy_deletes = False
     assert keep(rule, tombstone) is None
+
+
+def test_a_horizon_beyond_all_time_is_the_end_of_time() -> None:
+    """`delete.retention.ms` may be as large as a time can be."""
+    rule = BatchRetention(OffsetMap(1000), CleanedTransactions([]), {}, 2**63 - 1, NOW_MS)
+    kept = keep(rule, batch_at(10, row("a", None)))
+    assert kept is not None
+    assert read_header(kept).delete_horizon_ms == 2**63 - 1
+    assert rows_of(kept) == [(10, None)]
+
+
+@given(
+    st.lists(any_row, min_size=1, max_size=4),
+    st.sampled_from([0, 5, -1, 2**63 - 1, -(2**63)]),
+    st.lists(st.tuples(st.integers(0, 99), st.integers(0, 255)), max_size=3),
+    st.sampled_from([0, 0, 1, 3, 0x10, 0x20, 0x40, 0x48]),
+    st.integers(-1, 6),
+)
+def test_a_batch_is_retained_or_refused_whatever_it_says(
+    given_rows: list[RecordData],
+    base_timestamp: int,
+    changes: list[tuple[int, int]],
+    attributes: int,
+    count: int,
+) -> None:
+    """Any other exception would end the cleaner, and with it the cleaning of all logs.
+
+    Topics that were not compacted hold what nobody has checked.
+    """
+    payload = bytearray(build_batch(given_rows)[61:])
+    for place, byte in changes:
+        payload[place % len(payload)] = byte
+    batch = raw_batch(payload, count, attributes, base_timestamp=base_timestamp, base_offset=10)
+    rule = retention({"": 99, "a": 99})
+    with suppress(ApiError):
+        keep(rule, batch)
+
+
+def test_a_time_that_cannot_be_is_a_bad_batch() -> None:
+    two = build_batch([row("a", "1"), row("b", "2")], base_offset=10)
+    payload = two[61:]
+    batch = raw_batch(payload, 2, base_timestamp=2**63 - 1, base_offset=10)
+    assert keep(retention({"a": 99}), batch) is not None
+    late = b"\x22\x00\xfe" + b"\xff" * 8 + b"\x01\x02\x02b\x02v\x00"
+    bad = raw_batch(payload[: len(payload) // 2] + late, 2, base_timestamp=5, base_offset=10)
+    with pytest.raises(ApiError) as caught:
+        keep(retention({"a": 99}), bad)
+    assert caught.value.code is ErrorCode.INVALID_RECORD

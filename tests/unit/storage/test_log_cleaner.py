@@ -11,6 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
+from tests.support.batches import raw_batch
 from tests.support.log_builder import TOPIC_ID, LogBuilder, row
 from tests.support.ports import NOW_MS
 
@@ -175,6 +176,46 @@ def test_a_log_that_cannot_be_read_is_given_up_and_said(
     worker.fail(cleaning, caught.value)
     assert "orders-0 cannot be cleaned any more" in caplog.text
     assert worker.next_cleaning(NOW_MS) is None
+
+
+def test_a_lying_batch_from_before_the_topic_was_compacted_ends_no_cleaner(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Records are not looked at where a topic is not compacted. Its directory stays online."""
+    builder = LogBuilder(tmp_path, cleanup_policy="delete")
+    builder.append(row("a", "1")).add(raw_batch(bytes(70), 10))
+    builder.append(row("a", "2")).roll().log.flush()
+    builder.manager.update_topic_config("orders", {"cleanup.policy": "compact"})
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    with pytest.raises(ApiError) as caught:
+        cleaning.run()
+    worker.fail(cleaning, caught.value)
+    assert "orders-0 cannot be cleaned any more" in caplog.text
+    assert worker.next_cleaning(NOW_MS) is None
+    assert builder.log.read(0, 1000, 12, True).records
+
+
+def test_a_log_that_cannot_even_be_looked_at_is_no_obstacle_to_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = fill(compacted(tmp_path)).reopen()
+    other = builder.manager.get_or_create_log(
+        TopicPartition("other", 0), TOPIC_ID, builder.configs, True
+    )
+    for i in range(4):
+        other.append_as_leader(build_batch([row("k", str(i))]), 0, NOW_MS)
+    other.roll(NOW_MS)
+    other.update_high_watermark(4)
+    other.flush()
+    path = builder.path("00000000000000000000.log")
+    path.write_bytes(bytes(61) + path.read_bytes()[61:])
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    assert cleaning.log is other
+    assert "orders-0 cannot be cleaned any more" in caplog.text
 
 
 def test_a_failing_disk_fails_the_directory(tmp_path: Path) -> None:
