@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -14,6 +15,8 @@ from kafkapy.record.compression import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
 from kafkapy.record.records import batch_records
 from kafkapy.storage.log_config import LogConfig
+
+logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 
 class AppendOrigin(Enum):
@@ -89,6 +92,23 @@ def marker_of(header: BatchHeader, batch: Buffer, position: int = 0) -> EndTrans
         return None
     record = next(batch_records(batch, header, position))
     return read_end_transaction_marker(record.key, record.value)
+
+
+def appended_marker(
+    header: BatchHeader, batch: Buffer, position: int = 0
+) -> EndTransactionMarker | None:
+    """The same of a batch that is in the log, here or at the leader: a malformed marker, which is
+    logged, ends no transaction. Refusing it would cost the replica, or the whole log directory."""
+    try:
+        return marker_of(header, batch, position)
+    except ApiError as error:
+        logger.error(
+            "Skipped the marker at offset %d of producer %d: %s",
+            header.base_offset,
+            header.producer_id,
+            error.message,
+        )
+        return None
 
 
 def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, BatchHeader]]:

@@ -14,7 +14,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import MAGIC, TRANSACTIONAL_BIT, BatchHeader
 from kafkapy.record.control import EndTransactionMarker
 from kafkapy.storage.local_log import LocalLog
-from kafkapy.storage.log_append import marker_of
+from kafkapy.storage.log_append import appended_marker
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.producer_snapshot import SnapshotFiles
 from kafkapy.storage.producer_state import (
@@ -118,7 +118,7 @@ class ProducerLog:
                     return
                 if header.producer_id >= 0 and header.magic == MAGIC:
                     batch = segment.records.read(at, header.size) if header.is_control else b""
-                    self.append(header, header.base_offset, marker_of(header, batch), None)
+                    self.append(header, header.base_offset, appended_marker(header, batch), None)
 
     def load_snapshot(self, start: int, end: int, now_ms: int) -> int:
         """Start from the newest readable snapshot in [start, end]; its offset, or `start`."""

@@ -14,7 +14,7 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader
 from kafkapy.storage.file_records import scan_batches
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
-from kafkapy.storage.log_append import marker_of
+from kafkapy.storage.log_append import appended_marker
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.producer_log import ProducerLog
 
@@ -109,7 +109,7 @@ def _tell(
     if epochs is not None and header.partition_leader_epoch > epochs.latest:
         epochs.assign(header.partition_leader_epoch, header.base_offset)
     if producers is not None and header.producer_id >= 0:
-        producers.append(header, header.base_offset, marker_of(header, batch), segment)
+        producers.append(header, header.base_offset, appended_marker(header, batch), segment)
 
 
 def is_sound(segment: LogSegment, has_offset_index: bool, has_time_index: bool) -> bool:

@@ -19,7 +19,13 @@ from kafkapy.storage import time_lookup
 from kafkapy.storage.damage import Batches, batches_after
 from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.local_log import Found
-from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo, fetched_batches, marker_of
+from kafkapy.storage.log_append import (
+    AppendOrigin,
+    LogAppendInfo,
+    appended_marker,
+    fetched_batches,
+    marker_of,
+)
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.log_segment import LogSegment, TimestampOffset
 from kafkapy.storage.partition_log import PartitionLog
@@ -166,7 +172,7 @@ class UnifiedLog(PartitionLog):
             local.log_end_offset = last_offset + 1
             for position, header in batches:
                 if header.producer_id >= 0:
-                    marker = marker_of(header, records, position)
+                    marker = appended_marker(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
                     self.first_unstable_offset = self.producers.state.first_unstable_offset
             if last_offset + 1 - local.recovery_point >= self.config.flush_messages:

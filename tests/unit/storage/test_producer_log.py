@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
+from tests.support.batches import raw_batch, row_bytes
 from tests.support.log_builder import LogBuilder
 from tests.support.ports import NOW_MS
 
@@ -166,3 +168,26 @@ def test_a_repeated_batch_of_an_ended_transaction_is_a_repetition(tmp_path: Path
     builder.end_transaction(9, commit=True)
     builder.log.producers.verification.is_required = True
     assert builder.produce(9, 0, is_transactional=True).duplicate
+
+
+BAD_MARKER = raw_batch(
+    row_bytes(bytes(6)), 1, CONTROL_BIT | TRANSACTIONAL_BIT, base_offset=1, producer_id=9,
+    producer_epoch=0,
+)  # fmt: skip
+
+
+def test_a_marker_that_cannot_be_read_takes_no_directory_offline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends no transaction, and what follows it counts: from a leader, at a start, and when the
+    state is made anew."""
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0, is_transactional=True)
+    assert builder.log.append_as_follower(BAD_MARKER, NOW_MS).last_offset == 1
+    assert "marker at offset 1 of producer 9" in caplog.text
+    builder.produce(8, 0)
+    builder.reopen(clean=False)
+    assert last_sequences(builder) == {9: 0, 8: 0}
+    builder.log.truncate_to(2)
+    assert last_sequences(builder) == {9: 0}
+    assert builder.log.first_unstable_offset == 0
