@@ -83,7 +83,7 @@ def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
     )
     dump.run([path for path in options.files.split(",") if path])
     env.stdout.buffer.flush()
-    failed = dump.broken_files or (options.strict and not dump.is_clean)
+    failed = dump.broken or (options.strict and not dump.is_clean)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 
 

@@ -1,8 +1,8 @@
 """`dump-log-segments`: files of a log directory, told line by line (Kafka's `DumpLogSegments`).
 
 Files are read a piece at a time and never written, so that those of a running broker can be looked
-at. A broken file is told up to its last good byte, and the files after it all the same; Kafka's
-tool ends there.
+at. A bad record ends its batch, and bytes that are no batch end their file, but neither ends the
+run; Kafka's tool ends there.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _CHECKPOINTS: Final = (
 class Dump:
     """One run over some files. `warn` takes a line that is no result; `notes` go before a .log.
 
-    `broken_files` could not be read to their end: Kafka's tool would exit with 1. `blemishes` it
-    tells and passes over: batches whose CRC is wrong, tails, snapshots.
+    `broken` files and batches could not be read to their end: Kafka's tool exits with 1.
+    `blemishes` it tells and passes over: batches whose CRC is wrong, tails, snapshots.
     """
 
     printer: Printer
@@ -63,13 +63,13 @@ class Dump:
     checks: IndexChecks = field(default_factory=IndexChecks)
     fs: FileSystem = field(default_factory=ReadOnlyFileSystem)
     findings: Findings = field(default_factory=Findings)
-    broken_files: int = 0
+    broken: int = 0
     blemishes: int = 0
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing was found wrong with any file."""
-        return not (self.broken_files or self.blemishes or self.findings)
+        return not (self.broken or self.blemishes or self.findings)
 
     def run(self, paths: Sequence[str]) -> None:
         """Every file in turn, then what was found."""
@@ -89,7 +89,7 @@ class Dump:
         self.printer.findings(self.findings)
 
     def _broken(self, why: str) -> None:
-        self.broken_files += 1
+        self.broken += 1
         self.warn(why)
 
     def _file(self, path: str) -> None:
@@ -137,9 +137,14 @@ class Dump:
                 for position, header, data in scan_batches(file, 0, end):
                     batch = Batch(position, header, data, _is_valid(header, data))
                     self.blemishes += not batch.is_valid
-                    self.printer.batch(batch)
-                    if self.deep:
-                        last_offset = self._records(path, batch, last_offset)
+                    try:
+                        self.printer.batch(batch)
+                        if self.deep:
+                            last_offset = self._records(path, batch, last_offset)
+                    except ApiError as error:
+                        where = f"{path}: the batch at position {position}"
+                        self._broken(f"{where} cannot be read whole: {error}")
+                        last_offset = header.last_offset
                     good = position + header.size
             except KafkapyError as error:
                 raise BrokenFile(_broken_text(path, good, end, error)) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.record.batch_header import HEADER_SIZE
+from kafkapy.record.batch_header import HEADER_SIZE, read_header
 from kafkapy.record.varint import read_varint
 from tests.conformance import dump_twin
 from tests.support.cli import Outcome, kafkapy
@@ -86,15 +86,30 @@ def test_a_flipped_bit_makes_the_batch_invalid(segment: Path) -> None:
     assert dump("--files", str(segment), "--strict").status == 1
 
 
-def test_records_before_a_malformed_one_are_shown(segment: Path) -> None:
+def test_a_malformed_record_ends_the_records_of_its_batch_and_not_the_file(segment: Path) -> None:
+    whole = dump("--files", str(segment), "--print-data-log").stdout
     data = bytearray(segment.read_bytes())
+    in_batch = read_header(data).record_count
     length, records = read_varint(data, HEADER_SIZE)
     data[records + length] = 2  # the second record's length
     segment.write_bytes(data)
     outcome = dump("--files", str(segment), "--print-data-log")
-    assert outcome.stdout.count("| offset: ") == 1
-    assert "broken at position 0" in outcome.stderr
+    shown = whole.count("| offset: ")
+    assert outcome.stdout.count("| offset: ") == shown - in_batch + 1 > 1
+    assert outcome.stdout.splitlines()[-1] == whole.splitlines()[-1]
+    assert "the batch at position 0 cannot be read whole" in outcome.stderr
     assert "Record 1 of the batch at offset 0 is malformed" in outcome.stderr
+    assert outcome.status == 1
+
+
+def test_a_codec_that_there_is_not_ends_no_file(segment: Path) -> None:
+    batches = len(dump("--files", str(segment)).stdout.splitlines())
+    data = bytearray(segment.read_bytes())
+    data[22] |= 7
+    segment.write_bytes(data)
+    outcome = dump("--files", str(segment))
+    assert len(outcome.stdout.splitlines()) == batches - 1
+    assert "Unknown compression codec 7" in outcome.stderr
     assert outcome.status == 1
 
 
