@@ -19,6 +19,7 @@ from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
     CONTROL_BIT,
+    DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
     LOG_APPEND_TIME_BIT,
@@ -52,6 +53,7 @@ PRODUCE_VERSION_LATEST: Final = 11
 _unpack = HEADER.unpack_from
 _new = tuple.__new__
 _LAST_CODEC: Final = max(Codec)
+_BROKERS_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT
 
 
 def prepare_client_batch(
@@ -78,8 +80,11 @@ def prepare_client_batch(
         raise bad_crc(header, records)
     if count <= 0 or count != last_delta + 1:
         raise _invalid(f"Batch of {count} records has the last offset delta {last_delta}")
-    if attributes & CONTROL_BIT:
-        raise _invalid("Clients are not allowed to write control records")
+    if attributes & _BROKERS_BITS:
+        if attributes & CONTROL_BIT:
+            raise _invalid("Clients are not allowed to write control records")
+        # Kafka takes it, and its cleaner then drops tombstones that nobody may have read.
+        raise _invalid("Only the log cleaner sets a delete horizon")
     if producer_id != NO_PRODUCER_ID and sequence < 0:
         raise _invalid(f"Producer {producer_id} sent the base sequence {sequence}")
     if attributes & LOG_APPEND_TIME_BIT:

@@ -64,6 +64,7 @@ def test_a_batch_of_the_topics_own_codec_is_not_recompressed(codec: Codec) -> No
         ({"record_count": 4}, ErrorCode.INVALID_RECORD),
         ({"last_offset_delta": 5}, ErrorCode.INVALID_RECORD),
         ({"attributes": 0x20}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 0x40}, ErrorCode.INVALID_RECORD),
         ({"attributes": 0x08}, ErrorCode.INVALID_TIMESTAMP),
         ({"attributes": 5}, ErrorCode.INVALID_RECORD),
         ({"attributes": 7}, ErrorCode.INVALID_RECORD),

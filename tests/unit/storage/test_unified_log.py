@@ -11,6 +11,7 @@ from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.storage.log_append import AppendOrigin, UnexpectedAppendOffset
+from tests.support.batches import raw_batch, row_bytes
 from tests.support.log_builder import LogBuilder, read_all, row
 from tests.support.ports import NOW_MS
 
@@ -248,3 +249,24 @@ def test_aborted_transactions_are_told_with_a_read(tmp_path: Path) -> None:
     aborted = log.read(0, 10_000, 6, True, include_aborted=True).aborted_transactions
     assert aborted == [(1, 0, 3, 4)]
     assert log.read(4, 10_000, 6, True, include_aborted=True).aborted_transactions == []
+
+
+def test_a_lying_count_neither_moves_the_end_nor_rolls(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append()
+    for codec in Codec:
+        with pytest.raises(ApiError) as refused:
+            builder.add(raw_batch(b"x", 2**31 - 1, codec))
+        assert refused.value.code is ErrorCode.INVALID_RECORD
+    assert (builder.log.log_end_offset, builder.bases()) == (1, [0])
+
+
+@pytest.mark.parametrize("origin", [AppendOrigin.CLIENT, AppendOrigin.COORDINATOR])
+def test_a_compacted_log_takes_no_record_that_cannot_be_read(
+    tmp_path: Path, origin: AppendOrigin
+) -> None:
+    builder = LogBuilder(tmp_path, cleanup_policy="compact,delete").append()
+    lying = row_bytes(b"\x00\x00\x00\x02k\x7fv\x00")
+    with pytest.raises(ApiError) as refused:
+        builder.add(raw_batch(lying, 1), origin)
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+    assert builder.log.log_end_offset == 1
