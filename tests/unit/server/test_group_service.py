@@ -18,6 +18,7 @@ from kafkapy.coordinator.messages import (
     OffsetToCommit,
 )
 from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.builder import seal
 from kafkapy.record.compression import Codec
 from kafkapy.server.request import Pending
 from tests.support import admins
@@ -152,8 +153,9 @@ def test_a_load_that_begins_anew_is_not_mixed_with_the_first(loading: Parts) -> 
     assert committed(loading) == 7
 
 
-def test_groups_before_a_batch_that_cannot_be_read_are_served(
-    loading: Parts, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("true_crc", [True, False])
+def test_a_batch_that_cannot_be_read_does_not_hide_the_commits_behind_it(
+    loading: Parts, caplog: pytest.LogCaptureFixture, true_crc: bool
 ) -> None:
     log = loading.replicas.get(*OFFSETS).log
     headers = list(iter_headers(log_bytes(loading)))
@@ -161,10 +163,12 @@ def test_groups_before_a_batch_that_cannot_be_read_are_served(
     content = bytearray(path.read_bytes())
     position, header = headers[1]
     content[position + 61 : position + header.size] = b"\xff" * (header.size - 61)
+    if true_crc:
+        seal(memoryview(content)[position : position + header.size], header)
     path.write_bytes(content)
     finish_loading(loading)
-    assert committed(loading) == 5
-    assert "Error loading __consumer_offsets-0 at offset 1" in caplog.text
+    assert committed(loading) == 7
+    assert "in the batch at offset 1 of __consumer_offsets-0" in caplog.text
 
 
 def test_a_commit_waits_until_it_is_replicated(parts: Parts) -> None:
