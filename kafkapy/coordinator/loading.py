@@ -12,6 +12,7 @@ from kafkapy.coordinator.group import DEAD, Group
 from kafkapy.coordinator.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.messages import JoinGroupResult, SyncGroupResult
 from kafkapy.coordinator.record_codec import (
+    GroupValue,
     OffsetKey,
     read_group_value,
     read_key,
@@ -136,11 +137,20 @@ def _replay_group(
     """The group as the record says; its offsets are records of their own, and stay."""
     group = Group(group_id, partition, None)
     if value is not None:
-        group.restore(read_group_value(value))
+        found = read_group_value(value)
+        _check_members(found)
+        group.restore(found)
     before = held.groups.get(group_id)
     if before is not None:
         group.offsets = before.offsets
     held.groups[group_id] = group
+
+
+def _check_members(value: GroupValue) -> None:
+    ids = [member.member_id for member in value.members]
+    instances = [m.group_instance_id for m in value.members if m.group_instance_id is not None]
+    if len({*ids}) < len(ids) or len({*instances}) < len(instances):
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "The group's record names a member twice")
 
 
 def end_transaction(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:

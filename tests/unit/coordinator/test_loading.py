@@ -18,6 +18,7 @@ from kafkapy.coordinator.messages import (
 )
 from kafkapy.coordinator.record_codec import (
     GroupValue,
+    MemberValue,
     OffsetAndMetadata,
     group_key,
     group_value,
@@ -119,6 +120,26 @@ def test_a_record_that_is_not_understood_costs_only_itself(
         coordinator = loaded(commit(1), record)
     assert fetched(coordinator).offset == 1
     assert "offset 1 of __consumer_offsets-0" in caplog.text
+
+
+@pytest.mark.parametrize("same", [{"member_id": "m"}, {"group_instance_id": "i"}])
+def test_a_group_that_names_a_member_twice_is_not_taken(
+    same: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Removing one of the two removed the other's name, and removing that one raised."""
+    members = [
+        MemberValue(name, f"instance of {name}", "c", "/h", 60_000, 10_000, b"", b"")._replace(
+            **same
+        )
+        for name in ("a", "b")
+    ]
+    value = GroupValue("consumer", 7, "range", "a", 1_000, members)
+    garbage = RecordData(group_key("g"), group_value(value), 1_000)
+    with caplog.at_level(logging.ERROR):
+        group = loaded(empty_group(4), garbage)._core.registry.find("g")
+    assert group is not None
+    assert (group.generation_id, len(group.members)) == (4, 0)
+    assert "names a member twice" in caplog.text
 
 
 def test_members_sessions_start_anew() -> None:
