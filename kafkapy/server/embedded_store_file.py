@@ -7,7 +7,11 @@ from kafkapy.storage.filesystem import File, FileSystem, read_file, write_atomic
 
 
 class EmbeddedStoreFile:
-    """`embedded-store` in the first log directory; Kafka ignores plain files there."""
+    """`embedded-store` in the first log directory; Kafka ignores plain files there.
+
+    It holds SCRAM verifiers and delegation tokens, so that only the owner may read it; one that an
+    earlier version made is tightened when it is first read.
+    """
 
     def __init__(self, fs: FileSystem, path: str) -> None:
         self._fs = fs
@@ -16,7 +20,10 @@ class EmbeddedStoreFile:
         self._size = 0
 
     def read(self) -> bytes:
-        return read_file(self._fs, self._path) if self._fs.stat(self._path) else b""
+        if not self._fs.stat(self._path):
+            return b""
+        self._fs.make_private(self._path)
+        return read_file(self._fs, self._path)
 
     def append(self, data: bytes) -> None:
         file = self._open()
@@ -32,7 +39,7 @@ class EmbeddedStoreFile:
 
     def replace(self, data: bytes) -> None:
         self.close()
-        write_atomically(self._fs, self._path, data)
+        write_atomically(self._fs, self._path, data, private=True)
         self._size = len(data)
 
     def close(self) -> None:
@@ -43,6 +50,7 @@ class EmbeddedStoreFile:
 
     def _open(self) -> File:
         if self._file is None:
-            self._file = self._fs.open(self._path, create=True)
+            self._fs.make_private(self._path)
+            self._file = self._fs.open(self._path)
             self._size = self._file.size()
         return self._file

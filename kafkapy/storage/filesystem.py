@@ -21,6 +21,7 @@ Buffer = bytes | bytearray | memoryview
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 
+_PRIVATE: Final = 0o600
 _FSYNC_THREADS: Final = 16
 
 T = TypeVar("T")
@@ -76,6 +77,10 @@ class FileSystem(Protocol):
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileNotFoundError unless `create`."""
+        ...
+
+    def make_private(self, path: str) -> None:
+        """Let only the owner read and write a file, which is made if it is not there."""
         ...
 
     def list(self, path: str) -> list[Entry]: ...
@@ -203,6 +208,14 @@ class OsFileSystem:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return OsFile(os.open(path, flags, 0o644), path)
 
+    def make_private(self, path: str) -> None:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT, _PRIVATE)
+        try:
+            if stat.S_IMODE(os.fstat(fd).st_mode) != _PRIVATE:
+                os.fchmod(fd, _PRIVATE)
+        finally:
+            os.close(fd)
+
     def list(self, path: str) -> list[Entry]:
         with os.scandir(path) as found:
             return [_entry(item.name, item.stat()) for item in found]
@@ -322,14 +335,19 @@ def read_file(fs: FileSystem, path: str) -> bytes:
         file.close()
 
 
-def write_atomically(fs: FileSystem, path: str, data: bytes, durable: bool = True) -> None:
+def write_atomically(
+    fs: FileSystem, path: str, data: bytes, durable: bool = True, private: bool = False
+) -> None:
     """Replace a small file so that a crash leaves the old or the new one, never a mixture.
 
     `<path>.tmp`, fsync, rename, fsync of the directory, as Kafka's checkpoint writers do. Without
-    `durable` the two fsyncs are left out: a crash of the machine may lose the new content.
+    `durable` the two fsyncs are left out: a crash of the machine may lose the new content. With
+    `private` only the owner may ever read it.
     """
     temporary = path + TEMPORARY_SUFFIX
     fs.remove(temporary)
+    if private:
+        fs.make_private(temporary)
     file = fs.open(temporary, create=True)
     try:
         file.pwritev([data], 0)

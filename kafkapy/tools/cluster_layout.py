@@ -10,7 +10,6 @@ DIR/broker-ID/kafkaServer.out        what the process says
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools.private_files import write_privately
 
 HOST: Final = "127.0.0.1"
 FILE: Final = "cluster.json"
@@ -121,9 +121,7 @@ class ClusterLayout:
         self.directory.mkdir(parents=True, exist_ok=True)
         rows = {**asdict(self), "version": FORMAT_VERSION}
         del rows["directory"]
-        temporary = self.directory / f"{FILE}.tmp"
-        temporary.write_text(json.dumps(rows, indent=2) + "\n")
-        os.replace(temporary, self.directory / FILE)
+        write_privately(self.directory / FILE, f"{json.dumps(rows, indent=2)}\n".encode())
 
 
 def create(

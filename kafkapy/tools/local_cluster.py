@@ -18,6 +18,7 @@ from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools import broker_processes, zookeeper_process
 from kafkapy.tools.broker_processes import Launched
 from kafkapy.tools.cluster_layout import HOST, ClusterLayout, properties_text
+from kafkapy.tools.private_files import write_privately
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
@@ -171,7 +172,8 @@ class LocalCluster:
     def _launch(self, broker_id: int) -> Launched:
         file = self.layout.properties_file(broker_id)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(properties_text(self.layout.broker_properties(broker_id)))
+        text = properties_text(self.layout.broker_properties(broker_id))
+        write_privately(file, text.encode())
         output = file.with_name(broker_processes.OUTPUT_FILE)
         return broker_processes.launch([str(file)], output)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools.private_files import write_privately
 
 PID_FILE: Final = "kafkapy-zookeeper.pid"
 CONFIG_FILE: Final = "kafkapy-zookeeper.cfg"
@@ -110,7 +111,7 @@ def prepare(config: Mapping[str, str]) -> list[str]:
         file.parent.mkdir(parents=True, exist_ok=True)
         # Java reads property files as Latin-1 with backslash escapes.
         lines = [f"{key}={value}\n".replace("\\", "\\\\") for key, value in config.items()]
-        file.write_text("".join(lines), "latin-1", "backslashreplace")
+        write_privately(file, "".join(lines).encode("latin-1", "backslashreplace"))
     except OSError as error:
         raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
     return [*words, str(file)]

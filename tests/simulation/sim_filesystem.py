@@ -111,6 +111,9 @@ class SimFileSystem:
             step(self._durable_files, self._durable_dirs)
         self._journal.clear()
 
+    def make_private(self, path: str) -> None:
+        self.open(path, create=True).close()
+
     def open(self, path: str, create: bool = False) -> SimFile:
         inode = self._files.get(path)
         if inode is None:

@@ -43,6 +43,9 @@ class FaultyFileSystem:
             self.check(path)
         return _FaultyFile(self, self.fs.open(path, create), path)
 
+    def make_private(self, path: str) -> None:
+        self.fs.make_private(path)
+
     def list(self, path: str) -> list[Entry]:
         return self.fs.list(path)
 

@@ -98,3 +98,21 @@ def test_a_store_over_it_forgets_what_it_refused_and_nothing_else(tmp_path: Path
     found = run(MemoryServer(ManualClock(), Journal(later)).connect().children("/"))
     later.close()
     assert set(found) & {f"n{i}" for i in range(20)} == {f"n{i}" for i in range(20) if i != refused}
+
+
+def test_nobody_else_reads_it(tmp_path: Path) -> None:
+    """SCRAM verifiers and delegation tokens are in it."""
+    path = tmp_path / "embedded-store"
+    file = on(tmp_path)
+    file.append(b"one")
+    assert mode(path) == 0o600
+    file.replace(b"snapshot")
+    assert mode(path) == 0o600
+    file.close()
+    path.chmod(0o644)  # as an earlier version left it
+    assert on(tmp_path).read() == b"snapshot"
+    assert mode(path) == 0o600
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
