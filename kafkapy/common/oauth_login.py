@@ -6,6 +6,7 @@ read from a file (`OAuthBearerLoginCallbackHandler`, KIP-768). What fetches is e
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote_plus
@@ -132,8 +133,8 @@ def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
     """An unsecured token of the claims in the JAAS line. Raises ConfigError."""
     options, key = dict(settings.options), settings.key
     lifetime = options.get(f"{_UNSECURED}LifetimeSeconds") or str(_LIFETIME_S)
-    if not lifetime.lstrip("-").isdecimal():
-        raise ConfigError(f"{key}: {_UNSECURED}LifetimeSeconds={lifetime} is not a number")
+    if not re.fullmatch(r"-?[0-9]{1,10}", lifetime):
+        raise ConfigError(f"{key}: {_UNSECURED}LifetimeSeconds={lifetime[:40]} is not a number")
     now_s = now_ms / 1000
     claims: dict[str, Any] = {"exp": now_s + int(lifetime), "iat": now_s}
     for name, value in options.items():
@@ -165,7 +166,7 @@ def _claim(option: str, value: str, key: str) -> dict[str, Any]:
     if kind == "List":  # its first character parts it
         return {name: value[1:].split(value[0]) if value else []}
     try:
-        return {name: int(value) if value.lstrip("-").isdecimal() else float(value)}
+        return {name: int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else float(value)}
     except ValueError:
         raise ConfigError(f"{key}: {option}={value} is not a number") from None
 

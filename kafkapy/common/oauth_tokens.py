@@ -20,6 +20,9 @@ INSUFFICIENT_SCOPE: Final = "insufficient_scope"
 EXTENSION_NAME: Final = re.compile(r"[A-Za-z]+")
 EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7E \t\r\n]+")
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
+_SECONDS_MAX: Final = 253_402_300_799.0
+"""The last second of the year 9999: later times are taken for it, so that every time fits a field
+of the protocol and a timer."""
 _NOT_BASE64URL: Final = re.compile(r"[^A-Za-z0-9_=-]")
 
 
@@ -72,7 +75,7 @@ def seconds_of(claims: Mapping[str, Any], name: str) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):
         raise IllegalToken(f"The '{name}' claim was not a number: {_shown(value)}")
-    return float(value)
+    return max(-_SECONDS_MAX, min(float(value), _SECONDS_MAX))
 
 
 def text_of(claims: Mapping[str, Any], name: str) -> str:

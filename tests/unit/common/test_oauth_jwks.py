@@ -221,3 +221,14 @@ def test_what_checks_signatures_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(oauth_jwks, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"k needs .*pip install 'kafkapy\[oauth\]'"):
         check_library("k")
+
+
+@pytest.mark.parametrize("far", [2**63, 2**64 - 1, 1e19, 1e307])
+def test_times_beyond_all_dates(far: float) -> None:
+    token = SignedRules().token("v", claims(exp=far), NOW_MS)
+    assert token.expires_ms == 253_402_300_799_000
+    with pytest.raises(IllegalToken, match="not valid before"):
+        SignedRules().token("v", claims(exp=far, nbf=far), NOW_MS)
+    for name in ("exp", "iat"):
+        with pytest.raises(IllegalToken, match="must not be negative"):
+            SignedRules().token("v", claims(**{name: -far}), NOW_MS)

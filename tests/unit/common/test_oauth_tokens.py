@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -136,3 +137,35 @@ def test_extensions_that_cannot_be_sent(pair: tuple[str, str]) -> None:
     check_extensions([("traceId", "1 2")])
     with pytest.raises(ConfigError, match=f"extension .*{pair[0]}"):
         check_extensions([pair])
+
+
+FAR = (2**53, 2**62, 2**63, 2**64 - 1, 1e19, 1e306, 1.7e308)
+YEAR_9999_MS = 253_402_300_799_000
+
+
+@pytest.mark.parametrize("exp", FAR)
+def test_an_end_beyond_all_dates_is_the_last_date(exp: float) -> None:
+    token = UnsecuredRules().validate(encode_unsecured(claims(exp=exp)), NOW_MS)
+    assert token.expires_ms == YEAR_9999_MS
+
+
+@pytest.mark.parametrize("name", ["exp", "iat"])
+@pytest.mark.parametrize(
+    "text", ["-1e307", "-9223372036854775808", "1e309", "-1e309", '"1"', "true", "[1]", "{}", "NaN"]
+)
+def test_a_time_that_cannot_be_is_refused(name: str, text: str) -> None:
+    times = {"iat": str(NOW_S), "exp": str(NOW_S + 60), name: text}
+    content = f'{{"sub":"alice","iat":{times["iat"]},"exp":{times["exp"]}}}'.encode()
+    value = f"{UNSIGNED}.{base64.urlsafe_b64encode(content).rstrip(b'=').decode()}."
+    rules = UnsecuredRules()
+    if name == "iat" and text.startswith("-") and text != "-1e309":
+        assert rules.validate(value, NOW_MS).principal == "alice"  # issued long ago
+        return
+    with pytest.raises(IllegalToken):
+        rules.validate(value, NOW_MS)
+
+
+@pytest.mark.parametrize("iat", FAR)
+def test_an_issue_beyond_all_dates_is_not_yet(iat: float) -> None:
+    with pytest.raises(IllegalToken, match="It was issued"):
+        UnsecuredRules().validate(encode_unsecured(claims(iat=iat)), NOW_MS)
