@@ -18,7 +18,8 @@ from tests.support.certificates import can_make, make_identity
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by the path: /status/<code>, /to/<path> (a redirect), else what was asked."""
+    """Answers by the path: /status/<code>, /to/<path> (a redirect), /at/<URL> (one to another
+    server), /slow (a byte at a time, for ever), else what was asked."""
 
     def do_GET(self) -> None:
         self._answer("GET", b"")
@@ -28,9 +29,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, method: str, body: bytes) -> None:
         kind, _, rest = self.path[1:].partition("/")
-        self.send_response(int(rest) if kind == "status" else 302 if kind == "to" else 200)
-        if kind == "to":
-            self.send_header("Location", f"/{rest}")
+        self.send_response(int(rest) if kind == "status" else 302 if kind in ("to", "at") else 200)
+        if kind in ("to", "at"):
+            self.send_header("Location", f"/{rest}" if kind == "to" else rest)
+        if kind == "slow":
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b"x")
+            except OSError:
+                return
         said = b" ".join([method.encode(), self.headers.get("X-Own", "").encode(), body])
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
@@ -94,9 +102,10 @@ def test_an_answer_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) 
         fetch(HttpRequest(f"{url}/echo"))
 
 
-def test_a_server_that_a_store_vouches_for(tmp_path: Path) -> None:
+def test_a_server_that_a_store_vouches_for(url: str, tmp_path: Path) -> None:
     if not can_make("HTTPS to an issuer"):
         return
+    plain = url
     identity = make_identity(tmp_path, "issuer")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(identity)
@@ -109,6 +118,8 @@ def test_a_server_that_a_store_vouches_for(tmp_path: Path) -> None:
         store = ("ssl.truststore.location", str(identity.with_suffix(".crt")))
         tls = (("ssl.truststore.type", "PEM"), store)
         assert fetch(HttpRequest(url, tls=tls)) == b"GET  "
+        with pytest.raises(FetchFailed, match="HTTP 302"):
+            fetch(HttpRequest(url.replace("/echo", f"/at/{plain}/echo"), tls=tls))
         with pytest.raises(FetchFailed, match="CERTIFICATE_VERIFY_FAILED"):
             fetch(HttpRequest(url))
     finally:
@@ -120,3 +131,22 @@ def test_a_server_that_a_store_vouches_for(tmp_path: Path) -> None:
 def test_a_server_that_is_not_trusted(url: str) -> None:
     with pytest.raises(FetchFailed, match="SSL"):
         fetch(HttpRequest(f"{url.replace('http:', 'https:')}/echo"))
+
+
+def test_a_redirect_goes_to_no_other_scheme(url: str, tmp_path: Path) -> None:
+    for target in ("https://localhost:1/", tmp_path.as_uri(), "ftp://localhost/"):
+        with pytest.raises(FetchFailed, match="HTTP 302"):
+            fetch(HttpRequest(f"{url}/at/{target}"))
+
+
+def test_redirects_end(url: str) -> None:
+    way = "/to" * http_fetch.REDIRECTS_MAX
+    assert fetch(HttpRequest(f"{url}{way}/echo")) == b"GET  "
+    with pytest.raises(FetchFailed, match="HTTP 302"):
+        fetch(HttpRequest(f"{url}{way}/to/echo"))
+
+
+def test_an_answer_that_comes_too_slowly(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_fetch, "TOTAL_LIMIT_S", 0.0)
+    with pytest.raises(FetchFailed, match="not complete after 0 s"):
+        fetch(HttpRequest(f"{url}/slow"))
