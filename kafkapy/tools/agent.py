@@ -17,7 +17,15 @@ from typing import Any, Final, Protocol
 
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.common.errors import ConfigError, KafkapyError
-from kafkapy.tools.file_tail import Cursor, FileTail, cursor_from_json, cursor_to_json, find_renamed
+from kafkapy.tools.file_tail import (
+    Cursor,
+    FileTail,
+    NotAFile,
+    cursor_from_json,
+    cursor_to_json,
+    find_renamed,
+    is_plain_file,
+)
 from kafkapy.tools.librdkafka_client import Reporter, make
 
 ROUND_BYTES: Final = 1 << 20
@@ -141,6 +149,7 @@ class Agent:
             from_end and not state.cursors
         )  # only what is there at the very first start
         self._tails: dict[str, FileTail] = {}
+        self._links: set[str] = set()  # of which was told
 
     def run(self, stop: threading.Event, *, poll_s: float = 0.5, once: bool = False) -> None:
         """Rounds until `stop` is set; with `once` until nothing new is there.
@@ -204,7 +213,7 @@ class Agent:
         tail.close()
         del self._tails[name]
         self._state.cursors.pop(name, None)
-        if os.path.isfile(name):
+        if is_plain_file(name):
             self._open(name, None)
 
     def _open_new(self) -> None:
@@ -213,15 +222,22 @@ class Agent:
             if name in self._tails:
                 continue
             cursor = self._state.cursors.get(name)
-            status = os.stat(name)
-            identity = (status.st_dev, status.st_ino)
-            if cursor is None and (identity in known or self._is_done(name, identity)):
-                continue  # a rotated file under its new name
+            try:
+                status = os.lstat(name)
+                identity = (status.st_dev, status.st_ino)
+                if cursor is None and (identity in known or self._is_done(name, identity)):
+                    continue  # a rotated file under its new name
+            except (FileNotFoundError, NotAFile):
+                continue  # it was another a moment ago
             self._open(name, cursor)
-            known.add(self._tails[name].cursor.identity)
+            if name in self._tails:
+                known.add(self._tails[name].cursor.identity)
 
     def _open(self, name: str, cursor: Cursor | None) -> None:
-        tail = FileTail(Path(name), cursor)
+        try:
+            tail = FileTail(Path(name), cursor)
+        except (FileNotFoundError, NotAFile):
+            return  # it was another a moment ago
         if cursor is not None and tail.cursor != cursor:
             tail = self._after_rotation(tail, cursor)
         elif cursor is None and self._from_end:
@@ -250,8 +266,12 @@ class Agent:
 
     def _matching(self) -> Iterable[str]:
         """Names of files, in order. A pattern without a match may have one later."""
-        found = {name for pattern in self._patterns for name in glob.glob(pattern)}
-        return sorted(os.path.realpath(name) for name in found if os.path.isfile(name))
+        names = {name for pattern in self._patterns for name in glob.glob(_rooted(pattern))}
+        for name in sorted(names - self._links):
+            if not is_plain_file(name) and os.path.isfile(name):
+                self._links.add(name)
+                self._note(f"{name} is a symbolic link, or below one; it is not followed")
+        return sorted(filter(is_plain_file, names))
 
     def _cursors(self) -> dict[str, Cursor]:
         return {
@@ -262,3 +282,12 @@ class Agent:
     def _save(self) -> None:
         self._state.cursors = self._cursors()
         self._state.save()
+
+
+def _rooted(pattern: str) -> str:
+    """A pattern whose directories before its first wildcard, or before its name, are resolved: they
+    are the user's own words. What comes after must be no link."""
+    parts = Path(pattern).parts
+    fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    directory = os.path.realpath(os.path.join(*parts[:fixed])) if fixed > 0 else os.getcwd()
+    return os.path.join(glob.escape(os.path.realpath(directory)), *parts[max(fixed, 0) :])

@@ -7,7 +7,9 @@ bytes, so that a file that was replaced under the same name, or inode, is not ta
 from __future__ import annotations
 
 import os
+import stat
 import zlib
+from errno import ELOOP, ENXIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +43,15 @@ class Line(NamedTuple):
     offset: int
 
 
+class NotAFile(OSError):
+    """A name is no plain file: a symbolic link or below one, a pipe or a device."""
+
+
+def is_plain_file(name: str) -> bool:
+    """Whether a name is a file's without any symbolic link in it."""
+    return os.path.realpath(name) == os.path.abspath(name) and os.path.isfile(name)
+
+
 class FileTail:
     """One open file. It stays open when it is renamed, so its last lines are not lost."""
 
@@ -48,10 +59,11 @@ class FileTail:
         """Open `path`; go on at `cursor` if that is of this file, else at the beginning.
 
         Raises:
+            NotAFile: it is a symbolic link, or no file: another user may have put it there.
             OSError: it cannot be opened.
         """
         self.path = path
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = _opened(path)
         status = os.fstat(self._fd)
         self.cursor = Cursor(status.st_dev, status.st_ino)
         if cursor is not None and self._continues(cursor, status.st_size):
@@ -71,7 +83,7 @@ class FileTail:
     def replaced(self) -> bool:
         """Whether the name belongs to another file now. A name that is gone may come back."""
         try:
-            status = os.stat(self.path)
+            status = os.lstat(self.path)
         except FileNotFoundError:
             return False
         return (status.st_dev, status.st_ino) != self.cursor.identity
@@ -124,13 +136,39 @@ class FileTail:
 def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
     """The file that a cursor is of, if it now has a name that begins with its old one."""
     for other in sorted(path.parent.glob(f"{_escaped(path.name)}*")):
-        status = other.stat()
+        status = other.lstat()
         if (status.st_dev, status.st_ino) == cursor.identity:
             tail = FileTail(other, cursor)
             if tail.cursor == cursor:
                 return tail
             tail.close()
     return None
+
+
+def _opened(path: Path) -> int:
+    """A descriptor of a plain file. Raises OSError, NotAFile."""
+    # A pipe would make its opening wait for a writer.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        fd = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (ELOOP, ENXIO):
+            raise NotAFile(error.errno, error.strerror, str(path)) from None
+        raise
+    # Directories may have been exchanged since the name was found: the file that is open counts.
+    if stat.S_ISREG(os.fstat(fd).st_mode) and _is_named(fd, path):
+        return fd
+    os.close(fd)
+    raise NotAFile(ELOOP, "it is no plain file", str(path))
+
+
+def _is_named(fd: int, path: Path) -> bool:
+    """Whether a path without links leads to an open file."""
+    name = os.path.abspath(path)
+    try:
+        return os.path.realpath(name) == name and os.path.samestat(os.fstat(fd), os.lstat(name))
+    except FileNotFoundError:
+        return False
 
 
 def _escaped(name: str) -> str:

@@ -193,3 +193,38 @@ def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
     (cursor,) = data["files"].values()
     assert cursor["offset"] == 2
     assert not (machine.root / "state.part").exists()
+
+
+def test_links_out_of_the_patterns_are_not_followed(machine: Machine, tmp_path: Path) -> None:
+    """Who may write into a directory of logs must not have the agent read what he may not."""
+    outside = tmp_path.parent / f"{tmp_path.name}-secrets"
+    outside.mkdir()
+    (outside / "key.log").write_text("secret\n")
+    (tmp_path / "app.log").write_text("a\n")
+    (tmp_path / "bad.log").symlink_to(outside / "key.log")
+    (tmp_path / "dir").symlink_to(outside)
+    (tmp_path / "own.log").symlink_to("app.log")
+    assert machine.run("*.log", "*/*.log", "bad.log", "**/key.log") == ["a"]
+    assert sorted(machine.notes) == [
+        f"{tmp_path}/{name} is a symbolic link, or below one; it is not followed"
+        for name in ("bad.log", "dir/key.log", "own.log")
+    ]
+
+
+def test_a_log_that_becomes_a_link_is_followed_no_more(machine: Machine, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    machine.log("a\n")
+    assert machine.run() == ["a"]
+    machine.rename("app.log", "old")
+    (tmp_path / "app.log").symlink_to(secret)
+    assert machine.run() == ["a"]
+
+
+def test_the_users_own_directories_may_be_links(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    machine.log("a\n", "real/app.log")
+    assert machine.run("link/*.log") == ["a"]
+    assert machine.run("link/app.log") == ["a"]
+    assert machine.notes == []

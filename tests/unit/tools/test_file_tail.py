@@ -12,9 +12,11 @@ from kafkapy.tools.file_tail import (
     Cursor,
     FileTail,
     Line,
+    NotAFile,
     cursor_from_json,
     cursor_to_json,
     find_renamed,
+    is_plain_file,
 )
 
 
@@ -140,3 +142,17 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         FileTail(tmp_path / "none")
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_no_plain_file_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a\n")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("a\n")
+    (tmp_path / "dir").symlink_to("real")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "dir/file", "pipe", "real"):
+        assert not is_plain_file(f"{tmp_path}/{name}")
+        with pytest.raises(NotAFile):
+            FileTail(tmp_path / name)
+    assert is_plain_file(f"{tmp_path}/file")
