@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.connection import Connection
+from kafkapy.server.listener_acceptor import ListenerAcceptor
 from kafkapy.server.sasl_connection import SaslConnection
 from kafkapy.server.tls_connection import TlsConnection
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.listener_security import ListenerSecurity
     from kafkapy.server.listeners import Listener
-    from kafkapy.server.tls_acceptor import TlsAcceptor
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
@@ -67,7 +66,7 @@ class Acceptor:
         self._clock = clock
         self._security = security
         self._sockets: dict[str, socket.socket] = {}
-        self._servers: dict[str, asyncio.Server | TlsAcceptor] = {}
+        self._servers: dict[str, ListenerAcceptor] = {}
         self._dispatcher: Dispatcher | None = None
         self._scratch = bytearray(SCRATCH_BYTES)
 
@@ -108,33 +107,25 @@ class Acceptor:
             if listener.name in self._sockets
         )
 
-    async def serve(self, dispatcher: Dispatcher) -> None:
+    def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to accept."""
         self._dispatcher = dispatcher
         for name in list(self._sockets):
-            await self._serve_one(name, dispatcher)
+            self._serve_one(name, dispatcher)
 
-    async def _serve_one(self, name: str, dispatcher: Dispatcher) -> None:
+    def _serve_one(self, name: str, dispatcher: Dispatcher) -> None:
         bound = self._sockets[name]
         backlog = self._config.get_int("socket.listen.backlog.size")
         new_connection = partial(self._connection, name, dispatcher)
         security = self._security.get(name)
-        if security is None or security.tls is None:
-            loop = asyncio.get_running_loop()
-            self._servers[name] = await loop.create_server(
-                new_connection, sock=bound, backlog=backlog
-            )
-        else:
-            # Imported only where it is asked for, with `ssl`.
-            from kafkapy.server.tls_acceptor import TlsAcceptor
-
-            failed = partial(self._connections.logins.handshake_failed, name)
-            server = TlsAcceptor(name, bound, security.tls.accepting, new_connection, failed)
-            server.start(backlog)
-            self._servers[name] = server
+        context = None if security is None or security.tls is None else security.tls.accepting
+        now_ms = self._clock.monotonic_ms
+        server = ListenerAcceptor(name, bound, self._connections, new_connection, now_ms, context)
+        server.start(backlog)
+        self._servers[name] = server
         logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
 
-    async def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
+    def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
         """Have the listeners of `config`: those that are gone are closed with their connections,
         new ones, secured as `added` says, are opened. One that cannot be bound is named in the log
         and left out. A listener that stays keeps its socket, whatever its address is now."""
@@ -155,7 +146,7 @@ class Acceptor:
             except ConfigError as error:
                 logger.error("A new listener is left out: %s", error)
                 continue
-            await self._serve_one(listener.name, self._dispatcher)
+            self._serve_one(listener.name, self._dispatcher)
 
     def _connection(self, listener: str, dispatcher: Dispatcher) -> Connection:
         request_bytes_max = self._config.get_int("socket.request.max.bytes")

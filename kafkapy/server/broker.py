@@ -24,13 +24,13 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
-from kafkapy.server.accept_queues import AcceptQueues
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
 from kafkapy.server.addresses import resolve
 from kafkapy.server.auto_creator import AutoCreator
 from kafkapy.server.cluster_member import ClusterMember
 from kafkapy.server.config_admin import ConfigAdmin
+from kafkapy.server.connection_limits import ConnectionLimits
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.dynamic_config import DynamicConfig
@@ -88,8 +88,11 @@ class Broker:
         self._services = Services(config, self.clock, MetadataCache())
         services = self._services
         quotas = services.client_quotas
-        queues = AcceptQueues(quotas.creations, self.clock.monotonic_ms)
-        self._connections = ConnectionTable(config, quotas.connections, queues)
+        services.connection_limits = ConnectionLimits(config, machine.fs.open_files_limit())
+        self._connections = ConnectionTable(
+            config, services.connection_limits, quotas.connections, quotas.creations
+        )
+        services.connection_limits.on_change = self._connections.close_excess
         services.passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
         self._insecure: ConfigError | None = None
@@ -131,7 +134,7 @@ class Broker:
         self._acceptor.bind()
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._on_fatal)
-        await self._acceptor.serve(Dispatcher(self._services))
+        self._acceptor.serve(Dispatcher(self._services))
         self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()

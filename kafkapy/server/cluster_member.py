@@ -156,8 +156,10 @@ class ClusterMember:
     async def readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
         """The broker has other listeners: have its registration, and so everybody, say so."""
         services = self._services
-        services.client_quotas.creations.have(each.name for each in config.listeners)
+        names = [each.name for each in config.listeners]
+        services.client_quotas.creations.have(names)
         services.client_quotas.creations.update(config.properties)
+        services.connection_limits.have(names, config.properties)
         self._endpoints = endpoints
         try:
             await self._store.brokers.update(self._info(), self._clock.time_ms())

@@ -97,6 +97,7 @@ class ConfigApplier:
             quotas = self._broker.replicas.quotas
             quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
             self._broker.client_quotas.creations.update(layers.given())
+            self._broker.connection_limits.update(layers.given())
             self._logs.update_broker_defaults(defaults)
         except ConfigError:
             self._configs.layers = before

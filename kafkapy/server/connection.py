@@ -43,9 +43,6 @@ FLUSH_BYTES: Final = 1 << 16
 QUEUED_BYTES_MAX: Final = 1 << 20
 WRITE_HIGH_WATER_BYTES: Final = 1 << 20
 
-# What a connection waits for that may not begin yet.
-_ITS_TURN: Final = Pending(blocks=True)
-
 
 class Connection(asyncio.BufferedProtocol):
     """Serves one accepted socket."""
@@ -117,32 +114,7 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername") or ("?", 0)
         self.client_host = client_address(str(address[0]))
         self.peer = f"{address[0]}:{address[1]}"
-        if self._table.may_begin(self):
-            self._be_admitted(transport)
-        else:
-            self._blocking = _ITS_TURN
-
-    def begin(self) -> None:
-        """The turn of this connection has come, which was made to wait for it."""
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        self._blocking = None
-        self.last_active_ms = self._now_ms()
-        self._be_admitted(transport)
-        self._drain()
-
-    def _be_admitted(self, transport: Any) -> None:
-        delay_ms = self._table.delay_ms(self)
-        if delay_ms:
-            # Nothing is handled; to close at once would only have the client come again at once.
-            self._mute = asyncio.get_running_loop().call_later(delay_ms / 1000, self.close)
-            return
-        refusal = self._table.admit(self)
-        if refusal is not None:
-            logger.warning("Rejected connection from %s: %s", self.peer, refusal)
-            transport.abort()
-            return
+        self._table.opened(self)
         transport.set_write_buffer_limits(WRITE_HIGH_WATER_BYTES)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -217,6 +189,11 @@ class Connection(asyncio.BufferedProtocol):
             return 0
         unsent: int = self._transport.get_write_buffer_size()
         return unsent if self._sender is None else unsent + self._sender.unsent_bytes
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
 
     @property
     def is_idle(self) -> bool:
@@ -371,8 +348,7 @@ class Connection(asyncio.BufferedProtocol):
     def _violated(self, violation: ProtocolViolation) -> None:
         logger.warning("Closing connection to %s: %s", self.peer, violation)
         self._table.violations += 1
-        if self._transport is not None:
-            self._transport.abort()
+        self.abort()
 
 
 def _as_parts(answer: bytes | list[Any]) -> list[Any]:

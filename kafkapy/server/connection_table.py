@@ -5,33 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkapy.common.comma_separated import comma_separated
-from kafkapy.common.errors import ConfigError
-from kafkapy.server.addresses import numeric_address
 from kafkapy.server.authentication_counts import AuthenticationCounts
+from kafkapy.server.connection_limits import ConnectionLimits
+from kafkapy.server.unauthenticated import Unauthenticated
 
 if TYPE_CHECKING:
-    from kafkapy.server.accept_queues import AcceptQueues
     from kafkapy.server.client_quotas import ConnectionRates
     from kafkapy.server.connection import Connection
+    from kafkapy.server.creation_rates import CreationRates
     from kafkapy.server.kafka_config import KafkaConfig
-
-
-def parse_overrides(text: str) -> dict[str, int]:
-    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
-
-    Raises:
-        ConfigError: an item has another form.
-    """
-    limits: dict[str, int] = {}
-    for item in comma_separated(text):
-        host, colon, limit = item.rpartition(":")
-        if not colon or not limit.isdecimal():
-            raise ConfigError(
-                f"max.connections.per.ip.overrides={text}: '{item}' is not host:limit"
-            )
-        limits[numeric_address(host) or host] = int(limit)
-    return limits
 
 
 class ConnectionTable:
@@ -40,19 +22,17 @@ class ConnectionTable:
     def __init__(
         self,
         config: KafkaConfig,
+        limits: ConnectionLimits | None = None,
         rates: ConnectionRates | None = None,
-        queues: AcceptQueues | None = None,
+        creations: CreationRates | None = None,
     ) -> None:
-        """`rates` bounds how often addresses may connect, `queues` how often anybody."""
-        self._max = config.get_int("max.connections")
-        self._max_per_ip = config.get_int("max.connections.per.ip")
-        self._overrides = parse_overrides(config.get_str("max.connections.per.ip.overrides"))
+        """`rates` bounds how often addresses may connect, `creations` how often anybody."""
+        self.limits = limits or ConnectionLimits(config)
         self._idle_max_ms = config.get_int("connections.max.idle.ms")
         self._rates = rates
-        self._queues = queues
+        self._creations = creations
         self._open: dict[Connection, None] = {}
-        self._delayed: dict[Connection, None] = {}
-        self._per_host: Counter[str] = Counter()
+        self.unauthenticated = Unauthenticated(config)
         self.accepted = 0
         self.rejected = 0
         self.idle_closed = 0
@@ -62,56 +42,64 @@ class ConnectionTable:
     def __len__(self) -> int:
         return len(self._open)
 
-    def may_begin(self, connection: Connection) -> bool:
-        """Whether a new connection may be served now; if not, its `begin` is called in its turn.
-        Until then it is no open one."""
-        if self._queues is None or self._queues.may_begin(connection):
-            return True
-        self._delayed[connection] = None
-        return False
+    # one that is accepted, in this order
 
-    def delay_ms(self, connection: Connection) -> int:
+    async def room(self, listener: str) -> None:
+        """Wait until the limits allow a connection to a listener to be accepted."""
+        await self.limits.room(listener)
+
+    def pause_ms(self, listener: str, now_ms: int) -> int:
+        """After how many ms a connection to a listener that was accepted may be served."""
+        return 0 if self._creations is None else self._creations.connected(listener, now_ms)
+
+    def delay_ms(self, listener: str, host: str, now_ms: int) -> int:
         """0, or after how many ms to close a connection of an address that comes too often. Until
         then it is no open one."""
-        self._delayed.pop(connection, None)
         if self._rates is None:
             return 0
-        now_ms = connection.last_active_ms
-        pause_ms = self._rates.connected(connection.client_host, now_ms)
+        pause_ms = self._rates.connected(host, now_ms)
         if pause_ms:
             self.rejected += 1
-            if self._queues is not None:
-                self._queues.rates.address_paused(connection.listener, pause_ms, now_ms)
-            self._delayed[connection] = None
+            if self._creations is not None:
+                self._creations.address_paused(listener, pause_ms, now_ms)
         return pause_ms
+
+    def admit(self, listener: str, host: str) -> str | None:
+        """Count a connection until it is `opened` or lost, or say which limit it would pass."""
+        refusal = self.limits.enter(listener, host)
+        if refusal is not None:
+            self.rejected += 1
+            return refusal
+        self.accepted += 1
+        self.close_excess()
+        return None
+
+    def opened(self, connection: Connection) -> None:
+        """The connection begins, and counts until it is forgotten."""
+        self.limits.count(connection.listener, connection.client_host)
+        self._open[connection] = None
+
+    def forget(self, connection: Connection) -> None:
+        """The connection is closed."""
+        if connection in self._open:
+            del self._open[connection]
+            self.limits.leave(connection.listener, connection.client_host)
+
+    def close_excess(self) -> None:
+        """Close connections of clients while there are more than `max.connections`, those first
+        that were quiet for longest (`Processor.closeExcessConnections`)."""
+        if self.limits.excess <= 0:
+            return
+        protected = self.limits.is_protected
+        clients = [each for each in self._open if not protected(each.listener)]
+        clients.sort(key=lambda connection: connection.last_active_ms)
+        for connection in clients[: self.limits.excess]:
+            self.forget(connection)
+            connection.abort()
 
     def count_by_listener(self) -> Counter[str]:
         """How many connections are open on each listener that has any."""
         return Counter(connection.listener for connection in self._open)
-
-    def admit(self, connection: Connection) -> str | None:
-        """Take the connection in, or say which limit it would pass."""
-        host = connection.client_host
-        per_host = self._overrides.get(host, self._max_per_ip)
-        if self._per_host[host] >= per_host:
-            self.rejected += 1
-            return f"{host} already has max.connections.per.ip={per_host} connections"
-        if len(self._open) >= self._max:
-            self.rejected += 1
-            return f"the broker already has max.connections={self._max} connections"
-        self.accepted += 1
-        self._open[connection] = None
-        self._per_host[host] += 1
-        return None
-
-    def forget(self, connection: Connection) -> None:
-        """The connection is closed."""
-        self._delayed.pop(connection, None)
-        if connection in self._open:
-            del self._open[connection]
-            self._per_host[connection.client_host] -= 1
-            if not self._per_host[connection.client_host]:
-                del self._per_host[connection.client_host]
 
     def close_idle(self, now_ms: int) -> None:
         """Close connections on which nothing happened for `connections.max.idle.ms`: a peer that
@@ -126,10 +114,10 @@ class ConnectionTable:
 
     def close_listener(self, listener: str) -> None:
         """Close the connections of a listener that is no more."""
-        for connection in (*self._open, *self._delayed):
+        for connection in list(self._open):
             if connection.listener == listener:
                 connection.close()
 
     def close_all(self) -> None:
-        for connection in (*self._open, *self._delayed):
+        for connection in list(self._open):
             connection.close()

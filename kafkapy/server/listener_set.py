@@ -86,7 +86,7 @@ class ListenerSet:
             async with self._changing:
                 self._config = config
                 await self._have_ready()
-                await self._acceptor.change(config, security)
+                self._acceptor.change(config, security)
                 logger.info("Listeners: %s", ", ".join(each.name for each in config.listeners))
                 if self.on_change is not None:
                     await self.on_change(config, self._acceptor.endpoints())

@@ -47,4 +47,5 @@ def set_up_listeners(
     listeners = ListenerSet(config, acceptor, secure, partial(oauth.go_on, services.spawn))
     services.listener_changes = ListenerChanges(names, tls, listeners, services.spawn)
     services.client_quotas.creations.have(names)
+    services.connection_limits.have(names, config.properties)
     return acceptor

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 
+from kafkapy.server.accept_loop import AcceptLoop
 from kafkapy.server.cluster_metrics import QUANTILES, ClusterMetrics
 from kafkapy.server.coordinator_metrics import CoordinatorMetrics
 from kafkapy.server.listener_metrics import ListenerMetrics
@@ -28,7 +30,8 @@ _TOPIC_COUNTERS: Final = (
     ("failedfetchrequests", "failed_fetches", "Refused partition reads"),
 )
 _REQUEST_BYTES_MAX: Final = 8192
-_READ_LIMIT_S: Final = 10
+LIMIT_S: Final = 10.0
+CONNECTIONS_MAX: Final = 16
 
 
 class MetricsCollector:
@@ -135,37 +138,73 @@ class MetricsCollector:
 
 
 class MetricsServer:
-    """Answers GET /metrics on the event loop."""
+    """Answers GET /metrics on the event loop.
+
+    A connection is one request and its answer, each in `LIMIT_S`, also if the client does not read.
+    There are at most `CONNECTIONS_MAX`; one more takes the place of the oldest.
+    """
 
     def __init__(self, collector: MetricsCollector) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(collector)
-        self._server: asyncio.Server | None = None
+        self._bound: socket.socket | None = None
+        self._accepts: AcceptLoop | None = None
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self.port = -1
 
     async def start(self, host: str, port: int) -> None:
-        self._server = await asyncio.start_server(self._serve, host, port)
-        self.port = self._server.sockets[0].getsockname()[1]
+        """Begin to accept. Raises OSError."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._bound = socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
+        self._bound.setblocking(False)
+        self.port = self._bound.getsockname()[1]
+        self._accepts = AcceptLoop("METRICS", self._bound, self._begin)
+        self._accepts.start(CONNECTIONS_MAX)
 
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
+        if self._accepts is not None and self._bound is not None:
+            self._accepts.close()
+            self._bound.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _begin(self, accepted: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(_REQUEST_BYTES_MAX, loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        try:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted)
+        except OSError:  # gone already
+            accepted.close()
+            return
+        if len(self._tasks) >= CONNECTIONS_MAX:
+            oldest = next(iter(self._tasks))
+            del self._tasks[oldest]
+            oldest.cancel()
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        task = loop.create_task(self._serve(reader, writer))
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _READ_LIMIT_S)
-            path = request[:_REQUEST_BYTES_MAX].split(b" ", 2)[1]
+            async with asyncio.timeout(LIMIT_S):
+                request = await reader.readuntil(b"\r\n\r\n")
+            path = request.split(b" ", 2)[1]
             found = path.split(b"?")[0] in (b"/metrics", b"/")
             body = generate_latest(self._registry) if found else b"try /metrics\n"
             status = b"200 OK" if found else b"404 Not Found"
+            writer.transport.set_write_buffer_limits(0)  # all has left when it is drained
             writer.write(
                 b"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
                 b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
             )
-            await writer.drain()
-        except (TimeoutError, OSError, EOFError, IndexError, asyncio.LimitOverrunError):
-            # A scraper that goes away or does not speak HTTP harms nobody: its socket closes below.
-            writer.transport.abort()
-        finally:
+            async with asyncio.timeout(LIMIT_S):
+                await writer.drain()
             writer.close()
+        except (TimeoutError, OSError, EOFError, IndexError, asyncio.LimitOverrunError):
+            pass  # a scraper that went away, does not read, or does not speak HTTP
+        finally:
+            if not writer.is_closing():
+                writer.transport.abort()

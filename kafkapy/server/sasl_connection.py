@@ -59,6 +59,14 @@ class SaslConnection(Connection):
         self._expires_ms: int | None = None
         self._began_ms = 0  # the renewal that is under way, or was last
 
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._table.unauthenticated.begin(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.unauthenticated.end(self)
+        super().connection_lost(exc)
+
     def _handle(self, frame: memoryview) -> None:
         if self._expires_ms is not None and self._authenticator is None:
             if int.from_bytes(frame[:2], "big") == ApiKey.SASL_HANDSHAKE:
@@ -92,6 +100,7 @@ class SaslConnection(Connection):
     def _accept(self, login: SaslLogin) -> None:
         counts, key = self._table.logins, (self.listener, login.mechanism)
         if self._login is None:
+            self._table.unauthenticated.end(self)
             counts.succeeded[key] += 1
         else:
             counts.renewed[key] += 1

@@ -13,6 +13,7 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.client_quotas import ClientQuotas
+from kafkapy.server.connection_limits import ConnectionLimits
 from kafkapy.server.delegation_tokens import DelegationTokens
 from kafkapy.server.listener_changes import ListenerChanges
 from kafkapy.server.metrics import Metrics
@@ -90,6 +91,7 @@ class Services:
         self.token_changes: TokenChangeListener | None = None  # both are there with a secret
         self.token_admin: TokenAdmin | None = None
         self.client_quotas = ClientQuotas(config, clock)
+        self.connection_limits = ConnectionLimits(config)
         self.throttler = Throttler(self.client_quotas, clock)
         self.listener_changes = ListenerChanges()
         self.authorizer: AclAuthorizer | None = None  # the three are there together

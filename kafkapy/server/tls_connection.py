@@ -37,8 +37,6 @@ class TlsConnection(Connection):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        if transport.is_closing():  # one connection too many
-            return
         counts, login = self._table.logins, (self.listener, TLS)
         certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if certificate is None:

@@ -41,6 +41,12 @@ _MAGICS: Final = (2, 1, 0)
 _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 
 
+def open_files_for_logs(descriptors: int) -> int:
+    """How many of a process's descriptors logs may take: connections and everything else need some
+    too."""
+    return min(OPEN_FILES_MAX, descriptors // 2)
+
+
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
@@ -51,8 +57,7 @@ class FilePool:
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
         self.fs = fs
         self.durable = DurableFiles(fs)
-        # Connections and everything else need descriptors too: half of them is enough for logs.
-        self.limit = limit or min(OPEN_FILES_MAX, fs.open_files_limit() // 2)
+        self.limit = limit or open_files_for_logs(fs.open_files_limit())
         self.held_max = max(1, self.limit // 2)
         self._held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
         self._opened: dict[FileRecords, None] = {}

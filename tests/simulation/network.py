@@ -94,7 +94,7 @@ class Network:
         self.reset_one_in = 0  # writes, 0 for never
         self.resets = 0
         self.powered_off: dict[str, None] = {}
-        self._listeners: dict[tuple[str, int], tuple[SimProcess, Callable[[], Any]]] = {}
+        self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
         self._next_port = 40_000
 
     def delay_us(self, pipe: Pipe) -> int:
@@ -121,14 +121,14 @@ class Network:
 
     # processes and their connections
 
-    def listen(
-        self, process: SimProcess, address: tuple[str, int], factory: Callable[[], Any]
-    ) -> SimServer:
-        self._listeners[address] = (process, factory)
-        return SimServer(self, address)
-
-    def stop_listening(self, address: tuple[str, int]) -> None:
-        self._listeners.pop(address, None)
+    async def accept(self, process: SimProcess, bound: SimSocket) -> tuple[SimAccepted, Any]:
+        """As loop.sock_accept; from the first call on connections come to the backlog."""
+        self._listeners.setdefault(bound.getsockname(), (process, bound))
+        if not bound.backlog:
+            bound.on_connection = process.create_future()
+            await bound.on_connection
+        transport = bound.backlog.popleft()
+        return SimAccepted(transport), transport.get_extra_info("peername")
 
     def process_ended(self, process: SimProcess, says_goodbye: bool) -> None:
         """The kernel closes what a process had open; with the power gone nobody does."""
@@ -156,13 +156,13 @@ class Network:
             if host in self.powered_off:
                 return
             found = self._listeners.get((host, port))
-            if found is None or found[0].is_dead:
+            if found is None or found[0].is_dead or found[1].is_closed:
                 back.send(refuse)
                 return
-            server, make_protocol = found
+            server, bound = found
             far = SimTransport(self, server, back, (process.host, self._next_port))
             far.peer, near.peer = near, far
-            server.call_soon(far.begin, make_protocol)
+            server.call_soon(bound.take, far)
             back.send(accept)
 
         def refuse() -> None:
@@ -186,28 +186,53 @@ class Network:
         return await established  # type: ignore[no-any-return]
 
 
-class SimServer:
-    """What create_server gives."""
-
-    def __init__(self, network: Network, address: tuple[str, int]) -> None:
-        self._network = network
-        self._address = address
-
-    def close(self) -> None:
-        self._network.stop_listening(self._address)
-
-
 class SimSocket:
     """A bound socket, as far as a broker looks at it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
+        self.is_closed = False
+        self.backlog: deque[SimTransport] = deque()
+        self.on_connection: asyncio.Future[None] | None = None
 
     def getsockname(self) -> tuple[str, int]:
         return self._address
 
+    def listen(self, backlog: int) -> None:
+        """Whoever accepts is known when it does."""
+
+    def take(self, transport: SimTransport) -> None:
+        """A connection has come."""
+        if self.is_closed:
+            transport.abort()
+            return
+        transport.arrive()
+        self.backlog.append(transport)
+        if self.on_connection is not None and not self.on_connection.done():
+            self.on_connection.set_result(None)
+
     def close(self) -> None:
-        """Nothing is held."""
+        """Refuse what comes, and reset what was not accepted."""
+        self.is_closed = True
+        while self.backlog:
+            self.backlog.popleft().abort()
+
+
+class SimAccepted:
+    """An accepted socket until it has a protocol."""
+
+    def __init__(self, transport: SimTransport) -> None:
+        self.transport = transport
+
+    def getpeername(self) -> tuple[str, int]:
+        address: tuple[str, int] = self.transport.get_extra_info("peername")
+        return address
+
+    def setsockopt(self, *_: int) -> None:
+        """There is nothing to set."""
+
+    def close(self) -> None:
+        self.transport.abort()
 
 
 class SimTransport(asyncio.Transport):
@@ -230,8 +255,14 @@ class SimTransport(asyncio.Transport):
     def begin(self, factory: Callable[[], Any]) -> None:
         """Connected: in the process's turn."""
         self.protocol = factory()
-        self._process.transports[self] = None
+        self.arrive()
         self.protocol.connection_made(self)
+        if self._received:
+            self._process.call_soon(self._take, b"")
+
+    def arrive(self) -> None:
+        """The kernel has it, and closes it with the process."""
+        self._process.transports[self] = None
 
     # what protocols call
 
@@ -327,6 +358,8 @@ class SimTransport(asyncio.Transport):
         """Hand bytes to the protocol, in its turn."""
         if data:
             self._received.append(data)
+        if self.protocol is None:  # not accepted yet
+            return
         while self._received and self._is_reading and not self._is_closing:
             part = self._received.popleft()
             self._network.trace.bytes_arrived(self._process.host, part)

@@ -151,7 +151,11 @@ class SimProcess(asyncio.AbstractEventLoop):
     ) -> tuple[Any, Any]:
         return await self.network.connect(self, protocol_factory, host, port)
 
-    async def create_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], Any], *, sock: Any, **_: Any
-    ) -> Any:
-        return self.network.listen(self, sock.getsockname(), protocol_factory)
+    async def sock_accept(self, sock: Any) -> tuple[Any, Any]:  # type: ignore[override]
+        return await self.network.accept(self, sock)
+
+    async def connect_accepted_socket(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], sock: Any, **_: Any
+    ) -> tuple[Any, Any]:
+        sock.transport.begin(protocol_factory)
+        return sock.transport, sock.transport.protocol

@@ -10,13 +10,9 @@ import pytest
 
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.accept_queues import AcceptQueues
-from kafkapy.server.client_quotas import ConnectionRates
 from kafkapy.server.connection import PARKED_REQUESTS_MAX, Connection
 from kafkapy.server.connection_table import ConnectionTable
-from kafkapy.server.creation_rates import CreationRates
 from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.quota_usage import Windows
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import OsFileSystem
@@ -234,27 +230,11 @@ def test_a_lost_connection_abandons_its_parked_requests(client: Client) -> None:
     assert client.transport.sent == b""
 
 
-@pytest.mark.parametrize(
-    ("properties", "refused"),
-    [
-        ({"max.connections.per.ip": "2"}, [False, False, True]),
-        ({"max.connections": "1"}, [False, True, True]),
-        (
-            {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:1"},
-            [False, True, True],
-        ),
-        ({}, [False, False, False]),
-    ],
-)
-def test_connections_over_a_limit_are_refused(
-    properties: dict[str, str], refused: list[bool]
-) -> None:
-    table = ConnectionTable(KafkaConfig(properties))
-    clients = [Client(table) for _ in refused]
-    assert [c.transport.closing for c in clients] == refused
-    assert table.rejected == sum(refused)
-    clients[0].connection.connection_lost(None)
-    assert not Client(table).transport.closing
+def test_a_connection_counts_until_it_is_lost(client: Client) -> None:
+    assert client.table.limits.total == 1
+    client.connection.connection_lost(None)
+    client.connection.connection_lost(None)
+    assert client.table.limits.total == 0
 
 
 def test_only_idle_connections_are_closed() -> None:
@@ -354,45 +334,3 @@ def test_a_pause_ends_with_its_connection(client: Client, monkeypatch: pytest.Mo
     client.connection.mute(500)
     client.connection.connection_lost(None)
     assert timers.delays_s == []
-
-
-def test_who_connects_too_often_is_not_answered_and_closed_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    timers = fake_timers(monkeypatch)
-    rates = ConnectionRates(Windows(KafkaConfig({})))
-    rates.set("10.0.0.1", {"connection_creation_rate": "0"})
-    table = ConnectionTable(KafkaConfig({"max.connections.per.ip": "1"}), rates)
-    delayed, other, late = Client(table), Client(table, "10.0.0.2"), Client(table)
-    for each in (delayed, other):
-        each.send(frame(1))
-    assert (delayed.transport.sent, other.transport.sent) == (b"", b"<1>")
-    assert timers.delays_s == [1, 1]
-    assert (len(table), table.accepted, table.rejected) == (1, 1, 2)
-    late.connection.connection_lost(None)
-    assert timers.delays_s == [1]
-    assert not delayed.transport.closing
-    timers.fire()
-    assert delayed.transport.closing
-    assert delayed.transport.sent == b""
-
-
-def test_who_must_wait_for_its_turn_is_served_when_it_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    timers = fake_timers(monkeypatch)
-    config = KafkaConfig({"max.connection.creation.rate": "0"})
-    table = ConnectionTable(config, queues=AcceptQueues(CreationRates(config), lambda: 0))
-    first, gone, last = Client(table), Client(table), Client(table)
-    for each in (first, gone, last):
-        each.send(frame(1) + frame(2))
-    assert (first.transport.sent, len(table)) == (b"", 0)
-    gone.connection.connection_lost(None)
-    timers.fire()
-    assert (first.transport.sent, last.transport.sent) == (b"<1><2>", b"")
-    table.close_all()
-    assert (first.transport.closing, last.transport.closing) == (True, True)
-    timers.fire()  # the turn of who went away
-    timers.fire()  # and of who was closed
-    assert timers.delays_s == []
-    assert (table.accepted, last.dispatcher.seen) == (1, [])

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from kafkapy.common.errors import ConfigError
-from kafkapy.server.client_quotas import ConnectionRates
-from kafkapy.server.connection_table import ConnectionTable, parse_overrides
+from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.quota_usage import Windows
 
 
 class FakeConnection:
@@ -31,7 +26,7 @@ class FakeConnection:
     def close(self) -> None:
         self.closed = True
 
-    close_quiet = close
+    close_quiet = abort = close
 
 
 def table(**properties: str) -> Any:
@@ -39,57 +34,57 @@ def table(**properties: str) -> Any:
     return ConnectionTable(KafkaConfig(given))
 
 
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        ("", {}),
-        ("10.0.0.1:5", {"10.0.0.1": 5}),
-        (" 10.0.0.1:5 , ::1:0,", {"10.0.0.1": 5, "0:0:0:0:0:0:0:1": 0}),
-    ],
-)
-def test_overrides(text: str, limits: dict[str, int]) -> None:
-    assert parse_overrides(text) == limits
-
-
-@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:many", "10.0.0.1:-1", "10.0.0.1:²", "5"])
-def test_overrides_that_cannot_be_read_are_named(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides=.* host:limit"):
-        parse_overrides(f"10.0.0.2:1,{text}")
+def opened(table: Any, connection: FakeConnection) -> FakeConnection:
+    """A connection that was admitted, and begins."""
+    assert table.admit(connection.listener, connection.client_host) is None
+    table.opened(connection)
+    table.limits.leave(connection.listener, connection.client_host)
+    return connection
 
 
 def test_a_refusal_says_who_and_which_limit() -> None:
     by_address = table(max_connections_per_ip="1")
-    assert by_address.admit(FakeConnection("a")) is None
-    assert by_address.admit(FakeConnection("a")) == (
-        "a already has max.connections.per.ip=1 connections"
-    )
-    assert by_address.admit(FakeConnection("b")) is None
-    in_all = table(max_connections="1")
-    in_all.admit(FakeConnection("a"))
-    said = in_all.admit(FakeConnection("b"))
-    assert said == "the broker already has max.connections=1 connections"
-    assert (by_address.rejected, in_all.rejected) == (1, 1)
+    one = opened(by_address, FakeConnection("a"))
+    assert by_address.admit("L", "a") == "a already has max.connections.per.ip=1 connections"
+    assert by_address.admit("L", "b") is None
+    by_address.forget(one)
+    by_address.forget(one)
+    assert by_address.admit("L", "a") is None
+    assert (by_address.accepted, by_address.rejected) == (3, 1)
 
 
-def test_a_closed_connection_makes_room_once() -> None:
-    limited = table(max_connections_per_ip="2")
-    one, two, refused = (FakeConnection("a") for _ in range(3))
-    limited.admit(one)
-    limited.admit(two)
-    assert limited.admit(refused)
-    limited.forget(refused)
-    limited.forget(one)
-    limited.forget(one)
-    assert (len(limited), limited.accepted, limited.rejected) == (1, 2, 1)
-    assert limited.admit(FakeConnection("a")) is None
-    assert limited.admit(FakeConnection("a"))
+BROKERS = {
+    "listeners": "L://127.0.0.1:1,B://127.0.0.1:2",
+    "listener_security_protocol_map": "L:PLAINTEXT,B:PLAINTEXT",
+    "inter_broker_listener_name": "B",
+}
+
+
+def test_a_broker_takes_the_place_of_the_client_that_was_quiet_for_longest() -> None:
+    full = table(max_connections="3", **BROKERS)
+    quiet, busy = FakeConnection("a", 10), FakeConnection("b", 20)
+    broker = FakeConnection("c", 0, listener="B")
+    for each in (busy, quiet, broker):
+        opened(full, each)
+    assert not quiet.closed
+    opened(full, FakeConnection("d", listener="B"))
+    assert [each.closed for each in (quiet, busy, broker)] == [True, False, False]
+    assert (len(full), full.limits.total) == (3, 3)
+
+
+def test_fewer_connections_are_allowed_than_there_are() -> None:
+    full = table(**BROKERS)
+    full.limits.on_change = full.close_excess
+    clients = [opened(full, FakeConnection("a", at)) for at in (30, 10, 20)]
+    full.limits.update({"max.connections": "1"})
+    assert [each.closed for each in clients] == [False, True, True]
 
 
 def test_connections_are_counted_by_listener() -> None:
     open_ones = table()
     one, two, other = (FakeConnection("a", listener=name) for name in ("X", "X", "Y"))
     for connection in (one, two, other):
-        open_ones.admit(connection)
+        opened(open_ones, connection)
     assert open_ones.count_by_listener() == {"X": 2, "Y": 1}
     open_ones.forget(one)
     open_ones.forget(other)
@@ -100,9 +95,9 @@ def test_addresses_that_left_are_forgotten() -> None:
     many = table()
     for i in range(100):
         connection = FakeConnection(str(i))
-        many.admit(connection)
+        opened(many, connection)
         many.forget(connection)
-    assert not many._per_host
+    assert not many.limits._per_host
 
 
 def test_only_who_is_idle_for_longer_than_the_limit_is_closed() -> None:
@@ -113,7 +108,7 @@ def test_only_who_is_idle_for_longer_than_the_limit_is_closed() -> None:
         FakeConnection("a", 0, is_idle=False),
     )
     for connection in (idle, fresh, busy):
-        limited.admit(connection)
+        opened(limited, connection)
     limited.close_idle(200)
     assert [c.closed for c in (idle, fresh, busy)] == [True, False, False]
     assert limited.idle_closed == 1
@@ -122,32 +117,17 @@ def test_only_who_is_idle_for_longer_than_the_limit_is_closed() -> None:
 def test_idle_connections_may_stay_for_ever() -> None:
     patient = table(connections_max_idle_ms="-1")
     idle = FakeConnection("a")
-    patient.admit(idle)
+    opened(patient, idle)
     patient.close_idle(10**15)
     assert not idle.closed
     patient.close_all()
     assert idle.closed
 
 
-def test_those_that_wait_to_be_turned_away_are_no_open_ones() -> None:
-    rates = ConnectionRates(Windows(KafkaConfig({})))
-    rates.set(None, {"connection_creation_rate": "0"})
-    limited: Any = ConnectionTable(KafkaConfig({"max.connections.per.ip": "1"}), rates)
-    gone, waiting = FakeConnection("a"), FakeConnection("a")
-    assert [limited.delay_ms(each) for each in (gone, waiting)] == [1000, 1000]
-    assert (len(limited), limited.rejected) == (0, 2)
-    limited.forget(gone)
-    limited.close_all()
-    assert (gone.closed, waiting.closed) == (False, True)
-    rates.set(None, {})
-    assert limited.delay_ms(FakeConnection("a")) == 0
-    assert limited.admit(FakeConnection("a")) is None
-
-
 def test_the_connections_of_one_listener_are_closed() -> None:
     of_two = table()
     stays, goes = FakeConnection("a"), FakeConnection("a", listener="M")
     for each in (stays, goes):
-        of_two.admit(each)
+        opened(of_two, each)
     of_two.close_listener("M")
     assert (stays.closed, goes.closed) == (False, True)

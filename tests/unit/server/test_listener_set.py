@@ -35,7 +35,7 @@ class Door:
     async def have_ready(self) -> None:
         self.ready_before.append(len(self.changes))
 
-    async def change(self, config: KafkaConfig, added: Mapping[str, Any]) -> None:
+    def change(self, config: KafkaConfig, added: Mapping[str, Any]) -> None:
         self.names = [each.name for each in config.listeners]
         self.changes.append((self.names, added))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.coordinator.messages import CommitOffsets, OffsetToCommit
+from kafkapy.server import metrics_server
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.metrics_server import MetricsCollector, MetricsServer
 from tests.support.partitions import batch, told
@@ -153,3 +155,56 @@ def test_other_paths_are_told_where_to_look(parts: Parts) -> None:
 @pytest.mark.parametrize("request_bytes", [b"", b"GET /met", b"\r\n\r\n", b"x" * 100_000])
 def test_what_is_not_http_is_hung_up_on(parts: Parts, request_bytes: bytes) -> None:
     assert ask(parts, request_bytes) == b""
+
+
+def test_who_does_not_read_is_closed(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_server, "LIMIT_S", 0.2)
+    monkeypatch.setattr(metrics_server, "generate_latest", lambda _: bytes(50_000_000))
+
+    async def scenario() -> int:
+        server = MetricsServer(MetricsCollector(parts.services, ConnectionTable(parts.config)))
+        await server.start("127.0.0.1", 0)
+        reader = socket.create_connection(("127.0.0.1", server.port))
+        reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        await until_none_is_served(server, began=True)
+        got = 0
+        with reader:
+            reader.settimeout(30)
+            try:
+                while part := reader.recv(1 << 20):
+                    got += len(part)
+            except ConnectionResetError:
+                pass
+        await server.stop()
+        return got
+
+    assert asyncio.run(scenario()) < 50_000_000
+
+
+def test_one_connection_too_many_takes_the_place_of_the_oldest(parts: Parts) -> None:
+    async def scenario() -> tuple[bytes, bytes]:
+        server = MetricsServer(MetricsCollector(parts.services, ConnectionTable(parts.config)))
+        await server.start("127.0.0.1", 0)
+        oldest, *others = [
+            await asyncio.open_connection("127.0.0.1", server.port)
+            for _ in range(metrics_server.CONNECTIONS_MAX)
+        ]
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /other HTTP/1.1\r\n\r\n")
+        found = await reader.read(), await oldest[0].read()
+        for _, each in (oldest, *others, (reader, writer)):
+            each.close()
+        await server.stop()
+        return found
+
+    answer, nothing = asyncio.run(scenario())
+    assert answer.endswith(b"try /metrics\n")
+    assert nothing == b""
+
+
+async def until_none_is_served(server: MetricsServer, *, began: bool) -> None:
+    """Wait until connections have begun, and then until all have ended."""
+    while began and not server._tasks:
+        await asyncio.sleep(0.01)
+    while server._tasks:
+        await asyncio.sleep(0.01)

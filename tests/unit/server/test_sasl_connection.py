@@ -49,6 +49,19 @@ class FakeDispatcher:
         return response
 
 
+class Waiting:
+    """Those that have not logged in, without limits."""
+
+    def __init__(self) -> None:
+        self.logins: set[SaslConnection] = set()
+
+    def begin(self, login: SaslConnection) -> None:
+        self.logins.add(login)
+
+    def end(self, login: SaslConnection) -> None:
+        self.logins.discard(login)
+
+
 class Client:
     """One connection with everything around it fake."""
 
@@ -65,6 +78,7 @@ class Client:
         users = {"alice": "secret", "bob": "other"}
         mechanism = mechanism or SaslMechanism(lambda: server(users), session_max_ms)
         self.table = ConnectionTable(KafkaConfig({}))
+        self.table.unauthenticated = self.waiting = Waiting()  # type: ignore[assignment]
         self.connection = SaslConnection(
             "SASL",
             self.dispatcher,  # type: ignore[arg-type]
@@ -103,8 +117,10 @@ def test_a_login_comes_first_and_names_the_user() -> None:
     client = Client()
     client.says(ApiVersionsRequest(), 0)
     assert client.transport.sent == b"<served>"
+    assert client.waiting.logins == {client.connection}
     client.logs_in()
     assert client.answer(ApiKey.SASL_AUTHENTICATE, 2).error_code == 0
+    assert client.waiting.logins == set()
     assert client.asks()
     assert client.dispatcher.seen == [
         (ApiKey.API_VERSIONS, ANONYMOUS),

@@ -55,13 +55,6 @@ def test_who_shows_none_is_anonymous() -> None:
     assert table.logins.succeeded == {("SSL", "SSL"): 1}
 
 
-def test_one_connection_too_many_is_no_login() -> None:
-    table = ConnectionTable(KafkaConfig({"max.connections": "0"}))
-    transport = TlsTransport(None)
-    connected(transport, table=table)
-    assert (transport.closing, table.logins.succeeded) == (True, {})
-
-
 def test_who_shows_one_has_its_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     if not can_make("users named by certificates"):
         return

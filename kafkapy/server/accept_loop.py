@@ -1,0 +1,90 @@
+"""Accepting at one listening socket, also when descriptors run out.
+
+asyncio's own servers accept whatever comes, and uvloop's closes its socket for good at the first
+error of `accept`. Here nothing is accepted while there is no room: clients wait in the backlog, as
+with Kafka's acceptors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import socket
+from collections.abc import Awaitable, Callable
+from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
+from typing import Final
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+RETRY_S: Final = 0.1
+SPARE: Final = 32
+"""The last descriptors of a process that no socket may take."""
+_NO_ROOM: Final = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
+
+
+def has_spare_descriptors() -> bool:
+    """Whether this process may take a descriptor for a socket: the lowest that is free tells how
+    many are taken."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    try:
+        free = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        return error.errno not in _NO_ROOM
+    os.close(free)
+    return soft == resource.RLIM_INFINITY or free < soft - min(SPARE, soft // 4)
+
+
+class AcceptLoop:
+    """Accepts from `start` until `close`. Fixed: a name for the log, the bound socket, what serves
+    each accepted one and then owns it, and what waits until one may be accepted."""
+
+    def __init__(
+        self,
+        name: str,
+        bound: socket.socket,
+        serve: Callable[[socket.socket], Awaitable[None]],
+        room: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._name = name
+        self._bound = bound
+        self._serve = serve
+        self._room = room
+        self._task: asyncio.Task[None] | None = None
+        self._is_out = False
+
+    def start(self, backlog: int) -> None:
+        """Begin to accept."""
+        self._bound.listen(backlog)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def close(self) -> None:
+        """Accept no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._room is not None:
+                await self._room()
+            if not has_spare_descriptors():
+                await self._wait("too few descriptors are left")
+                continue
+            try:
+                accepted, _ = await loop.sock_accept(self._bound)
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    await self._wait(str(error))
+                continue  # else the client is gone again
+            if self._is_out:
+                self._is_out = False
+                logger.info("Listener %s accepts connections again", self._name)
+            await self._serve(accepted)
+
+    async def _wait(self, reason: str) -> None:
+        if not self._is_out:
+            self._is_out = True
+            logger.error("Listener %s accepts no connections: %s", self._name, reason)
+        await asyncio.sleep(RETRY_S)
