@@ -37,6 +37,14 @@ class FrameReader:
         """Bound size prefixes by this from now on."""
         self._frame_bytes_max = frame_bytes_max
 
+    @property
+    def awaited_bytes(self) -> int:
+        """The size of the frame that has begun to arrive, 0 if there is none or it is not known."""
+        if self._own is None or self._filled < SIZE_PREFIX:
+            return 0
+        size: int = _I32.unpack_from(self._own)[0]
+        return size
+
     def get_buffer(self) -> memoryview:
         """Where to put the next received bytes; never empty."""
         return self._scratch if self._own is None else self._own[self._filled :]

@@ -41,6 +41,11 @@ class ServerConnection:
         self._reader.allow(request_bytes_max)
 
     @property
+    def awaited_bytes(self) -> int:
+        """The size of the request that has begun to arrive, 0 if there is none."""
+        return self._reader.awaited_bytes
+
+    @property
     def pending(self) -> int:
         """Requests taken whose responses have not been put in order yet."""
         return self._received - self._flushed

@@ -29,6 +29,7 @@ from kafkapy.server.request import (
     NO_RESPONSE,
     Pending,
 )
+from kafkapy.server.request_memory import Lease
 
 if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
@@ -51,6 +52,7 @@ class Connection(asyncio.BufferedProtocol):
         "_blocking",
         "_dispatcher",
         "_given_bytes",
+        "_lease",
         "_mute",
         "_muted_until_ms",
         "_now_ms",
@@ -97,6 +99,8 @@ class Connection(asyncio.BufferedProtocol):
         self._sender: RegionSender | None = None  # of a connection that fetches
         self._parked: dict[Pending, None] = {}  # in the order of their arrival
         self._blocking: Pending | None = None
+        # Of the broker's pool of memory for requests, if that is bounded.
+        self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
         self._mute: asyncio.TimerHandle | None = None
         self._muted_until_ms = 0
         self._waiting: deque[memoryview] = deque()
@@ -128,6 +132,9 @@ class Connection(asyncio.BufferedProtocol):
         if self.fast_path is not None:
             self.fast_path.close()
             self.fast_path = None  # it knows this connection
+        if self._lease is not None:
+            self._lease.close()
+            self._lease = None
         self._sender = None
         self._transport = None
 
@@ -198,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for an answer on this connection."""
-        return not self._parked and not self._waiting and self._mute is None
+        return not self._parked and not self._waiting and self._mute is None and self._reading
 
     def mute(self, pause_ms: int) -> None:
         """Handle nothing for so long, because a quota is exceeded; answers still go out."""
@@ -335,6 +342,9 @@ class Connection(asyncio.BufferedProtocol):
         """Read while no frame waits: not to read meanwhile would cost each parked fetch some system
         calls, and hide that its client went away."""
         wanted = not self._waiting
+        if self._lease is not None:
+            queued_bytes = sum(map(len, self._waiting))
+            wanted &= self._lease.settle(self._wire.awaited_bytes, queued_bytes)
         if wanted != self._reading:
             transport = self._transport
             if transport is None or transport.is_closing():

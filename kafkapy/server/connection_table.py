@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.server.authentication_counts import AuthenticationCounts
 from kafkapy.server.connection_limits import ConnectionLimits
+from kafkapy.server.request_memory import RequestMemory
 from kafkapy.server.unauthenticated import Unauthenticated
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class ConnectionTable:
         self._idle_max_ms = config.get_int("connections.max.idle.ms")
         self._rates = rates
         self._creations = creations
+        queued_max = config.get_int("queued.max.request.bytes")
+        self.memory = RequestMemory(queued_max) if queued_max > 0 else None
         self._open: dict[Connection, None] = {}
         self.unauthenticated = Unauthenticated(config)
         self.accepted = 0

@@ -182,6 +182,12 @@ class KafkaConfig:
             raise ConfigError(
                 f"replica.selector.class={selector} must be one of: {', '.join(SELECTORS)}"
             )
+        queued, largest = "queued.max.request.bytes", "socket.request.max.bytes"
+        if 0 < self.get_int(queued) < self.get_int(largest):
+            raise ConfigError(
+                f"{queued}={self.get_int(queued)} must be larger or equal to"
+                f" {largest}={self.get_int(largest)}"
+            )
         wait = self.get_int("replica.fetch.wait.max.ms")
         for key in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
             if wait > self.get_int(key):

@@ -132,3 +132,11 @@ def test_a_peer_that_begins_tls_is_told_from_others() -> None:
     client_hello = bytes.fromhex("16030102000100")
     with pytest.raises(ProtocolViolation, match="the peer begins TLS"):
         feed(FrameReader(1 << 20, bytearray(64)), client_hello)
+
+
+def test_the_size_of_a_frame_that_has_begun_is_known() -> None:
+    reader = FrameReader(100, bytearray(64))
+    for data, awaited in ((b"\0\0", 0), (b"\0\x07ab", 7), (b"cdefg", 0), (b"\0\0\0\1x", 0)):
+        reader.get_buffer()[: len(data)] = data
+        reader.bytes_received(len(data))
+        assert reader.awaited_bytes == awaited

@@ -334,3 +334,26 @@ def test_a_pause_ends_with_its_connection(client: Client, monkeypatch: pytest.Mo
     client.connection.mute(500)
     client.connection.connection_lost(None)
     assert timers.delays_s == []
+
+
+def test_while_requests_have_no_memory_left_none_that_needs_some_is_read() -> None:
+    table = ConnectionTable(
+        KafkaConfig({"queued.max.request.bytes": "1000", "socket.request.max.bytes": "1000"})
+    )
+    whole = (900).to_bytes(4, "big") + frame(1)[4:].ljust(900, b"\0")
+    first, second, third, small = (Client(table) for _ in range(4))
+    first.send(whole[:50])
+    second.send(whole[:50])
+    third.send(whole[:50])
+    small.send(frame(7))  # whole at once: it needs none
+    reading = [client.transport.reading for client in (first, second, third)]
+    assert (reading, small.transport.sent) == ([True, True, False], b"<7>")
+    assert not third.connection.is_idle
+    first.send(whole[50:])
+    assert first.transport.sent == b"<1>"
+    assert third.transport.reading
+    second.connection.connection_lost(None)
+    third.send(whole[50:])
+    assert third.transport.sent == b"<1>"
+    assert table.memory is not None
+    assert table.memory.available_bytes == 1000
