@@ -54,7 +54,7 @@ WORLD = {
 # needs.
 ADAPTERS = {
     "kafkapy/common/gss_library.py": {"gssapi", "threading"},
-    "kafkapy/common/http_fetch.py": {"http", "urllib.request"},
+    "kafkapy/common/http_fetch.py": {"http", "time", "urllib.request"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo_adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo_session.py": {"kazoo", "asyncio"},

@@ -150,6 +150,19 @@ TOPIC_CONFIGS: Final = ConfigDef(
     )
 )  # fmt: skip
 
+_TIERED: Final = "tiered storage is not served"
+_OLD_FORMAT: Final = "batches are stored and served in format v2"
+NO_EFFECT: Final[Mapping[str, str]] = {
+    "local.retention.bytes": _TIERED,
+    "local.retention.ms": _TIERED,
+    "message.downconversion.enable": _OLD_FORMAT,
+    "message.format.version": _OLD_FORMAT,
+    "remote.log.copy.disable": _TIERED,
+    "remote.log.delete.on.disable": _TIERED,
+    "remote.storage.enable": _TIERED,
+}
+"""Keys that nothing here reads, and why. Whoever sets one is told."""
+
 
 def validate_topic_configs(configs: Mapping[str, str]) -> dict[str, ConfigValue]:
     """Parse topic overrides, each key and their combination, as `LogConfig.validate` does.

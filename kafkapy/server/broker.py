@@ -37,6 +37,7 @@ from kafkapy.server.dynamic_config import DynamicConfig
 from kafkapy.server.fetcher import Fetcher
 from kafkapy.server.group_service import GroupService
 from kafkapy.server.handlers import SERVED
+from kafkapy.server.ineffective_configs import warn_of_broker
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.listener_setup import set_up_listeners
 from kafkapy.server.maintenance import Maintenance
@@ -187,8 +188,7 @@ class Broker:
             producers=config.producers(),
         )
         self._log_manager.open()
-        for key in config.unknown_keys:
-            logger.warning("The configuration '%s' is not known and has no effect", key)
+        warn_of_broker(config.properties)
         self._pid_file = f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}"
         try:
             write_atomically(self._fs, self._pid_file, b"%d\n" % os.getpid(), durable=False)

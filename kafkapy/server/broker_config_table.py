@@ -1,12 +1,14 @@
 """The rows of Kafka 3.9's broker configuration table, and kafkapy's own few (`kafkapy.*`).
 
 The broker twins of the topic configs (`log.segment.bytes` and friends) are not here: they come from
-`common.topic_configs`. Keys that this version reads but does not act on are listed all the same,
-so that a server.properties of Apache Kafka is accepted.
+`common.topic_configs`. Keys without effect here are listed all the same, so that a
+server.properties of Apache Kafka is accepted; `NO_EFFECT` says which they are and why, and a test
+compares it with what the code reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.common.config_def import (
@@ -102,7 +104,7 @@ BROKER_CONFIG_ROWS: Final = (
     _b("zookeeper.ssl.crl.enable", False),
     _b("zookeeper.ssl.ocsp.enable", False),
     _b("zookeeper.metadata.migration.enable", False),
-    # threads, accepted and without effect: one event loop serves all
+    # threads
     _i("num.network.threads", 3, _POSITIVE),
     _i("num.io.threads", 8, _POSITIVE),
     _i("background.threads", 10, _POSITIVE),
@@ -232,7 +234,6 @@ BROKER_CONFIG_ROWS: Final = (
     _l("sasl.login.retry.backoff.ms", 100),
     _s("sasl.kerberos.service.name", None),
     _csv("sasl.kerberos.principal.to.local.rules", ["DEFAULT"]),
-    # accepted and without effect: tickets are had by the library, when they are needed
     _s("sasl.kerberos.kinit.cmd", "/usr/bin/kinit"),
     _l("sasl.kerberos.min.time.before.relogin", 60000),
     _d("sasl.kerberos.ticket.renew.jitter", 0.05),
@@ -290,3 +291,66 @@ BROKER_CONFIG_ROWS: Final = (
     _i("kafkapy.metrics.port", -1, between(-1, 65535)),
     _s("kafkapy.metrics.host", "127.0.0.1"),
 )
+
+_ONE_LOOP: Final = "one event loop serves all requests"
+_JAVA: Final = "classes of Java cannot be loaded"
+_CLEANER: Final = "one thread compacts one log after the other, as fast as it can"
+_TICKETS: Final = "the Kerberos library gets and renews tickets when they are needed"
+_OLD_FORMAT: Final = "batches are stored and served in format v2"
+_METRICS: Final = "metrics are served by kafkapy.metrics.port"
+
+NO_EFFECT: Final[Mapping[str, str]] = {
+    "alter.config.policy.class.name": _JAVA,
+    "alter.log.dirs.replication.quota.window.num": "moves have the windows of replication.quota",
+    "alter.log.dirs.replication.quota.window.size.seconds": (
+        "moves have the windows of replication.quota"
+    ),
+    "background.threads": _ONE_LOOP,
+    "client.quota.callback.class": _JAVA,
+    "control.plane.listener.name": "the controller uses the inter-broker listener",
+    "create.topic.policy.class.name": _JAVA,
+    "delete.records.purgatory.purge.interval.requests": "completed requests leave at once",
+    "early.start.listeners": "all listeners start together",
+    "fetch.purgatory.purge.interval.requests": "completed requests leave at once",
+    "group.coordinator.rebalance.protocols": "only the classic protocol is served",
+    "inter.broker.protocol.version": "brokers speak version 3.9 with each other",
+    "log.cleaner.io.buffer.load.factor": _CLEANER,
+    "log.cleaner.io.buffer.size": _CLEANER,
+    "log.cleaner.io.max.bytes.per.second": _CLEANER,
+    "log.cleaner.threads": _CLEANER,
+    "log.dir.failure.timeout.ms": "it is for KRaft",
+    "log.message.downconversion.enable": _OLD_FORMAT,
+    "log.message.format.version": _OLD_FORMAT,
+    "max.request.partition.size.limit": "it bounds an API that is not served in ZooKeeper mode",
+    "metric.reporters": _JAVA,
+    "metrics.num.samples": _METRICS,
+    "metrics.recording.level": _METRICS,
+    "metrics.sample.window.ms": _METRICS,
+    "num.io.threads": _ONE_LOOP,
+    "num.network.threads": _ONE_LOOP,
+    "num.recovery.threads.per.data.dir": "logs are recovered one after the other",
+    "num.replica.alter.log.dirs.threads": _ONE_LOOP,
+    "offsets.commit.required.acks": "offsets are committed with acks=all",
+    "principal.builder.class": _JAVA,
+    "producer.purgatory.purge.interval.requests": "completed requests leave at once",
+    "queued.max.requests": "requests are handled as they arrive; queued.max.request.bytes bounds"
+    " their memory",
+    "sasl.kerberos.kinit.cmd": _TICKETS,
+    "sasl.kerberos.min.time.before.relogin": _TICKETS,
+    "sasl.kerberos.ticket.renew.jitter": _TICKETS,
+    "sasl.kerberos.ticket.renew.window.factor": _TICKETS,
+    "ssl.protocol": "ssl.enabled.protocols says which versions are spoken",
+    "zookeeper.metadata.migration.enable": "KRaft is not served",
+}
+"""Keys of Kafka that nothing here reads, and why. Whoever sets one is told."""
+
+AT_START_ONLY: Final = frozenset(
+    {
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "num.replica.fetchers",
+        "producer.id.expiration.ms",
+        "transaction.partition.verification.enable",
+    }
+)
+"""Keys that can be set while brokers run, but are read from server.properties when one starts."""

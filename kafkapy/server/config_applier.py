@@ -11,6 +11,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.metadata.dynamic_passwords import without_passwords
 from kafkapy.server.addresses import numeric_address, resolve
+from kafkapy.server.ineffective_configs import warn_of_broker, warn_of_topic
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ class ConfigApplier:
         if entity_type == "topics":
             self._logs.update_topic_config(name, configs)
             self._configs.topic_overrides[name] = configs
+            warn_of_topic(name, configs)
             self._recheck(self._broker.replicas.partitions.get(name, {}).values())
             if configs.get(_UNCLEAN, "").strip().lower() == "true":
                 self._broker.controller.submit(UncleanElectionEnabled(name))
         elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._broker.broker_id)):
             self._apply_broker(name, self._broker.passwords.plain(configs))
+            warn_of_broker(configs, dynamic=True)
             configs = without_passwords(configs)
         elif entity_type == "users":
             try:

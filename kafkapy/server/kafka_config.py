@@ -65,7 +65,6 @@ class KafkaConfig:
             {k: v for k, v in self.properties.items() if k in BROKER_CONFIGS.keys}
         )
         self._apply_embedded_defaults()
-        self.unknown_keys = sorted(k for k in self.properties if not _known(k))
         self.broker_id = self.get_int("broker.id")
         self.listeners: tuple[Listener, ...] = parse_listeners(
             self.get_list("listeners"), self.get_list("listener.security.protocol.map"), "listeners"
@@ -165,6 +164,11 @@ class KafkaConfig:
         for key, reason in _NOT_SERVED.items():
             if self.properties.get(key):
                 raise ConfigError(f"{key}={self.properties[key]}: {reason}")
+        if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):
+            raise ConfigError(
+                f"broker.id={self.broker_id} must be at least 0 while broker.id.generation.enable"
+                " is false"
+            )
         if self.broker_id > self.get_int("reserved.broker.max.id") and self.get_bool(
             "broker.id.generation.enable"
         ):
@@ -194,8 +198,3 @@ class KafkaConfig:
                 raise ConfigError(
                     f"replica.fetch.wait.max.ms={wait} must be at most {key}={self.get_int(key)}"
                 )
-
-
-def _known(key: str) -> bool:
-    prefixes = ("listener.name.", "zookeeper.", "ssl.", "sasl.", "remote.log.", "kafkapy.")
-    return key in BROKER_CONFIGS.keys or key.startswith(prefixes)

@@ -18,6 +18,7 @@ from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.common.topic_partition import is_topic_name, names_collide, validate_topic_name
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.cache import MetadataCache
+from kafkapy.server.ineffective_configs import warn_of_topic
 from kafkapy.zk.store import ControllerMoved, ZkStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode
 
@@ -226,6 +227,7 @@ class TopicAdmin:
         )
         topic = TopicDescription(created.name, created.topic_id, created.assignment)
         try:
+            warn_of_topic(created.name, created.configs)
             await self._store.configs.set("topics", created.name, created.configs)
             await self._store.topics.create(topic)
         except ControllerMoved as moved:

@@ -73,11 +73,6 @@ def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(
         assert part in str(error.value)
 
 
-def test_unknown_keys_are_reported_not_refused() -> None:
-    config = KafkaConfig({"log.retnetion.hours": "1", "ssl.keystore.location": "/x"})
-    assert config.unknown_keys == ["log.retnetion.hours"]
-
-
 def test_every_default_passes_its_own_check() -> None:
     for name, key in BROKER_CONFIGS.keys.items():
         if key.validator is not None and key.default is not None:
@@ -95,3 +90,10 @@ def test_every_default_passes_its_own_check() -> None:
 )
 def test_the_secret_of_delegation_tokens(given: dict[str, str], secret: bytes) -> None:
     assert KafkaConfig(given).token_secret == secret
+
+
+def test_a_broker_that_may_not_choose_its_id_needs_one() -> None:
+    given = {"zookeeper.connect": "localhost:2181", "broker.id.generation.enable": "false"}
+    with pytest.raises(ConfigError, match=r"broker\.id=-1 must be at least 0"):
+        KafkaConfig(given)
+    assert KafkaConfig({**given, "broker.id": "0"}).broker_id == 0
