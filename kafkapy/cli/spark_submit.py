@@ -70,6 +70,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     from kafkapy.client.properties import load_properties
     from kafkapy.spark import submit, zygote
     from kafkapy.spark.kept_files import cache_dir
+    from kafkapy.spark.secret_properties import properties_file
 
     submission = submit.split(options.words)
     _check(options, submission.script, bool(submission.options))
@@ -88,7 +89,9 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         metrics_port=options.metrics_port,
     )
     spark_home = submit.find_spark_home(os.environ)
-    words = submit.command_line(submission, wiring, spark_home, cache_dir())
+    private = submit.properties_of(submission, wiring, spark_home, os.environ)
+    file = None if private is None else properties_file(private)
+    words = submit.command_line(submission, wiring, spark_home, cache_dir(), file)
     env.stdout.flush()
     environ = submit.environment(os.environ, submission, spark_home, cache_dir())
     if submit.has_local_workers(words, environ, cache_dir()):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED: Final = {char: f"\\{letter}" for letter, char in _ESCAPES.items()}
+_KEY: Final = re.compile(r"[^\x21-\x7e]|[\\=:#!]")
+_VALUE: Final = re.compile(r"[^\x20-\x7e]|\\|^ ")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
 # The key ends at the first unescaped separator; blanks around `=` or `:` are not part of anything.
 _PAIR: Final = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
@@ -56,3 +59,21 @@ def _unescape(text: str, line: int) -> str:
         return _ESCAPES.get(code, code)
 
     return _ESCAPE.sub(plain, text) if "\\" in text else text
+
+
+def format_properties(properties: Mapping[str, str]) -> str:
+    """A property file in ASCII that `parse_properties` and Java read back as given."""
+    return "".join(f"{_escaped(k, _KEY)}={_escaped(v, _VALUE)}\n" for k, v in properties.items())
+
+
+def _escaped(text: str, special: re.Pattern[str]) -> str:
+    def escape(match: re.Match[str]) -> str:
+        char = match[0]
+        if char in _ESCAPED:
+            return _ESCAPED[char]
+        if char.isascii() and char.isprintable():
+            return f"\\{char}"
+        units = char.encode("utf-16-be")
+        return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+    return special.sub(escape, text)

@@ -20,6 +20,7 @@ from typing import Final
 import kafkapy
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.kept_files import kept_file
+from kafkapy.spark.secret_properties import PUBLIC, REDACTION, file_text, private_conf
 from kafkapy.spark.session import (
     CHECKPOINT,
     COLUMNS,
@@ -33,7 +34,9 @@ from kafkapy.spark.session import (
 )
 from kafkapy.spark.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
 
-FLAGS: Final = frozenset(("--supervise", "--verbose", "-v", "--version", "--usage-error"))
+FLAGS: Final = frozenset(
+    ("--supervise", "--verbose", "-v", "--version", "--usage-error", "--load-spark-defaults")
+)
 """The options of spark-submit that take no value."""
 
 _PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
@@ -56,7 +59,8 @@ class Wiring:
     columns: str | None = None
 
     def conf(self) -> dict[str, str]:
-        """The Spark conf that carries it to the driver."""
+        """The Spark conf that carries it to the driver, but for the properties that may be secret:
+        those are in a file."""
         wired = {
             FROM: self.source,
             COLUMNS: self.columns,
@@ -67,7 +71,7 @@ class Wiring:
             ONCE: "true" if self.once else None,
             METRICS_PORT: None if self.metrics_port is None else str(self.metrics_port),
         }
-        properties = {PROPERTY + name: value for name, value in self.properties.items()}
+        properties = {PROPERTY + k: v for k, v in self.properties.items() if k in PUBLIC}
         return {name: value for name, value in wired.items() if value is not None} | properties
 
 
@@ -112,10 +116,38 @@ def split(words: Sequence[str]) -> Submission:
     return Submission(tuple(words[:i]), script, tuple(words[i + 1 :]))
 
 
+def properties_of(
+    submission: Submission, wiring: Wiring, spark_home: Path, environ: Mapping[str, str]
+) -> bytes | None:
+    """The content of a property file with the properties that may be secret, and with what Spark
+    would have read instead of it; None if there are none.
+
+    Raises:
+        ConfigError: the user's own property file cannot be read.
+    """
+    conf = private_conf(wiring.properties)
+    if not conf:
+        return None
+    given = submission.values("--properties-file")
+    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
+    base: Path | None = Path(given[-1]) if given else Path(directory, "spark-defaults.conf")
+    if base is not None and not given and not base.is_file():
+        base = None
+    redacts = any(name == REDACTION for name, _ in submission.confs())
+    try:
+        return file_text(base, conf, redacts=redacts)
+    except OSError as error:
+        raise ConfigError(f"Cannot read {base}: {error.strerror}") from None
+
+
 def command_line(
-    submission: Submission, wiring: Wiring, spark_home: Path, cache_dir: Path
+    submission: Submission,
+    wiring: Wiring,
+    spark_home: Path,
+    cache_dir: Path,
+    properties_file: str | None = None,
 ) -> list[str]:
-    """The words to execute.
+    """The words to execute. `properties_file` takes the place of the user's.
 
     A script that defines `transform(df)` is run by `transform_job` when there is a topic to read,
     and so is SQL.
@@ -124,7 +156,12 @@ def command_line(
         ConfigError: the script cannot be read.
     """
     remote = not is_local(submission, spark_home)
-    options = list(submission.without("--py-files"))
+    kept = submission.without("--py-files")
+    if properties_file is not None:
+        kept = Submission(kept, None, ()).without("--properties-file")
+    options = list(kept)
+    if properties_file is not None:
+        options += ["--properties-file", properties_file]
     py_files = submission.values("--py-files")
     if remote:
         py_files.append(str(package_zip(cache_dir)))

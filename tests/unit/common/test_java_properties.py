@@ -1,9 +1,11 @@
 """Property files: what `java.util.Properties` reads, we read."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.java_properties import parse_properties
+from kafkapy.common.java_properties import format_properties, parse_properties
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,13 @@ def test_syntax(text: str, expected: dict[str, str]) -> None:
 def test_a_broken_unicode_escape_names_its_line() -> None:
     with pytest.raises(ConfigError, match="line 2"):
         parse_properties("a=1\nb=\\u12")
+
+
+TEXT = st.text(st.characters(max_codepoint=0xD7FF))
+
+
+@given(st.dictionaries(TEXT.filter(bool), TEXT))
+def test_what_is_written_is_read(properties: dict[str, str]) -> None:
+    text = format_properties(properties)
+    assert text.isascii()
+    assert parse_properties(text) == properties
