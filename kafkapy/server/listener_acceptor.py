@@ -26,6 +26,7 @@ DELAYED_MAX: Final = 100
 """How many sockets of addresses that connect too often are kept open to slow them down."""
 SHUTDOWN_LIMIT_S: Final = 5.0
 """How long a client may take to answer the end of TLS."""
+_UNREAD_BYTES_MAX: Final = 1 << 16
 # What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
@@ -104,7 +105,7 @@ class ListenerAcceptor:
         refusal = table.admit(listener, client_host)
         if refusal is not None:
             logger.warning("Rejected connection from %s:%s: %s", host, port, refusal)
-            accepted.close()
+            _hang_up(accepted)
         elif self._context is None:
             await self._connect(accepted, client_host)
         else:
@@ -116,14 +117,14 @@ class ListenerAcceptor:
     def _delay(self, accepted: socket.socket, delay_ms: int) -> None:
         """Close it later: to close at once would only have the client come again at once."""
         if len(self._delayed) >= DELAYED_MAX:
-            accepted.close()
+            _hang_up(accepted)
             return
         call_later = asyncio.get_running_loop().call_later
         self._delayed[accepted] = call_later(delay_ms / 1000, self._end, accepted)
 
     def _end(self, delayed: socket.socket) -> None:
         del self._delayed[delayed]
-        delayed.close()
+        _hang_up(delayed)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -168,3 +169,12 @@ class ListenerAcceptor:
             logger.info("Failed authentication with %s (SSL handshake failed: %s)", peer, reason)
         finally:
             self._table.unauthenticated.end(handshake)
+
+
+def _hang_up(accepted: socket.socket) -> None:
+    """Close a socket. With bytes unread the client would hear of a reset instead of the end."""
+    try:
+        accepted.recv(_UNREAD_BYTES_MAX, socket.MSG_DONTWAIT)
+    except OSError:
+        pass  # there are none, or the client is gone
+    accepted.close()
