@@ -136,7 +136,9 @@ def test_damage_costs_no_more_than_it_must(
     def replay(index: int, records: Buffer) -> None:
         seen.extend(header.base_offset for _, header in iter_headers(records))
 
-    log_of(parts, load_buffer_bytes=1).load(partition, replay, finished.append)
+    log_of(parts, load_buffer_bytes=1).load(
+        partition, replay, lambda loaded, _end: finished.append(loaded.topic_partition.partition)
+    )
     for _ in range(6):
         parts.timers.fire()
     assert finished == [0]
