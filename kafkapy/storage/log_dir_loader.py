@@ -79,13 +79,11 @@ def load_log_dir(
         elif partitions:
             logger.info("Attempting recovery for all logs in %s: no clean shutdown file", path)
         points = _offsets_or_none(pool, path, log_names.RECOVERY_POINT_CHECKPOINT)
-        starts = _offsets_or_none(pool, path, log_names.LOG_START_CHECKPOINT)
-        watermarks = _offsets_or_none(pool, path, log_names.HIGH_WATERMARK_CHECKPOINT)
-    except MalformedFile as error:
-        raise LogDirFailure(path, str(error)) from error
+        starts = _offsets_or_none(pool, path, log_names.LOG_START_CHECKPOINT) or {}
+        watermarks = _offsets_or_none(pool, path, log_names.HIGH_WATERMARK_CHECKPOINT) or {}
     except OSError as error:
         raise LogDirFailure(path, f"I/O error while loading {path}: {error}") from error
-    log_dir.checkpointed = {*points, *starts, *watermarks}
+    log_dir.checkpointed = {*(points or ()), *starts, *watermarks}
     logs: list[UnifiedLog] = []
     for name, topic_partition, state in partitions:
         directory = f"{path}/{name}"
@@ -95,7 +93,7 @@ def load_log_dir(
             continue
         parameters = LoadParameters(
             clean,
-            points.get(topic_partition, 0),
+            None if points is None else points.get(topic_partition, 0),
             starts.get(topic_partition, 0),
             producers,
         )
@@ -137,14 +135,20 @@ def _queue_leftover(
         log_dir.unfinished.append(topic_partition)
 
 
-def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int]:
-    """A checkpoint that may be lost: without it, logs are read from their beginning, and high
-    watermarks, which the leaders know, begin there."""
+def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int] | None:
+    """A checkpoint, or None if it is missing, empty or malformed.
+
+    The broker starts without it: recovery reads the logs from their beginning, they start at their
+    first segment, and the replicas find the high watermark again.
+    """
+    found = pool.fs.stat(f"{path}/{name}")
+    if found is None or found.size == 0:
+        return None
     try:
         return read_offsets(pool.fs, f"{path}/{name}")
     except MalformedFile as error:
         logger.warning("%s: starting without it", error)
-        return {}
+        return None
 
 
 def check_duplicates(logs: dict[TopicPartition, UnifiedLog], found: list[UnifiedLog]) -> None:

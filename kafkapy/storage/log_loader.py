@@ -1,7 +1,8 @@
 """Opening a partition's directory: left-overs, segments, recovery, producers (Kafka's `LogLoader`).
 
-The order is that of internals 5.7. After a clean shutdown no batch is read but the last few;
-otherwise every segment from the recovery point on is read again, and cut at its first damage.
+After a clean shutdown no batch is read but the last few; otherwise every segment from the recovery
+point on is read again, and cut at its first damage. Compaction leaves offset gaps between segments,
+so a gap alone is no damage (decision 0041).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import LogSegment, SegmentFiles
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig, ProducerLog
 from kafkapy.storage.producer_snapshot import SnapshotFiles
-from kafkapy.storage.segment_recovery import is_sound, recover_segment
+from kafkapy.storage.segment_recovery import epochs_in, is_sound, recover_segment
 from kafkapy.storage.swap_files import finish_swaps
 from kafkapy.storage.unified_log import UnifiedLog
 
@@ -37,10 +38,13 @@ logger = logging.getLogger("kafka.log.LogLoader")
 
 @dataclass(slots=True)
 class LoadParameters:
-    """What the log directory knows of a log before it is opened; the defaults are a new log's."""
+    """What the log directory knows of a log before it is opened; the defaults are a new log's.
+
+    `recovery_point` is None when its checkpoint is missing or malformed.
+    """
 
     had_clean_shutdown: bool = True
-    recovery_point: int = 0
+    recovery_point: int | None = 0
     log_start_offset: int = 0
     producers: ProducerConfig = DEFAULT_PRODUCER_CONFIG
 
@@ -70,6 +74,8 @@ class LogLoader:
         self._now_ms = now_ms
         self._local = LocalLog(pool, directory, config, random, deletions)
         self._unsound: set[int] = set()
+        self._recovery_point = parameters.recovery_point or 0
+        self._has_gap = False
 
     def load(self) -> UnifiedLog:
         """Open, recover and return the log.
@@ -100,19 +106,52 @@ class LogLoader:
         def write(entries: EpochEntries) -> None:
             durable.write(epoch_path, encode_epochs(entries))
 
-        epochs = LeaderEpochCache(read_epochs(fs, epoch_path), write)
+        known = self._read_epochs(epoch_path)
+        epochs = LeaderEpochCache(known, write)
         self._recover(epochs, producers)
         local = self._local
+        if not known:
+            self._find_epochs(epochs)
+        if not epochs.entries():
+            self._find_epochs(epochs)
         epochs.truncate_from_end(local.log_end_offset)
         log_start_offset = max(parameters.log_start_offset, local.segments.first.base_offset)
         epochs.truncate_from_start(log_start_offset)
         self._load_producers(producers, log_start_offset)
         metadata_path = f"{directory}/{log_names.PARTITION_METADATA}"
         topic_id = read_partition_metadata(fs, metadata_path) or ZERO_UUID
-        return UnifiedLog(
+        log = UnifiedLog(
             self._topic_partition, topic_id, self._log_dir, local, epochs, producers,
             log_start_offset, self._now_ms,
         )  # fmt: skip
+        if self._has_gap:
+            # An accepted gap must lie below the recovery point of the next start.
+            log.flush(self._now_ms)
+        return log
+
+    def _read_epochs(self, path: str) -> EpochEntries:
+        try:
+            return read_epochs(self._pool.fs, path)
+        except MalformedFile as error:
+            logger.warning("%s: reading the leader epochs from the batches", error)
+            return []
+
+    def _find_epochs(self, epochs: LeaderEpochCache) -> None:
+        """Rebuild a lost `leader-epoch-checkpoint` from the batches, whose headers name them.
+
+        Without epochs a follower truncates to its high watermark. Recovery sees those above the
+        recovery point only, a clean start none.
+        """
+        found: EpochEntries = []
+        for segment in reversed(list(self._local.segments)):
+            entries, is_old = epochs_in(segment)
+            found = entries + found
+            if is_old:
+                break
+        epochs.clear()
+        for epoch, start_offset in found:
+            if epoch > epochs.latest:
+                epochs.assign(epoch, start_offset)
 
     def _open_segments(self) -> SnapshotFiles:
         """Open what has a `.log`, remove indexes without one, and note the indexes to rebuild."""
@@ -161,7 +200,7 @@ class LogLoader:
             producers.state.load([])
         end = local.log_end_offset
         # Recovery has read the rest, but only a flush makes it durable.
-        point = end if parameters.had_clean_shutdown else parameters.recovery_point
+        point = end if parameters.had_clean_shutdown else self._recovery_point
         local.recovery_point = min(point, end)
 
     def _create_directory(self, base_offset: int) -> None:
@@ -203,7 +242,7 @@ class LogLoader:
     def _rescan(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
         """After a crash: read all from the recovery point on, and end it where records are lost."""
         local, parameters = self._local, self._parameters
-        suspects = local.segments.from_offset(parameters.recovery_point)
+        suspects = local.segments.from_offset(self._recovery_point)
         for segment in local.segments:
             if segment.base_offset in self._unsound and segment not in suspects:
                 self._rebuild(segment)
@@ -219,11 +258,28 @@ class LogLoader:
             local.log_end_offset = recovered.next_offset
             self._cut(segment, recovered.valid_bytes, recovered.damage)
             following = suspects[i + 1 :]
-            if following and following[0].base_offset != local.log_end_offset:
+            if following and self._is_lost(following[0].base_offset, recovered.damage):
                 self._drop(following)
                 return
             if segment is not local.segments.active:
                 local.finish(segment)
+
+    def _is_lost(self, next_base_offset: int, damage: str) -> bool:
+        """Whether the segments from `next_base_offset` on must go: records before them are lost.
+
+        They go after damage, as in Kafka (`LogLoader.recoverLog`), or where offsets go back. A gap
+        shows a tail that a power cut has taken whole, but only where compaction cannot have made
+        it: in a log that is not compacted, above a recovery point that is known.
+        """
+        end = self._local.log_end_offset
+        if next_base_offset == end:
+            return False
+        if damage or next_base_offset < end:
+            return True
+        if self._config.compact or self._parameters.recovery_point is None:
+            self._has_gap = True
+            return False
+        return True
 
     def _cut(self, segment: LogSegment, position: int, damage: str) -> None:
         if not damage:

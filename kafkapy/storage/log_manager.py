@@ -134,6 +134,8 @@ class LogManager:
                     self.logs.update((log.topic_partition, log) for log in found)
                     log_dir.logs = len(found)
                     logger.info("Loaded %d logs in %s", len(found), path)
+        # From now on a crash can tell a log without a row from a checkpoint that was lost.
+        self.checkpoint_recovery_points()
         for path, log_dir in list(self._dirs.items()):
             with self._failing(path):
                 self.futures.resume(log_dir.unfinished, path)

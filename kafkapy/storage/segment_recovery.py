@@ -7,13 +7,14 @@ too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader
+from kafkapy.record.batch_header import MAGIC, NO_LEADER_EPOCH, NO_TIMESTAMP, BatchHeader
 from kafkapy.storage.file_records import scan_batches
-from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
 from kafkapy.storage.log_append import appended_marker
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.producer_log import ProducerLog
@@ -110,6 +111,21 @@ def _tell(
         epochs.assign(header.partition_leader_epoch, header.base_offset)
     if producers is not None and header.producer_id >= 0:
         producers.append(header, header.base_offset, appended_marker(header, batch), segment)
+
+
+def epochs_in(segment: LogSegment) -> tuple[EpochEntries, bool]:
+    """(leader epoch, first offset) as the batch headers name them, and whether a batch of an old
+    format, which names none, comes before them. Ends at bytes that cannot be batches."""
+    entries: EpochEntries = []
+    is_old = False
+    with suppress(ApiError):
+        for _, header in segment.records.headers():
+            if header.magic < MAGIC:
+                entries.clear()
+                is_old = True
+            elif header.partition_leader_epoch > (entries[-1][0] if entries else NO_LEADER_EPOCH):
+                entries.append((header.partition_leader_epoch, header.base_offset))
+    return entries, is_old
 
 
 def is_sound(segment: LogSegment, has_offset_index: bool, has_time_index: bool) -> bool:

@@ -83,6 +83,17 @@ def test_a_foreign_directory_stops_the_start_before_anything_is_touched(tmp_path
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
+@pytest.mark.parametrize("content", [None, b"", b"nonsense"])
+def test_a_lost_high_watermark_checkpoint_is_started_without(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    """The replicas find the high watermark again; a directory out of service serves nobody."""
+    path = stopped(tmp_path) / "replication-offset-checkpoint"
+    path.unlink() if content is None else path.write_bytes(content)
+    _, [log] = load(tmp_path)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (0, 0, 5)
+
+
 def test_the_log_start_offset_is_restored(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).append(count=5)
     builder.log.maybe_increment_log_start_offset(3, "test")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from kafkapy.common.errors import LogDirFailure
+from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
 from tests.support.log_builder import LogBuilder, row
 
@@ -218,8 +219,103 @@ def test_lost_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     assert builder.log.epochs.entries() == [(0, 0), (6, 1)]
 
 
-def test_a_malformed_epoch_file_fails_the_directory(tmp_path: Path) -> None:
-    builder = LogBuilder(tmp_path).append().stop()
-    (tmp_path / "orders-0/leader-epoch-checkpoint").write_bytes(b"what")
-    with pytest.raises(LogDirFailure, match="leader-epoch-checkpoint"):
+LOST = {"missing": None, "empty": b"", "no rows": b"0\n0\n", "malformed": b"0\n7\nnonsense"}
+CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+    "orders-0/leader-epoch-checkpoint",
+)
+
+
+def lose(path: Path, content: bytes | None) -> None:
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+
+
+def test_a_malformed_epoch_file_is_made_again_from_the_whole_log(tmp_path: Path) -> None:
+    """Also of what lies below the recovery point, and after a clean stop."""
+    for clean in (True, False):
+        for name, content in LOST.items():
+            builder = LogBuilder(tmp_path / f"{name}-{clean}", segment_bytes="300")
+            for epoch in (0, 0, 0, 4, 4, 4, 9):
+                builder.leader_epoch = epoch
+                builder.append()
+            builder.log.flush()
+            builder.manager.checkpoint_all()
+            (builder.stop if clean else builder.kill)()
+            lose(Path(builder.root) / "orders-0/leader-epoch-checkpoint", content)
+            builder.open()
+            assert builder.log.epochs.entries() == [(0, 0), (4, 3), (9, 6)], (name, clean)
+            builder.kill()
+
+
+def with_gaps(root: Path) -> LogBuilder:
+    """Offsets 0 to 29 of three keys and one that is never repeated, compacted; two more behind."""
+    builder = LogBuilder(
+        root, cleanup_policy="compact", segment_bytes="600", min_cleanable_dirty_ratio="0.01"
+    )
+    builder.append(row("once", "v0"))
+    for i in range(1, 30):
+        builder.append(row(f"k{i % 3}", f"v{i}"))
+    builder.roll().log.flush()
+    cleaner = LogCleaner(builder.fs, builder.manager, 100_000)
+    cleaning = cleaner.next_cleaning(builder.clock.now_ms)
+    assert cleaning is not None
+    cleaning.run()
+    assert cleaner.commit(cleaning, builder.clock.now_ms)
+    builder.append(row("k9", "v30")).append(row("k9", "v31"))
+    segments = list(builder.log.segments)
+    assert any(a.next_offset() < b.base_offset for a, b in pairwise(segments)), "no gap"
+    builder.manager.checkpoint_all()
+    return builder
+
+
+@pytest.mark.parametrize("name", [*CHECKPOINTS, "all of them"])
+@pytest.mark.parametrize("kind", LOST)
+def test_a_lost_checkpoint_and_a_crash_cost_a_compacted_log_nothing(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    builder = with_gaps(tmp_path)
+    before = [(r.offset, r.value) for r in builder.records()]
+    epochs = builder.log.epochs.entries()
+    builder.kill()
+    for lost in CHECKPOINTS if name == "all of them" else [name]:
+        lose(tmp_path / lost, LOST[kind])
+    for _ in range(3):
         builder.open()
+        assert [(r.offset, r.value) for r in builder.records()] == before
+        assert (builder.log.log_end_offset, builder.log.epochs.entries()) == (32, epochs)
+        builder.manager.checkpoint_all()
+        builder.kill()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LOST if kind != "no rows"])
+def test_a_log_that_was_compacted_once_keeps_its_segments_too(tmp_path: Path, kind: str) -> None:
+    """Its policy has changed to `delete`; the second crash finds a checkpoint again."""
+    builder = with_gaps(tmp_path)
+    before = [(r.offset, r.value) for r in builder.records()]
+    builder.kill()
+    builder.configs["cleanup.policy"] = "delete"
+    lose(tmp_path / "recovery-point-offset-checkpoint", LOST[kind])
+    for _ in range(2):
+        builder.open()
+        assert [(r.offset, r.value) for r in builder.records()] == before
+        builder.manager.checkpoint_all()
+        builder.kill()
+
+
+def test_damage_in_a_compacted_log_costs_what_follows_it(tmp_path: Path) -> None:
+    """A gap is no damage, but damage is: as Kafka does."""
+    builder = with_gaps(tmp_path)
+    first, second, *_ = builder.bases()
+    size = builder.log.segments.first.size
+    builder.kill()
+    with (tmp_path / f"orders-0/{first:020d}.log").open("r+b") as file:
+        file.truncate(size - 1)
+    (tmp_path / "recovery-point-offset-checkpoint").unlink()
+    builder.open()
+    assert builder.bases() == [first]
+    assert builder.log.log_end_offset < second

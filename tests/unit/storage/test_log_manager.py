@@ -260,7 +260,7 @@ def test_a_directory_that_cannot_be_made_is_offline_from_the_start(tmp_path: Pat
 
 def test_a_broken_log_takes_its_directory_offline_at_load(tmp_path: Path) -> None:
     LogBuilder(tmp_path / "a").append().stop()
-    (tmp_path / "a/orders-0/leader-epoch-checkpoint").write_bytes(b"x")
+    (tmp_path / "a/orders-0/partition.metadata").write_bytes(b"x")
     manager = manager_of(tmp_path / "a", tmp_path / "b")
     assert manager.offline_log_dirs == [f"{tmp_path}/a"]
     assert manager.logs == {}
