@@ -279,27 +279,18 @@ class FollowerFetcher:
     ) -> bool:
         log = following.partition.log
         try:
-            log.append_as_follower(records, time_ms)
+            log.append_fetched(records, time_ms)
         except ApiError as error:
             if isinstance(error, UnexpectedAppendOffset) and error.next_offset > log.log_end_offset:
-                self._go_back_to(following.partition, error.first_offset)
+                # Two histories in one leader epoch: a leader that lost some of its log led on in
+                # it. Its log counts, from where they are seen to part. Kafka ceases to follow.
+                self._cut(following.partition, error.first_offset)
                 return True
             _log.error("Found invalid data from leader %d for %s: %s; fetching it again",
                        self.leader_id, following.partition.topic_partition, error)  # fmt: skip
             self._delay(following, now_ms)
             return False
         return True
-
-    def _go_back_to(self, partition: Partition, offset: int) -> None:
-        """A batch of the leader's begins there and covers the end of this log; it is asked for."""
-        log = partition.log
-        if log.log_end_offset == log.log_start_offset:
-            # The leader's log may begin in the middle of its first batch.
-            log.truncate_fully_and_start_at(offset)
-        else:
-            # Two histories in one leader epoch: a leader that lost some of its log led on in it.
-            # Its log counts, from where they are seen to part. Kafka ceases to follow.
-            self._cut(partition, offset)
 
     def _raise_log_start(self, partition: Partition, leader_start: int) -> None:
         log = partition.log

@@ -123,7 +123,7 @@ class FutureLogs:
             return 0
         chunk = min(CHUNK_BYTES, future.config.segment_bytes)
         found = current.read(future.log_end_offset, chunk, current.log_end_offset, True)
-        return future.append_as_follower(found.records, now_ms).bytes
+        return future.append_fetched(found.records, now_ms).bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
         """Put a copy that has everything in the log's place; None if it does not have it yet.

@@ -22,6 +22,7 @@ from kafkapy.storage.local_log import Found
 from kafkapy.storage.log_append import (
     AppendOrigin,
     LogAppendInfo,
+    UnexpectedAppendOffset,
     appended_marker,
     fetched_batches,
     marker_of,
@@ -183,6 +184,25 @@ class UnifiedLog(PartitionLog):
             first.base_offset, last_offset, newest.max_timestamp, -1, self.log_start_offset,
             last.partition_leader_epoch, record_count, size,
         )  # fmt: skip
+
+    def append_fetched(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
+        """`append_as_follower`; an empty log that starts inside the first batch goes back to its
+        base offset.
+
+        After DeleteRecords a log may start in the middle of a batch, and a replica that is made
+        from it gets the whole batch (`Partition.appendRecordsToFollowerOrFutureReplica`). The
+        caller raises the log start offset again.
+
+        Raises:
+            ApiError, UnexpectedAppendOffset: as `append_as_follower`.
+        """
+        try:
+            return self.append_as_follower(records, now_ms)
+        except UnexpectedAppendOffset as error:
+            if not self.log_start_offset == self.local.log_end_offset < error.next_offset:
+                raise
+            self.truncate_fully_and_start_at(error.first_offset, now_ms)
+            return self.append_as_follower(records, now_ms)
 
     def _assign_epoch(self, header: BatchHeader) -> None:
         """A batch that follows says of which leader epoch it is, or is too old to say it."""

@@ -173,6 +173,57 @@ def test_a_follower_behind_its_leaders_log_start_begins_anew_there(three: Replic
     assert three.brokers[2].partition.log.log_start_offset == 3
 
 
+def start_inside_a_batch(replicas: ReplicaSet) -> None:
+    """Broker 1 has offsets 0 to 9 in two batches; its log starts at 3, inside the first."""
+    leader = replicas.brokers[1].partition
+    for value in (b"deleted", b"kept"):
+        leader.append_as_leader(batch(count=5, value=value), 1, replicas.now_ms, 1, 11)
+    leader.delete_records(3)
+
+
+def join(replicas: ReplicaSet, follower: int) -> None:
+    """Fetch as the shell does until the follower has everything."""
+    fetcher, leader = replicas.brokers[follower].fetcher, replicas.brokers[1].partition.log
+    assert fetcher is not None
+    for _ in range(5):
+        replicas.fetch(follower)
+        for partition in fetcher.out_of_range:
+            fetcher.on_leader_offsets(
+                partition.topic_partition, leader.log_start_offset, leader.log_end_offset,
+                replicas.now_ms,
+            )  # fmt: skip
+        replicas.now_ms += BACKOFF_MS
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_new_replica_of_a_log_that_starts_inside_a_batch_gets_into_sync(
+    tmp_path: Path, empty: bool
+) -> None:
+    """`empty`: it has nothing yet; else a log that ends before the leader's begins."""
+    two = ReplicaSet(tmp_path, 2)
+    if not empty:
+        two.elect(1, 0, 2)
+        two.produce(1, "old")
+        two.settle(2)
+    two.elect(1, 1)
+    start_inside_a_batch(two)
+    two.elect(1, 2, 2)
+    join(two, 2)
+    leader, follower = (two.brokers[i].partition.log for i in (1, 2))
+    assert (follower.log_start_offset, follower.log_end_offset) == (3, leader.log_end_offset)
+    assert follower.high_watermark == leader.high_watermark == leader.log_end_offset
+    assert two.brokers[2].values == two.brokers[1].values
+    assert follower.end_offset_for_epoch(1) == leader.end_offset_for_epoch(1)
+    assert all(broker.values[:2] == ["deleted", "deleted"] for broker in two.brokers.values())
+    two.brokers[2].restart()
+    follower = two.brokers[2].partition.log
+    assert (follower.log_start_offset, follower.log_end_offset) == (3, leader.log_end_offset)
+    two.elect(2, 3, 1)
+    two.produce(2, "after")
+    two.settle(1)
+    assert leader.log_end_offset == follower.log_end_offset
+
+
 def test_deleted_records_are_hidden_on_followers_too(three: ReplicaSet) -> None:
     three.elect(1, 0, 2, 3)
     three.produce(1, "a", "b")

@@ -160,6 +160,31 @@ def test_records_deleted_from_the_start_are_not_brought_back(two: TwoDirs) -> No
     assert (two.log.log_start_offset, two.log.log_end_offset) == (40, 40)
 
 
+def test_a_log_that_starts_inside_a_batch_moves_with_the_whole_batch(two: TwoDirs) -> None:
+    for _ in range(3):
+        two.log.append_as_leader(build_batch([row("k", "v" * 100)] * 10), 0, NOW_MS)
+    two.log.update_high_watermark(30)
+    two.log.maybe_increment_log_start_offset(13, "test")
+    two.log.delete_old_segments(NOW_MS)
+    two.move()
+    two.copy()
+    # And once more while it is under way, beyond what has been copied.
+    assert two.manager.futures.logs[TP].log_end_offset == 30
+    two.log.append_as_leader(build_batch([row("k", "w")] * 10), 0, NOW_MS)
+    two.log.append_as_leader(build_batch([row("k", "x")] * 10), 0, NOW_MS)
+    two.log.update_high_watermark(50)
+    two.log.maybe_increment_log_start_offset(43, "test")
+    two.copy()
+    expected = two.records()
+    assert two.replace() is not None
+    assert (two.log.log_start_offset, two.log.log_end_offset) == (43, 50)
+    assert two.records() == expected
+    assert two.log.epochs.entries() == [(0, 43)]
+    two.manager.shutdown()
+    two.open()
+    assert (two.log.log_start_offset, two.log.log_end_offset) == (43, 50)
+
+
 def test_the_directory_it_is_in_calls_a_move_off(two: TwoDirs) -> None:
     two.append(3)
     two.move()

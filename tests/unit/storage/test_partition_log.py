@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.record.batch_header import iter_headers
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.verify import verify_log_dir
 from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.log_builder import LogBuilder
+from tests.support.log_builder import LogBuilder, row
 from tests.support.ports import NOW_MS
 
 
@@ -162,3 +164,53 @@ def test_a_failing_disk_names_directory_file_and_reason(tmp_path: Path) -> None:
         assert f"{tmp_path}/orders-0" in str(caught.value)
         assert "[Errno 28] No space left on device" in str(caught.value)
     builder.log.abandon()
+
+
+def starting_inside_a_batch(tmp_path: Path) -> LogBuilder:
+    """Offsets 10 to 39 in batches of ten, one a segment, of an idempotent producer; start at 13."""
+    builder = LogBuilder(tmp_path)
+    for sequence in range(0, 40, 10):
+        builder.produce(7, sequence, count=10)
+        builder.roll()
+    builder.log.maybe_increment_log_start_offset(13, "test")
+    builder.log.delete_old_segments(NOW_MS)
+    return builder
+
+
+@pytest.mark.parametrize("clean", [True, False, None])
+def test_a_log_may_start_inside_a_batch(tmp_path: Path, clean: bool | None) -> None:
+    builder = starting_inside_a_batch(tmp_path)
+    if clean is not None:
+        builder.manager.checkpoint_all()
+        builder.reopen(clean)
+        builder.log.update_high_watermark(40)
+    log = builder.log
+    assert (log.log_start_offset, log.log_end_offset) == (13, 40)
+    assert log.segments.first.base_offset == 10
+    assert [r.offset for r in builder.records()] == list(range(13, 40))
+    assert [
+        header.base_offset for _, header in iter_headers(log.read(13, 1, 40, True).records)
+    ] == [10]
+    found = log.offset_for_timestamp(0, 40)
+    assert found is not None
+    assert found.offset == 13
+    assert log.epochs.entries() == [(0, 13)]
+    assert log.end_offset_for_epoch(0) == (0, 40)
+    assert log.delete_old_segments(NOW_MS) == 0
+    assert builder.produce(7, 30, count=10).duplicate
+    assert not builder.produce(7, 40).duplicate
+    builder.stop()
+    assert verify_log_dir(builder.fs, builder.root) == []
+
+
+@pytest.mark.parametrize("target", [13, 15, 10])
+def test_truncation_inside_the_first_batch_leaves_no_half_of_it(
+    tmp_path: Path, target: int
+) -> None:
+    builder = starting_inside_a_batch(tmp_path)
+    log = builder.log
+    log.truncate_to(target, NOW_MS)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (10, 10, 10)
+    assert builder.records() == []
+    builder.append(row())
+    assert [r.offset for r in builder.records()] == [10]
