@@ -21,9 +21,11 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.request_times import RequestTimes
 from kafkapy.storage.damage import Batches, sound_batches
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_append import AppendOrigin
 
 LATEST_PRODUCE_VERSION: Final = 11
+_SHORTAGE_DELAY_S: Final = 0.1
 _SLICE_BYTES: Final = 256 * 1024  # of records replayed in one go: some 20 ms
 
 CallLater = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
@@ -153,6 +155,10 @@ class CoordinatorLog:
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return
+        except StorageShortage as shortage:
+            self._logger.warning("Loading %s-%d goes on later: %s", self.topic, index, shortage)
+            self._call_later(_SHORTAGE_DELAY_S, lambda: self._load_slice(load, index))
+            return
         del self._loads[index]
         self.load_times.add((self._clock.monotonic_ms() - load.began_ms) / 1000)
         if load.offset > log.log_start_offset:
@@ -188,6 +194,7 @@ class CoordinatorLog:
 
         Raises:
             LogDirFailure: the disk fails.
+            StorageShortage: try again later.
         """
         log = load.partition.log
         # DeleteRecords may have moved the start meanwhile.
@@ -200,6 +207,8 @@ class CoordinatorLog:
             damage = found.damage
             if not damage:
                 return found._replace(next_offset=end)
+        except StorageShortage:
+            raise
         except ApiError as error:
             damage = error.message
         found = log.batches_after_damage(offset, end)

@@ -6,11 +6,13 @@ Each step is a few calls on the event loop; fsync and compaction go to a worker 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final
 
-from kafkapy.common.errors import ApiError
+from kafkapy.common.errors import LogDirFailure
 from kafkapy.server.log_dir_moves import LogDirMoves
 from kafkapy.server.scheduler import Scheduler
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_cleaner import LogCleaner
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from kafkapy.server.connection_table import ConnectionTable
     from kafkapy.server.kafka_config import KafkaConfig
     from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaServer")
 
 _DELETE_FILES_MS: Final = 1000
 _FLUSH_MS: Final = 1000
@@ -142,8 +146,14 @@ class Maintenance:
 
     async def _flush(self) -> None:
         for task in self._logs.flush_due_logs(self._clock.time_ms()):
-            await asyncio.to_thread(task.fsync)
-            task.complete(self._clock.time_ms())
+            try:
+                await asyncio.to_thread(task.fsync)
+            except LogDirFailure as failure:
+                self._services.replicas.log_dir_failed(failure)
+            except StorageShortage as shortage:
+                logger.warning("%s", shortage)
+            else:
+                task.complete(self._clock.time_ms())
 
     async def _move_logs(self) -> None:
         """Carry logs between directories, piece by piece, until there is no more to copy now."""
@@ -158,11 +168,18 @@ class Maintenance:
         self._connections.close_idle(self._clock.monotonic_ms())
 
     async def _clean(self) -> None:
-        """Clean logs one after another until none is dirty enough."""
+        """Clean logs one after another until none is dirty enough, or one fails."""
         while (cleaning := self._cleaner.next_cleaning(self._clock.time_ms())) is not None:
+            work = asyncio.ensure_future(asyncio.to_thread(cleaning.run))
             try:
-                await asyncio.to_thread(cleaning.run)
-            except (ApiError, OSError) as error:
+                await asyncio.wait([work])
+            except asyncio.CancelledError:
+                # The broker stops: nobody may be at work in a directory that is let go of.
+                cleaning.log.cleaning.abort()
+                await asyncio.wait([work])
+                raise
+            error = work.exception()
+            if error is not None:
                 self._cleaner.fail(cleaning, error)
-            else:
-                self._cleaner.commit(cleaning, self._clock.time_ms())
+                return
+            self._cleaner.commit(cleaning, self._clock.time_ms())

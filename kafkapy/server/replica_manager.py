@@ -25,6 +25,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.server.hosted_partitions import HostedPartitions
 from kafkapy.server.state_change_log import CommandLog
+from kafkapy.storage.disk_errors import StorageShortage
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -220,6 +221,8 @@ class ReplicaManager(HostedPartitions):
             log = self.log_manager.get_or_create_log(
                 told.topic_partition, told.topic_id, overrides, told.is_new
             )
+        except StorageShortage:
+            raise
         except (ApiError, LogDirFailure) as failure:
             # It is in a directory that is offline, or cannot be made: nobody can be served.
             if not isinstance(failure, ApiError) or failure.code is _OFFLINE:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kafkapy.common.errors import LogDirFailure
+from kafkapy.storage.disk_errors import StorageShortage
 
 logger = logging.getLogger("kafka.utils.KafkaScheduler")
 
@@ -47,6 +48,8 @@ class Scheduler:
                     await outcome
             except LogDirFailure as failure:
                 self._on_log_dir_failure(failure)
+            except StorageShortage as shortage:
+                logger.warning("%s is put off: %s", name, shortage)
             except Exception:
                 logger.exception("Uncaught exception in scheduled task '%s'", name)
             if not period_s:

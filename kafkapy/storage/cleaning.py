@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.records import batch_records
 from kafkapy.record.row_index import index_keys
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
+from kafkapy.storage.cleaning_state import LogCleaningAborted
 from kafkapy.storage.file_records import FilePool, scan_batches
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_config import LogConfig
@@ -71,7 +73,6 @@ class CleaningPlan:
     aborted: list[AbortedTransaction]
     last_records: dict[int, LastRecord]
     now_ms: int
-    truncations: int
 
 
 def plan_cleaning(
@@ -109,7 +110,6 @@ def plan_cleaning(
             for entry in log.producers.state
         },
         now_ms,
-        log.local.truncations,
     )
 
 
@@ -130,6 +130,7 @@ class Cleaning:
 
         Raises:
             OSError: the disk fails.
+            LogCleaningAborted: the log is to be deleted, truncated or moved.
             ApiError: CORRUPT_MESSAGE, INVALID_RECORD: a source cannot be read; nothing is replaced.
         """
         for _ in self.steps():
@@ -205,12 +206,19 @@ class Cleaning:
         return True
 
     def _batches(self, source: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
+        self._check()
         file = self.fs.open(source.path)
         try:
             for _, header, batch in scan_batches(file, 0, source.size):
+                self._check()
                 yield header, batch
         finally:
             file.close()
+
+    def _check(self) -> None:
+        """An aborted cleaning ends here: before each file and each batch that it reads."""
+        if self.log.cleaning.is_aborted:
+            raise LogCleaningAborted(f"The cleaning of {self.log.topic_partition} is aborted")
 
     def _groups(self) -> Iterator[tuple[SourceSegment, ...]]:
         """Neighbours that fit one segment together: bytes, index entries and offset range."""
@@ -257,6 +265,7 @@ class Cleaning:
                 if kept is not None:
                     self._append(target, kept)
                 yield
+        self._check()
         for entry in transactions.kept_aborts:
             target.transaction_index.append(entry)
         transactions.kept_aborts.clear()
@@ -297,12 +306,15 @@ class Cleaning:
         return None if found is None else found.size
 
     def discard(self) -> None:
-        """Remove the `.cleaned` files: the log has changed under the cleaning, or it failed."""
-        if self.fs.stat(self.plan.directory) is None:
-            return
-        for entry in self.fs.list(self.plan.directory):
-            if entry.name.endswith(CLEANED_SUFFIX):
-                self.fs.remove(f"{self.plan.directory}/{entry.name}")
+        """Remove the `.cleaned` files: the log has changed under the cleaning, or it failed.
+
+        What cannot be removed now the next cleaning overwrites, and the next start removes. The
+        directory may be gone, and may belong to a new log of the same name.
+        """
+        with suppress(OSError):
+            for entry in self.fs.list(self.plan.directory):
+                if entry.name.endswith(CLEANED_SUFFIX):
+                    self.fs.remove(f"{self.plan.directory}/{entry.name}")
 
 
 def _keys(header: BatchHeader, batch: memoryview) -> tuple[Sequence[int], list[bytes | None]]:

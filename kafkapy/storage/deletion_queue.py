@@ -43,6 +43,6 @@ class DeletionQueue:
 def _remove_due(due: dict[str, int], remove: Callable[[str], None], now_ms: int) -> int:
     paths = [path for path, due_ms in due.items() if due_ms <= now_ms]
     for path in paths:
-        del due[path]
         remove(path)
+        del due[path]
     return len(paths)

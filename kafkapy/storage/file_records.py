@@ -23,6 +23,7 @@ from kafkapy.record.batch_header import (
     read_header,
     whole_batch_size,
 )
+from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import File, FileSystem
 
@@ -71,7 +72,7 @@ class FilePool:
                 file = self.fs.open(records.path, create)
                 break
             except OSError as error:
-                if error.errno not in NO_DESCRIPTORS or not self._opened:
+                if error.errno not in SHORTAGES or not self._opened:
                     raise
                 # Connections have taken the descriptors: a log can do without some of its own.
                 self._close_oldest()

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
 from kafkapy.storage.checkpoints import encode_partition_metadata
+from kafkapy.storage.disk_errors import disk_error
 from kafkapy.storage.filesystem import FileSystem, write_atomically
 from kafkapy.storage.log_dir_loader import LogDir
 from kafkapy.storage.unified_log import UnifiedLog
@@ -97,6 +98,7 @@ class FutureLogs:
             self.cancel(topic_partition)
         if current.log_dir != path and topic_partition not in self.logs:
             self.logs[topic_partition] = self._open(current, path)
+            current.cleaning.pause()
             logger.info("Moving log %s from %s to %s", topic_partition, current.log_dir, path)
 
     def cancel(self, topic_partition: TopicPartition) -> None:
@@ -107,6 +109,7 @@ class FutureLogs:
         """
         future = self.logs.pop(topic_partition, None)
         if future is not None:
+            self._resume_cleaning(topic_partition)
             unique, now_ms = self._random.bytes(16).hex(), self._clock.time_ms()
             with _disk(future.log_dir):
                 self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
@@ -152,6 +155,7 @@ class FutureLogs:
             current = self._directories.logs.get(topic_partition)
             if log_dir in (future.log_dir, None if current is None else current.log_dir):
                 del self.logs[topic_partition]
+                self._resume_cleaning(topic_partition)
                 future.abandon()
 
     def close(self) -> None:
@@ -165,6 +169,12 @@ class FutureLogs:
         for topic_partition in unfinished:
             if topic_partition in self._directories.logs:
                 self.move(topic_partition, path)
+
+    def _resume_cleaning(self, topic_partition: TopicPartition) -> None:
+        """A move was called off. One that ends well ends the log that was paused for it."""
+        current = self._directories.logs.get(topic_partition)
+        if current is not None:
+            current.cleaning.resume()
 
     def _open(self, current: UnifiedLog, log_dir: str) -> UnifiedLog:
         topic_partition = current.topic_partition
@@ -205,7 +215,7 @@ def _disk(log_dir: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LogDirFailure(log_dir, f"I/O error in log directory {log_dir}: {error}") from error
+        raise disk_error(log_dir, error) from error
 
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:

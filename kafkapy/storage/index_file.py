@@ -85,10 +85,15 @@ class IndexFile:
 
     def add(self, *fields: int) -> None:
         """Append an entry; the caller has checked that it ascends and fits."""
-        if self._entries is None:
-            self._entries = self._load()
+        self.load()
+        assert self._entries is not None
         self._entries += self._layout.pack(*fields)
         self.count += 1
+
+    def load(self) -> None:
+        """Have the entries in memory, so that `add` needs no file."""
+        if self._entries is None:
+            self._entries = self._load()
 
     def _load(self) -> bytearray:
         file = self.fs.open(self.path)

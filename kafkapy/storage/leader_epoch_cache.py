@@ -39,14 +39,8 @@ class LeaderEpochCache:
             return False
         if self._epochs and self.latest == leader_epoch and self._starts[-1] <= start_offset:
             return False
-        while self._epochs and (
-            self._epochs[-1] >= leader_epoch or self._starts[-1] >= start_offset
-        ):
-            self._epochs.pop()
-            self._starts.pop()
-        self._epochs.append(leader_epoch)
-        self._starts.append(start_offset)
-        self._save()
+        kept = [(e, s) for e, s in self.entries() if e < leader_epoch and s < start_offset]
+        self._save([*kept, (leader_epoch, start_offset)])
         return True
 
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
@@ -71,26 +65,22 @@ class LeaderEpochCache:
     def truncate_from_end(self, end_offset: int) -> None:
         """Drop the epochs that begin at or after `end_offset`."""
         if self._starts and self._starts[-1] >= end_offset >= 0:
-            while self._starts and self._starts[-1] >= end_offset:
-                self._epochs.pop()
-                self._starts.pop()
-            self._save()
+            self._save([(e, s) for e, s in self.entries() if s < end_offset])
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Fold the epochs that begin before `start_offset` into one that begins there."""
         n = bisect_right(self._starts, start_offset)
         if n and (n > 1 or self._starts[0] != start_offset):
-            del self._epochs[: n - 1], self._starts[: n - 1]
-            self._starts[0] = start_offset
-            self._save()
+            self._save([(self._epochs[n - 1], start_offset), *self.entries()[n:]])
 
     def clear(self) -> None:
         """Forget every epoch: the log begins anew, or holds batches that do not know theirs."""
         if self._epochs:
-            self._epochs.clear()
-            self._starts.clear()
-            self._save()
+            self._save([])
 
-    def _save(self) -> None:
-        self.latest = self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
-        self._write(self.entries())
+    def _save(self, entries: EpochEntries) -> None:
+        """On the disk first: what cannot be written does not count."""
+        self._write(entries)
+        self._epochs = [epoch for epoch, _ in entries]
+        self._starts = [start for _, start in entries]
+        self.latest = self._epochs[-1] if entries else UNDEFINED_EPOCH

@@ -198,6 +198,10 @@ class LocalLog:
             )
         return None
 
+    def probe(self) -> None:
+        """Raise OSError now if there is no descriptor left, before files are changed by halves."""
+        self.pool.fs.open(self.segments.active.records.path).close()
+
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.
 
@@ -268,8 +272,17 @@ class LocalLog:
         for segment in self.unflushed:
             paths += segment.file_paths()[1:]
         suspects = self.segments.from_offset(self.recovery_point)
-        files: list[File] = [segment.records.handle().duplicate() for segment in suspects]
-        files += [fs.open(path) for path in paths if fs.stat(path) is not None]
+        files: list[File] = []
+        try:
+            for segment in suspects:
+                files.append(segment.records.handle().duplicate())
+            for path in paths:
+                if fs.stat(path) is not None:
+                    files.append(fs.open(path))
+        except OSError:
+            for file in files:
+                file.close()
+            raise
         return FlushHandle(self, files, snapshots)
 
     def mark_flushed(self, handle: FlushHandle) -> None:

@@ -15,6 +15,7 @@ from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage.checkpoints import MalformedFile, read_offsets, write_offsets
 from kafkapy.storage.cleaning import CleanedSegment, Cleaning, plan_cleaning
+from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_names import CLEANED_SUFFIX, CLEANER_CHECKPOINT
@@ -67,21 +68,32 @@ class LogCleaner:
                 plan = plan_cleaning(
                     log, candidate.first_dirty_offset, candidate.first_uncleanable_offset, now_ms
                 )
+            except StorageShortage as shortage:
+                logger.warning("Log %s is not cleaned now: %s", log.topic_partition, shortage)
+                return None
             except ApiError as error:
                 self._give_up(log, error)
                 continue
             except LogDirFailure as failure:
                 self._manager.on_log_dir_failure(log.log_dir, failure)
                 continue
+            log.cleaning.begin()
             self.running = log.topic_partition
             return Cleaning(log, plan, self._fs, self._buffer_bytes)
         return None
 
     def _due(self, now_ms: int) -> Iterable[Candidate]:
         for log in list(self._manager.logs.values()):
-            if log.config.compact and log.topic_partition not in self._uncleanable:
+            if (
+                log.config.compact
+                and log.cleaning.may_begin
+                and log.topic_partition not in self._uncleanable
+            ):
                 try:
                     candidate = self._candidate(log, now_ms)
+                except StorageShortage as shortage:
+                    logger.warning("%s is looked at later: %s", log.topic_partition, shortage)
+                    continue
                 except ApiError as error:
                     self._give_up(log, error)
                     continue
@@ -111,7 +123,14 @@ class LogCleaner:
         )  # fmt: skip
 
     def _first_dirty_offset(self, log: UnifiedLog) -> int:
-        known = self._offsets(log.log_dir).get(log.topic_partition, log.log_start_offset)
+        offsets, cut = self._offsets(log.log_dir), log.cleaning.truncated_to
+        if cut is not None:
+            # What comes after a truncation is dirty (`maybeTruncateCheckpoint`).
+            if offsets.get(log.topic_partition, cut) > cut:
+                offsets[log.topic_partition] = cut
+                self._write(log.log_dir)
+            log.cleaning.truncated_to = None
+        known = offsets.get(log.topic_partition, log.log_start_offset)
         if log.log_start_offset <= known <= log.log_end_offset:
             return known
         return log.log_start_offset
@@ -135,55 +154,50 @@ class LogCleaner:
         """
         self._uncleanable.discard(log.topic_partition)
         if log.config.compact and self._offsets(log.log_dir).pop(log.topic_partition, 0):
-            try:
-                self._write(log.log_dir)
-            except OSError as error:
-                raise LogDirFailure(
-                    log.log_dir, f"I/O error in log directory {log.log_dir}: {error}"
-                ) from error
+            self._write(log.log_dir)
 
     def _write(self, log_dir: str) -> None:
         offsets = self._offsets(log_dir)
         live = {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
-        write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
+        try:
+            write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", live)
+        except OSError as error:
+            raise disk_error(log_dir, error) from error
 
     def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
-        """Put the cleaned segments in place; False if the log was truncated or deleted meanwhile.
+        """Put the cleaned segments in place; False if the cleaning was aborted.
 
         Raises:
             LogDirFailure: the directory fails; the next start finishes or undoes the replacement.
         """
-        self.running = None
-        log, plan = cleaning.log, cleaning.plan
+        log = cleaning.log
+        if not self._end(cleaning):
+            return False
         try:
-            if not self._is_current(cleaning):
-                cleaning.discard()
-                return False
-            # Compaction leaves gaps, which recovery must not meet above the recovery point.
+            # A log that is no longer compacted takes a gap above the recovery point for damage.
             self._manager.checkpoint_recovery_points()
             for cleaned in cleaning.cleaned:
                 old = [self._source(log, source.base_offset) for source in cleaned.sources]
                 log.replace_segments([self._open(log, cleaned)], old, now_ms)
             self._offsets(log.log_dir)[log.topic_partition] = cleaning.end_offset
             self._write(log.log_dir)
-        except OSError as error:
-            raise LogDirFailure(
-                log.log_dir, f"I/O error while cleaning {plan.directory}: {error}"
-            ) from error
+        except StorageShortage as shortage:
+            logger.warning("Log %s is cleaned in part only: %s", log.topic_partition, shortage)
+            cleaning.discard()
+            return False
         _log_cleaned(cleaning, now_ms)
         return True
 
-    def _is_current(self, cleaning: Cleaning) -> bool:
+    def _end(self, cleaning: Cleaning) -> bool:
+        """Let another log be cleaned; False if the cleaning was aborted."""
+        self.running = None
         log = cleaning.log
-        return (
-            self._manager.logs.get(log.topic_partition) is log
-            and log.local.truncations == cleaning.plan.truncations
-            and all(
-                log.segments.get(source.base_offset) is not None
-                for cleaned in cleaning.cleaned
-                for source in cleaned.sources
-            )
-        )
+        # A directory that fails while the recovery points are written takes its logs along.
+        if log.cleaning.end() and self._manager.logs.get(log.topic_partition) is log:
+            return True
+        logger.info("The cleaning for partition %s is aborted", log.topic_partition)
+        cleaning.discard()
+        return False
 
     def _source(self, log: UnifiedLog, base_offset: int) -> LogSegment:
         segment = log.segments.get(base_offset)
@@ -196,24 +210,35 @@ class LogCleaner:
             CLEANED_SUFFIX,
         )  # fmt: skip
 
-    def fail(self, cleaning: Cleaning, error: ApiError | OSError) -> None:
+    def fail(self, cleaning: Cleaning, error: BaseException) -> None:
         """`cleaning.run` raised: a log that cannot be read is left alone from now on.
+
+        After an abort any error may be its consequence: files are gone, renamed or cut. Without
+        descriptors or memory the log is cleaned another time.
 
         Raises:
             LogDirFailure: it was the disk.
         """
-        self.running = None
         log = cleaning.log
+        if not self._end(cleaning):
+            return
         if isinstance(error, OSError):
-            raise LogDirFailure(
-                log.log_dir, f"I/O error while cleaning {cleaning.plan.directory}: {error}"
-            ) from error
-        self._give_up(log, error)
+            found = disk_error(log.log_dir, error)
+            if isinstance(found, LogDirFailure):
+                raise found from error
+            logger.warning("Log %s is not cleaned now: %s", log.topic_partition, found)
+        else:
+            self._give_up(log, error)
         cleaning.discard()
 
-    def _give_up(self, log: UnifiedLog, error: ApiError) -> None:
+    def _give_up(self, log: UnifiedLog, error: BaseException) -> None:
         self._uncleanable.add(log.topic_partition)
-        logger.error("Log %s cannot be cleaned any more: %s", log.topic_partition, error)
+        logger.error(
+            "Log %s cannot be cleaned any more: %s",
+            log.topic_partition,
+            str(error) or type(error).__name__,
+            exc_info=None if isinstance(error, ApiError) else error,
+        )
 
 
 def _log_cleaned(cleaning: Cleaning, now_ms: int) -> None:

@@ -12,6 +12,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
 from kafkapy.storage.checkpoints import MalformedFile, read_clean_shutdown, read_offsets
 from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_config import LogConfig
@@ -97,10 +98,11 @@ def load_log_dir(
             starts.get(topic_partition, 0),
             producers,
         )
-        log = LogLoader(
+        loader = LogLoader(
             topic_partition, path, directory, pool, config_of(topic_partition.topic), random,
             log_dir.deletions, parameters, now_ms,
-        ).load()  # fmt: skip
+        )  # fmt: skip
+        log = _load_or_fail(loader, path)
         log.update_high_watermark(watermarks.get(topic_partition, 0))
         logs.append(log)
     return logs
@@ -117,6 +119,14 @@ def _partitions(path: str, names: list[str]) -> list[tuple[str, TopicPartition, 
         except log_names.IllegalTopicDirectory as error:
             logger.warning("%s: it is left alone", error)
     return found
+
+
+def _load_or_fail(loader: LogLoader, log_dir: str) -> UnifiedLog:
+    """At the start a log that cannot be opened fails its directory: it would be made anew."""
+    try:
+        return loader.load()
+    except StorageShortage as shortage:
+        raise LogDirFailure(log_dir, str(shortage)) from shortage
 
 
 def _queue_leftover(

@@ -22,6 +22,7 @@ from kafkapy.storage.checkpoints import (
     read_partition_metadata,
 )
 from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.disk_errors import disk_error
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
 from kafkapy.storage.local_log import LocalLog
@@ -82,18 +83,15 @@ class LogLoader:
 
         Raises:
             LogDirFailure: the disk fails, or a small file of the directory is malformed.
+            StorageShortage: descriptors or memory are short.
         """
         try:
             return self._load()
         except (MalformedFile, ApiError) as error:
             raise LogDirFailure(self._log_dir, str(error)) from error
         except OSError as error:
-            where = error.filename or self._directory
-            raise LogDirFailure(
-                self._log_dir,
-                f"I/O error while loading {self._topic_partition} from {self._log_dir}: {where}: "
-                f"[Errno {error.errno}] {error.strerror or error}",
-            ) from error
+            doing = f"while loading {self._topic_partition}"
+            raise disk_error(self._log_dir, error, doing) from error
 
     def _load(self) -> UnifiedLog:
         fs, directory, parameters = self._pool.fs, self._directory, self._parameters

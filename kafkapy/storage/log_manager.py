@@ -24,6 +24,7 @@ from kafkapy.storage.checkpoints import (
     write_offsets,
 )
 from kafkapy.storage.deletion_queue import DeletionQueue
+from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import DiskSpace, FileSystem
 from kafkapy.storage.flush_task import FlushTask, close_logs
@@ -232,6 +233,7 @@ class LogManager:
 
     def take_out(self, log: UnifiedLog) -> None:
         """A log serves no more: its directory is renamed now and removed later."""
+        log.cleaning.pause()
         log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
         log_dir.logs -= 1
         with self._disk(log.log_dir):
@@ -290,7 +292,7 @@ class LogManager:
         for path, log_dir in list(self._dirs.items()):
             offsets = {log.topic_partition: value(log) for log in self._logs_of(path)}
             known = {key: offset for key, offset in offsets.items() if offset is not None}
-            with self._failing(path):
+            with self._failing(path, True):
                 write_offsets(self._fs, f"{path}/{name}", known)
             log_dir.checkpointed.update(known)
 
@@ -307,7 +309,7 @@ class LogManager:
             for log in logs[start : start + _RETAINED_AT_ONCE]:
                 # Some were perhaps deleted since the step before.
                 if self.logs.get(log.topic_partition) is log:
-                    with self._failing(log.log_dir):
+                    with self._failing(log.log_dir, True):
                         deleted += log.delete_old_segments(now_ms)
             yield deleted
 
@@ -325,7 +327,7 @@ class LogManager:
             rolled = log.local.unflushed
             due = log.unflushed_records and now_ms - log.last_flush_ms >= log.config.flush_ms
             if rolled or due:
-                with self._failing(log.log_dir):
+                with self._failing(log.log_dir, True):
                     tasks.append(FlushTask(log, log.flush_handle()))
         return tasks
 
@@ -333,7 +335,7 @@ class LogManager:
         """Remove files and directories whose `file.delete.delay.ms` is over; how many."""
         deleted = 0
         for path, log_dir in list(self._dirs.items()):
-            with self._failing(path):
+            with self._failing(path, True):
                 deleted += log_dir.deletions.run(now_ms)
         return deleted
 
@@ -369,16 +371,22 @@ class LogManager:
         try:
             yield
         except OSError as error:
-            raise LogDirFailure(
-                log_dir, f"I/O error in log directory {log_dir}: {error}"
-            ) from error
+            raise disk_error(log_dir, error) from error
 
     @contextmanager
-    def _failing(self, log_dir: str) -> Iterator[None]:
-        """A failure of `log_dir` is told to `on_log_dir_failure`; the other directories go on."""
+    def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
+        """A failure of `log_dir` is told to `on_log_dir_failure`; the other directories go on.
+
+        `may_wait`: work that comes round again, and needs no failure for want of a descriptor.
+        """
         try:
             with self._disk(log_dir):
                 yield
+        except StorageShortage as shortage:
+            if may_wait:
+                logger.warning("Put off: %s", shortage)
+            else:
+                self.on_log_dir_failure(log_dir, LogDirFailure(log_dir, str(shortage)))
         except LogDirFailure as failure:
             self.on_log_dir_failure(log_dir, failure)
 

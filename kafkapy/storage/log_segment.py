@@ -159,6 +159,10 @@ class LogSegment:
         if known is None:
             known = self._load_max_timestamp()
         self._dirty = True
+        indexed = self.bytes_since_index_entry > index_interval_bytes
+        if indexed:  # what may fail comes first: nothing may be in the log that is refused
+            self.offset_index.load()
+            self.time_index.load()
         position = self.records.append(buffers, size)
         if position == 0:
             self._first_timestamp = max_timestamp
@@ -170,7 +174,7 @@ class LogSegment:
         if max_timestamp > known:
             self._max_timestamp = max_timestamp
             self._offset_of_max_timestamp = offset_of_max_timestamp
-        if self.bytes_since_index_entry > index_interval_bytes:
+        if indexed:
             self.add_index_entry(last_offset, position)
             self.bytes_since_index_entry = 0
         self.bytes_since_index_entry += size

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
+from kafkapy.storage.cleaning_state import CleaningState
+from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.local_log import FlushHandle, LocalLog
 from kafkapy.storage.log_append import rules_of
@@ -36,6 +38,7 @@ class PartitionLog:
     __slots__ = (
         "_high_watermark_metadata",
         "_rules",
+        "cleaning",
         "config",
         "epochs",
         "first_unstable_offset",
@@ -70,11 +73,14 @@ class PartitionLog:
         self.high_watermark = log_start_offset
         self.first_unstable_offset = producers.state.first_unstable_offset
         self.last_flush_ms = now_ms
+        self.cleaning = CleaningState()
         self._high_watermark_metadata: LogOffsetMetadata | None = None
         self.update_config(local.config)
 
     def update_config(self, config: LogConfig) -> None:
         """Follow a new configuration from now on."""
+        if not config.compact:
+            self.cleaning.abort()
         self.config = self.local.config = config
         self._rules = rules_of(config)
 
@@ -204,18 +210,26 @@ class PartitionLog:
                 return
             if offset < self.local.log_end_offset:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
-                self.local.truncate_to(offset, now_ms)
-                offset = self.local.log_end_offset
-                self.log_start_offset = min(self.log_start_offset, offset)
-                self.producers.rebuild(self.local, self.log_start_offset, offset, now_ms)
-            self.epochs.truncate_from_end(offset)
+                self.local.probe()
+                with self._disk(changed=True):
+                    self.local.truncate_to(offset, now_ms)
+                    self.cleaning.truncate(self.segments.active.base_offset)
+                    offset = self.local.log_end_offset
+                    self.log_start_offset = min(self.log_start_offset, offset)
+                    self.producers.rebuild(self.local, self.log_start_offset, offset, now_ms)
+                    self.epochs.truncate_from_end(offset)
+            else:
+                self.epochs.truncate_from_end(offset)
         self._after_truncation()
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Drop every record; the log begins and ends at `offset`."""
         logger.info("[%s] dropping all; starting at offset %d", self.topic_partition, offset)
         with self._disk():
+            self.local.probe()
+        with self._disk(changed=True):
             self.local.truncate_fully(offset, now_ms)
+            self.cleaning.truncate(offset)
             self.epochs.clear()
             self.producers.snapshots.remove_unless(lambda _: False)
             self.producers.state.load([])
@@ -239,7 +253,12 @@ class PartitionLog:
         return segment
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Delete what retention no longer keeps; how many segments."""
+        """Delete what retention no longer keeps; how many segments.
+
+        A log that is being cleaned waits for the next round (`LogCleanerManager.deletableLogs`).
+        """
+        if self.cleaning.in_progress and not self.cleaning.is_aborted:
+            return 0
         with self._disk():
             segments, reason = deletable_segments(
                 self.local.segments,
@@ -270,6 +289,8 @@ class PartitionLog:
         """Put cleaned, flushed segments in the place of the closed ones they were made from."""
         kept = {segment.base_offset for segment in cleaned}
         with self._disk():
+            self.local.probe()
+        with self._disk(changed=True):
             self.local.replace_segments(cleaned, old, now_ms)
             for segment in old:
                 if segment.base_offset not in kept:
@@ -335,20 +356,16 @@ class PartitionLog:
 
     def abandon(self) -> None:
         """Give the descriptors back without a write: the directory failed."""
+        self.cleaning.pause()
         with suppress(OSError):
             self.local.close_handles()
 
     @contextmanager
-    def _disk(self) -> Iterator[None]:
+    def _disk(self, changed: bool = False) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, changed) from error
 
-    def _failure(self, error: OSError) -> LogDirFailure:
-        where = error.filename or self.local.directory
-        return LogDirFailure(
-            self.log_dir,
-            f"I/O error for {self.topic_partition} in log directory {self.log_dir}: {where}: "
-            f"[Errno {error.errno}] {error.strerror or error}",
-        )
+    def _failure(self, error: OSError, changed: bool = False) -> LogDirFailure | StorageShortage:
+        return disk_error(self.log_dir, error, f"for {self.topic_partition}", changed)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.batch_header import MAGIC, BatchHeader, first_16_bytes
+from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_16_bytes
+from kafkapy.record.control import ControlRecordType
 from kafkapy.record.validation import (
     PRODUCE_VERSION_LATEST,
     prepare_client_batch,
@@ -78,21 +79,19 @@ class UnifiedLog(PartitionLog):
     ) -> LogAppendInfo:
         """Check a producer's batch, give it offsets and append it.
 
-        A batch that repeats one of its producer's last five is not appended: its first offsets are
-        the answer.
+        One that repeats one of its producer's last five is not: its first offsets are the answer.
 
         Raises:
             ApiError: what `record.validation`, `producer_state` and the segment size refuse.
         """
-        local = self.local
+        local, rules = self.local, self._rules
         base_offset = local.log_end_offset
         try:
             if origin is AppendOrigin.CLIENT:
-                prepared = prepare_client_batch(
-                    memoryview(records), self._rules, now_ms, produce_version
-                )
+                view = memoryview(records)
+                prepared = prepare_client_batch(view, rules, now_ms, produce_version)
             else:
-                prepared = prepare_internal_batch(records, self._rules, now_ms)
+                prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header
             size = len(prepared.records)
             if size > self.config.segment_bytes:
@@ -105,6 +104,8 @@ class UnifiedLog(PartitionLog):
                     return self._repeated(duplicate, leader_epoch, header.record_count, size)
             if leader_epoch > self.epochs.latest:
                 self.epochs.assign(leader_epoch, base_offset)
+            if marker is not None and marker.control_type is ControlRecordType.ABORT:
+                local.probe()  # it is noted in an index once it is in the log
             last_offset = base_offset + header.last_offset_delta
             max_timestamp = header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
@@ -120,10 +121,10 @@ class UnifiedLog(PartitionLog):
             if header.producer_id >= 0:
                 self.producers.append(header, base_offset, marker, segment)
                 self.first_unstable_offset = self.producers.state.first_unstable_offset
-            if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
-                self._flush(now_ms)
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, local.log_end_offset != base_offset) from error
+        if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
+            self.flush(now_ms)
         return LogAppendInfo(
             base_offset, last_offset, max_timestamp, prepared.log_append_time,
             self.log_start_offset, leader_epoch, header.record_count, size,
@@ -145,10 +146,12 @@ class UnifiedLog(PartitionLog):
             UnexpectedAppendOffset: the records begin before the log end offset.
         """
         local = self.local
-        batches = fetched_batches(records, local.log_end_offset)
+        base_offset = local.log_end_offset
+        batches = fetched_batches(records, base_offset)
         if not batches:
-            end = local.log_end_offset
-            return LogAppendInfo(end, end - 1, -1, -1, self.log_start_offset, -1, 0, 0)
+            return LogAppendInfo(
+                base_offset, base_offset - 1, -1, -1, self.log_start_offset, -1, 0, 0
+            )
         first, last = batches[0][1], batches[-1][1]
         size = batches[-1][0] + last.size
         if size > self.config.segment_bytes:
@@ -161,6 +164,8 @@ class UnifiedLog(PartitionLog):
                     self._assign_epoch(header)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
+                if header.attributes & CONTROL_BIT:
+                    local.probe()
                 if header.record_count > 0:
                     record_count += header.record_count
             segment = self._segment_for(
@@ -176,10 +181,10 @@ class UnifiedLog(PartitionLog):
                     marker = appended_marker(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
                     self.first_unstable_offset = self.producers.state.first_unstable_offset
-            if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
-                self._flush(now_ms)
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._failure(error, local.log_end_offset != base_offset) from error
+        if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
+            self.flush(now_ms)
         return LogAppendInfo(
             first.base_offset, last_offset, newest.max_timestamp, -1, self.log_start_offset,
             last.partition_leader_epoch, record_count, size,

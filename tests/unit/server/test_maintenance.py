@@ -173,9 +173,7 @@ def test_a_disk_that_cannot_be_flushed_goes_offline(tmp_path: Path) -> None:
     upkeep.parts.tell(told(), flush_ms="0")
     upkeep.produce()
     disk.fail_at, disk.for_good = disk.changes + 1, True
-    with pytest.raises(LogDirFailure) as failed:
-        upkeep.round("kafka-log-flusher")
-    upkeep.scheduler.on_log_dir_failure(failed.value)
+    upkeep.round("kafka-log-flusher")
     assert upkeep.parts.logs.offline_log_dirs == [str(tmp_path)]
     assert upkeep.parts.replicas.offline == {T0}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -9,11 +12,16 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
+from kafkapy.storage.cleaning_state import LogCleaningAborted
+from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_cleaner import LogCleaner
+from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.support.batches import raw_batch
 from tests.support.log_builder import TOPIC_ID, LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.support.ports import NOW_MS, SeededRandom
+from tests.support.short_filesystem import ShortFileSystem
 
 
 def compacted(tmp_path: Path, **configs: str) -> LogBuilder:
@@ -137,24 +145,204 @@ def test_logs_that_are_not_compacted_are_left_alone(tmp_path: Path) -> None:
     assert not clean(fill(LogBuilder(tmp_path)))
 
 
-@pytest.mark.parametrize("change", ["truncate", "delete", "retention"])
-def test_a_log_that_changed_meanwhile_keeps_its_segments(tmp_path: Path, change: str) -> None:
-    builder = fill(compacted(tmp_path, segment_bytes="300"))
+def delete(builder: LogBuilder) -> None:
+    builder.manager.delete_log(builder.topic_partition)
+
+
+def make_again(builder: LogBuilder) -> None:
+    """A new log has the directory that the cleaning works in."""
+    delete(builder)
+    builder.log = builder.manager.get_or_create_log(
+        builder.topic_partition, TOPIC_ID, builder.configs, True
+    )
+    fill(builder)
+
+
+def truncate(builder: LogBuilder) -> None:
+    builder.log.truncate_to(4)
+
+
+def begin_anew(builder: LogBuilder) -> None:
+    builder.log.truncate_fully_and_start_at(50)
+
+
+def keep_everything(builder: LogBuilder) -> None:
+    builder.manager.update_topic_config("orders", {"cleanup.policy": "delete"})
+
+
+CHANGES = (delete, make_again, truncate, begin_anew, keep_everything)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_log_that_changes_in_the_middle_of_a_cleaning_aborts_it(
+    tmp_path: Path, change: Callable[[LogBuilder], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """At every step, and when the thread is done but the loop has not heard of it."""
+    caplog.set_level("INFO")
+    steps_left, step = True, 0
+    while steps_left:
+        builder = fill(compacted(tmp_path / str(step), segment_bytes="300"))
+        worker = cleaner(builder)
+        cleaning = worker.next_cleaning(NOW_MS)
+        assert cleaning is not None
+        steps = cleaning.steps()
+        taken = sum(1 for _ in islice(steps, step))
+        steps_left = taken == step
+        change(builder)
+        before = builder.values() if change is not delete else []
+        error: Exception | None = None
+        try:
+            for _ in steps:
+                pass
+        except (LogCleaningAborted, OSError) as raised:
+            error = raised
+        assert (error is None) == (not steps_left)
+        if error is None:
+            assert not worker.commit(cleaning, NOW_MS)
+        else:
+            worker.fail(cleaning, error)
+        assert worker.running is None
+        assert builder.manager.offline_log_dirs == []
+        assert not list(Path(builder.root).glob("orders-0/*.cleaned"))
+        assert "orders 0 10" not in checkpoint_of(builder)
+        if change is not delete:
+            assert builder.values() == before
+            builder.reopen()
+            assert builder.values() == before
+        step += 1
+    assert step > 10
+    assert "The cleaning for partition orders-0 is aborted" in caplog.text
+    assert "cannot be cleaned any more" not in caplog.text
+
+
+def checkpoint_of(builder: LogBuilder) -> str:
+    path = Path(builder.root) / "cleaner-offset-checkpoint"
+    return path.read_text() if path.exists() else ""
+
+
+def test_after_an_abort_the_log_is_cleaned_again(tmp_path: Path) -> None:
+    builder = fill(compacted(tmp_path))
     worker = cleaner(builder)
     cleaning = worker.next_cleaning(NOW_MS)
     assert cleaning is not None
+    builder.log.truncate_to(8)
+    builder.append(row("k0", "last")).roll().log.flush()
+    with pytest.raises(LogCleaningAborted):
+        cleaning.run()
+    assert worker.next_cleaning(NOW_MS) is None, "the first is still under way"
+    worker.fail(cleaning, LogCleaningAborted("as it was raised"))
+    again = worker.next_cleaning(NOW_MS)
+    assert again is not None
+    again.run()
+    assert worker.commit(again, NOW_MS)
+    assert builder.values() == ["v7", "last"]
+
+
+def test_retention_leaves_a_log_alone_while_it_is_cleaned(tmp_path: Path) -> None:
+    """Kafka deletes from no log that is in progress."""
+    builder = fill(compacted(tmp_path, segment_bytes="300", cleanup_policy="compact,delete",
+                             min_cleanable_dirty_ratio="0.01"))  # fmt: skip
+    builder.log.maybe_increment_log_start_offset(5, "test")
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    assert sum(builder.manager.retention_slices(NOW_MS)) == 0
     cleaning.run()
-    if change == "truncate":
-        builder.log.truncate_to(9)
-    elif change == "delete":
-        builder.manager.delete_log(builder.topic_partition)
-    else:
-        builder.log.maybe_increment_log_start_offset(5, "test")
-        builder.log.delete_old_segments(NOW_MS)
-    assert not worker.commit(cleaning, NOW_MS)
-    assert worker.running is None
-    assert not list(tmp_path.rglob("*.cleaned")) or change == "delete"
-    assert not (tmp_path / "cleaner-offset-checkpoint").exists()
+    assert worker.commit(cleaning, NOW_MS)
+    assert builder.values() == ["v8", "v9"]
+    builder.manager.update_topic_config("orders", {"cleanup.policy": "compact,delete",
+                                                   "retention.ms": "10"})  # fmt: skip
+    assert sum(builder.manager.retention_slices(NOW_MS + 11)) > 0
+
+
+def test_a_log_that_moves_is_not_cleaned_until_the_move_is_over(tmp_path: Path) -> None:
+    dirs = [str(tmp_path / name) for name in "ab"]
+    builder = fill(compacted(tmp_path / "a"))
+    builder.stop()
+    manager = LogManager(builder.fs, dirs, {}, builder.clock, SeededRandom(1))
+    manager.open()
+    manager.load({"orders": builder.configs})
+    worker = LogCleaner(builder.fs, manager, 100_000)
+    moving = builder.topic_partition
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    manager.futures.move(moving, dirs[1])
+    with pytest.raises(LogCleaningAborted) as aborted:
+        cleaning.run()
+    worker.fail(cleaning, aborted.value)
+    assert worker.next_cleaning(NOW_MS) is None
+    manager.futures.move(moving, dirs[0])
+    assert manager.logs[moving].cleaning.may_begin, "the move was called off"
+    manager.futures.move(moving, dirs[1])
+    manager.futures.abandon(dirs[1])
+    assert manager.logs[moving].cleaning.may_begin, "its target has failed"
+    manager.futures.move(moving, dirs[1])
+    while manager.futures.copy(moving, NOW_MS):
+        pass
+    assert worker.next_cleaning(NOW_MS) is None
+    log = manager.futures.replace(moving, NOW_MS)
+    assert log is not None
+    log.roll(NOW_MS)
+    log.flush()
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    assert cleaning.log is log
+    cleaning.run()
+    assert worker.commit(cleaning, NOW_MS)
+
+
+def test_what_was_truncated_and_written_again_is_dirty(tmp_path: Path) -> None:
+    """Also after a crash: the checkpoint says so."""
+    builder = fill(compacted(tmp_path, min_cleanable_dirty_ratio="0.01"))
+    assert clean(builder)
+    worker = cleaner(builder)
+    assert worker.next_cleaning(NOW_MS) is None
+    builder.log.truncate_to(9)
+    for i in range(6):
+        builder.append(row("k0", f"again{i}"))
+    builder.roll().log.flush()
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    assert cleaning.plan.first_dirty_offset == 0
+    assert checkpoint_of(builder).endswith("orders 0 0\n")
+    cleaning.run()
+    assert worker.commit(cleaning, NOW_MS)
+    assert builder.values() == ["again5"]
+
+
+@pytest.mark.parametrize("number", sorted(SHORTAGES))
+def test_without_descriptors_or_memory_a_log_is_cleaned_another_time(
+    tmp_path: Path, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = fill(compacted(tmp_path))
+    worker = cleaner(builder)
+    cleaning = worker.next_cleaning(NOW_MS)
+    assert cleaning is not None
+    worker.fail(cleaning, OSError(number, os.strerror(number)))
+    assert "Log orders-0 is not cleaned now" in caplog.text
+    assert clean(builder)
+
+
+def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
+    """Whichever opening fails: the log is whole, and cleaned the next time."""
+    for allowed in range(3):
+        fs = ShortFileSystem(OsFileSystem())
+        builder = LogBuilder(
+            tmp_path / str(allowed), fs, cleanup_policy="compact", segment_bytes="300"
+        )
+        fill(builder)
+        worker = cleaner(builder)
+        cleaning = worker.next_cleaning(NOW_MS)
+        assert cleaning is not None
+        cleaning.run()
+        fs.left = allowed
+        worker.commit(cleaning, NOW_MS)
+        fs.left = None
+        assert builder.manager.offline_log_dirs == []
+        latest = {record.key: record.value for record in builder.records()}
+        assert latest == {b"k0": b"v8", b"k1": b"v9"}
+        builder.reopen()
+        assert {record.key: record.value for record in builder.records()} == latest
 
 
 def test_a_log_that_cannot_be_read_is_given_up_and_said(

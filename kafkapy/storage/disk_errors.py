@@ -1,0 +1,38 @@
+"""What an `OSError` means: a failed log directory, or a process short of descriptors or memory."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+
+SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class StorageShortage(ApiError):
+    """No descriptor or memory was left for an operation: the disk is well, and nothing changed.
+
+    Clients get KAFKA_STORAGE_ERROR and retry.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
+
+
+def disk_error(
+    log_dir: str, error: OSError, doing: str = "", changed: bool = False
+) -> LogDirFailure | StorageShortage:
+    """What to raise for `error`, met in `log_dir` while `doing` something.
+
+    `changed`: the operation was half done. A log whose files and memory have parted must not be
+    used again, whatever the reason.
+    """
+    where = f": {error.filename}" if error.filename else ""
+    message = (
+        f"I/O error{doing and ' ' + doing} in log directory {log_dir}{where}: "
+        f"[Errno {error.errno}] {error.strerror or error}"
+    )
+    if error.errno in SHORTAGES and not changed:
+        return StorageShortage(message)
+    return LogDirFailure(log_dir, message)

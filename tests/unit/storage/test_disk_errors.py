@@ -1,0 +1,104 @@
+"""Which errors of the system mean that a log directory has failed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.storage.disk_errors import StorageShortage, disk_error
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.storage.flush_task import FlushTask
+from kafkapy.storage.verify import verify_log_dir
+from tests.support.log_builder import TOPIC_ID, LogBuilder, row
+from tests.support.ports import NOW_MS
+from tests.support.short_filesystem import ShortFileSystem
+
+
+def error(number: int) -> OSError:
+    return OSError(number, os.strerror(number), "/logs/t-0/1.log")
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.ENOENT])
+def test_a_disk_that_fails(number: int) -> None:
+    found = disk_error("/logs", error(number), "for t-0")
+    assert isinstance(found, LogDirFailure)
+    assert str(found) == (
+        f"I/O error for t-0 in log directory /logs: /logs/t-0/1.log: [Errno {number}] "
+        f"{os.strerror(number)}"
+    )
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_a_shortage_is_none_unless_the_work_was_half_done(number: int) -> None:
+    found = disk_error("/logs", error(number))
+    assert isinstance(found, StorageShortage)
+    assert found.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert isinstance(disk_error("/logs", error(number), changed=True), LogDirFailure)
+
+
+def operations(builder: LogBuilder) -> dict[str, Callable[[], object]]:
+    log, manager = builder.log, builder.manager
+    return {
+        "append": lambda: builder.append(count=2),
+        "append of an abort": lambda: builder.end_transaction(7, commit=False),
+        "roll": builder.roll,
+        "read": builder.records,
+        "read old": lambda: log.read(log.log_start_offset, 1 << 20, log.log_end_offset, True),
+        "look-up by time": lambda: log.offset_for_timestamp(NOW_MS + 3, log.log_end_offset),
+        "truncate": lambda: log.truncate_to(log.log_end_offset - 3),
+        "begin anew": lambda: log.truncate_fully_and_start_at(log.log_end_offset + 5),
+        "new epoch": lambda: log.assign_epoch_start(log.latest_epoch + 1, log.log_end_offset),
+        "flush": log.flush,
+        "retention": lambda: sum(manager.retention_slices(NOW_MS + 10**9)),
+        "checkpoints": manager.checkpoint_all,
+        "due flushes": lambda: manager.flush_due_logs(NOW_MS + 10**9),
+        "deletion": lambda: manager.delete_due_files(NOW_MS + 10**9),
+        "a new log": lambda: manager.get_or_create_log(
+            TopicPartition("new", 0), TOPIC_ID, {}, False
+        ),
+    }
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("reopened", [False, True])
+def test_no_operation_fails_a_directory_for_want_of_descriptors(
+    tmp_path: Path, left: int, reopened: bool
+) -> None:
+    """What is refused has changed nothing: the log is sound, and the same works a moment later."""
+    names = list(operations(LogBuilder(tmp_path / "names")))
+    for i, name in enumerate(names):
+        fs = ShortFileSystem(OsFileSystem())
+        builder = LogBuilder(tmp_path / str(i), fs, segment_bytes="400", index_interval_bytes="1")
+        for _ in range(6):
+            builder.append(count=3)
+        builder.produce(7, 0, is_transactional=True)
+        if reopened:
+            builder.manager.checkpoint_all()
+            builder.reopen()
+            builder.log.update_high_watermark(builder.log.log_end_offset)
+        before = builder.values()
+        do = operations(builder)[name]
+        fs.left = left
+        try:
+            done = do()
+        except StorageShortage:
+            fs.left = None
+            assert builder.values() == before, name
+            done = do()
+        fs.left = None
+        if isinstance(done, list):
+            for task in [task for task in done if isinstance(task, FlushTask)]:
+                task.fsync()
+        assert builder.manager.offline_log_dirs == [], name
+        builder.append(row("after", "after"))
+        expected = builder.values()
+        builder.reopen(clean=False)
+        assert builder.values() == expected, name
+        builder.stop()
+        assert verify_log_dir(OsFileSystem(), builder.root) == [], name
