@@ -24,6 +24,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.follower_session import FetchRow, FollowerFetch, FollowerSession
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
+from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_append import UnexpectedAppendOffset
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -241,6 +242,8 @@ class FollowerFetcher:
                     changed.append(following.partition)
             except LogDirFailure as failure:
                 self._on_log_dir_failure(failure)
+            except StorageShortage as shortage:
+                self._put_off(following, shortage, now_ms)
         return changed
 
     def _is_current(self, following: _Following, asked: FetchRow) -> bool:
@@ -280,6 +283,9 @@ class FollowerFetcher:
         log = following.partition.log
         try:
             log.append_fetched(records, time_ms)
+        except StorageShortage as shortage:
+            self._put_off(following, shortage, now_ms)
+            return False
         except ApiError as error:
             if isinstance(error, UnexpectedAppendOffset) and error.next_offset > log.log_end_offset:
                 # Two histories in one leader epoch: a leader that lost some of its log led on in
@@ -319,6 +325,10 @@ class FollowerFetcher:
                     "Leader %d answered %s for %s; asking again", self.leader_id, error.name, key
                 )
             self._delay(following, now_ms)
+
+    def _put_off(self, following: _Following, shortage: StorageShortage, now_ms: int) -> None:
+        _log.warning("Following leader %d goes on later: %s", self.leader_id, shortage)
+        self._delay(following, now_ms)
 
     def _delay(self, following: _Following, now_ms: int) -> None:
         """Ask again soon, then ever later up to the back-off: the controller tells leader and
@@ -366,15 +376,22 @@ class FollowerFetcher:
         following = self._following.get(topic_partition)
         if following is None or following.state is not FollowState.OUT_OF_RANGE:
             return
-        log = following.partition.log
+        try:
+            self._restart_in(following.partition, earliest, latest)
+        except StorageShortage as shortage:
+            _log.warning("Following leader %d goes on later: %s", self.leader_id, shortage)
+        # Not at once: a leader that answers out of range again must not make a busy loop.
+        self._delay(following, now_ms)
+
+    @staticmethod
+    def _restart_in(partition: Partition, earliest: int, latest: int) -> None:
+        log, topic_partition = partition.log, partition.topic_partition
         if latest < log.log_end_offset:
             _log.warning("Reset fetch offset for %s from %d to the leader's end %d",
                          topic_partition, log.log_end_offset, latest)  # fmt: skip
             log.truncate_to(max(latest, 0))
         if earliest > log.log_end_offset:
             log.truncate_fully_and_start_at(earliest)
-        # Not at once: a leader that answers out of range again must not make a busy loop.
-        self._delay(following, now_ms)
 
     def on_leader_offsets_failed(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """The leader could not say; ask again later by fetching."""

@@ -24,6 +24,7 @@ from kafkapy.server.authorization import are_allowed
 from kafkapy.server.handlers import fetch
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.standing_decision import StandingDecision
+from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.server.services import Services
@@ -176,7 +177,7 @@ class FetchFastPath:
             records = log.read_tail(
                 wanted.fetch_offset, min(wanted.max_bytes, self._params.max_bytes)
             )
-        except LogDirFailure:
+        except (LogDirFailure, StorageShortage):
             return None  # reading again meets it again, and deals with it
         if not isinstance(records, bytes):
             return None

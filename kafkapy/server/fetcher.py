@@ -19,6 +19,7 @@ from kafkapy.replication.replica_selector import (
     ReplicaView,
     select_in_rack,
 )
+from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -145,6 +146,8 @@ class Fetcher:
                 FetchWait(partition, wanted, partition.log.offset_metadata(wanted.fetch_offset))
                 for partition, wanted in zip(readable, plan, strict=True)
             ]
+        except StorageShortage:
+            return results, None  # what there is; the client asks again
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return self._read(params, plan, is_first=False)

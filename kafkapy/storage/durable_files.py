@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, write_atomically
 
 _OPEN_FILES: Final = 256
@@ -59,7 +60,14 @@ class DurableFiles:
         self._directories = {path: None for path in self._directories if path not in directories}
         paths = list(files)
         for start in range(0, len(paths), _OPEN_FILES):
-            self._replace({path: files[path] for path in paths[start : start + _OPEN_FILES]})
+            some = {path: files[path] for path in paths[start : start + _OPEN_FILES]}
+            try:
+                self._replace(some)
+            except OSError as error:
+                if error.errno not in SHORTAGES:
+                    raise
+                for path, data in some.items():  # slow, but one file is open at a time
+                    write_atomically(self._fs, path, data)
         parents = (path.rpartition("/")[0] for path in paths)
         self._fs.fsync_dirs(list(dict.fromkeys((*parents, *directories))))
 

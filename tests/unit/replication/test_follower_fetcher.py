@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 
@@ -222,6 +223,26 @@ def test_a_new_replica_of_a_log_that_starts_inside_a_batch_gets_into_sync(
     two.produce(2, "after")
     two.settle(1)
     assert leader.log_end_offset == follower.log_end_offset
+
+
+def test_a_follower_without_descriptors_goes_on_later(
+    three: ReplicaSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three.elect(1, 0, 2, 3)
+    three.produce(1, "a")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    log = three.brokers[2].partition.log
+    with monkeypatch.context() as short:
+        short.setattr(type(log.segments.active), "append", refuse)
+        three.fetch(2)
+    assert three.failures == []
+    assert three.fetch(2) == "nothing to fetch"
+    three.now_ms += BACKOFF_MS
+    three.settle(2)
+    assert three.brokers[2].values == ["a"]
 
 
 def test_deleted_records_are_hidden_on_followers_too(three: ReplicaSet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from kafkapy.record.batch_header import Buffer, iter_headers, read_header
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.server.coordinator_log import CoordinatorLog, append_and_wait
+from kafkapy.storage.local_log import LocalLog
 from tests.support.server_parts import Parts
 
 RECORD = RecordData(b"k", b"v", 0)
@@ -92,6 +94,28 @@ def test_a_log_is_read_in_slices_between_which_others_have_their_turn(parts: Par
     parts.timers.fire()
     assert (seen, finished) == ([0, 1, 2], [0])
     assert log.load_times.recent_s == [0.03]
+
+
+def test_a_load_that_lacks_descriptors_goes_on_later(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it could not read is not left out: it would be lost to the coordinator."""
+    partition = parts.lead(TRANSACTION_STATE_TOPIC)
+    append_and_wait(parts.replicas, T0, build_batch([RECORD]), 1, 0, lambda *_: None)
+    seen: list[int] = []
+    finished: list[int] = []
+    refuse = OSError(errno.EMFILE, "Too many open files")
+
+    def read(*_: object) -> None:
+        raise refuse
+
+    with monkeypatch.context() as short:
+        short.setattr(LocalLog, "read", read)
+        log = log_of(parts)
+        log.load(partition, lambda _, records: seen.append(len(records)), finished.append)
+        assert (seen, finished) == ([], [])
+    parts.timers.fire()
+    assert (len(seen), finished) == (1, [0])
 
 
 @pytest.mark.parametrize("ended_by", ["cancel", "stop"])

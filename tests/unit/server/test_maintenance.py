@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,8 @@ from kafkapy.record.records import iter_records
 from kafkapy.server import maintenance as module
 from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.maintenance import Maintenance
+from kafkapy.storage.cleaning import Cleaning
+from kafkapy.storage.cleaning_state import LogCleaningAborted
 from kafkapy.storage.filesystem import OsFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.partitions import LAG_MAX_MS, told
@@ -257,6 +260,59 @@ def test_a_log_that_cannot_be_cleaned_does_not_stop_the_cleaner(
     [error] = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
     assert error.startswith("Log t-0 cannot be cleaned any more:")
     assert upkeep.parts.logs.live_log_dirs == [str(tmp_path)]
+
+
+@pytest.mark.parametrize("raised", [LogCleaningAborted("as asked"), OSError(2, "gone"), None])
+def test_a_stop_aborts_the_cleaning_and_waits_for_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception | None
+) -> None:
+    """Nobody may be at work in a directory that another broker may have the next moment."""
+    upkeep = Upkeep(tmp_path)
+    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    log = upkeep.parts.replicas.get("t", 0).log
+    upkeep.produce("a", 3)
+    log.roll(upkeep.parts.clock.time_ms())
+    upkeep.round("kafka-log-flusher")
+    begun, ended, look_again = threading.Event(), threading.Event(), threading.Event()
+
+    def run(cleaning: Cleaning) -> None:
+        begun.set()
+        while not cleaning.log.cleaning.is_aborted:
+            look_again.wait(0.001)
+        ended.set()
+        if raised is not None:
+            raise raised
+
+    monkeypatch.setattr(Cleaning, "run", run)
+
+    async def stop_meanwhile() -> None:
+        work = asyncio.ensure_future(upkeep.scheduler.steps["kafka-log-cleaner"]() or _nothing())
+        await asyncio.to_thread(begun.wait)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        assert ended.is_set()
+
+    asyncio.run(stop_meanwhile())
+    assert upkeep.parts.logs.live_log_dirs == [str(tmp_path)]
+
+
+async def _nothing() -> None:
+    """In the place of a step that does not wait."""
+
+
+def test_an_unexpected_error_costs_one_log_its_cleaning_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    upkeep = Upkeep(tmp_path)
+    upkeep.parts.tell(told(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    log = upkeep.parts.replicas.get("t", 0).log
+    upkeep.produce("a", 3)
+    log.roll(upkeep.parts.clock.time_ms())
+    upkeep.round("kafka-log-flusher")
+    monkeypatch.setattr(Cleaning, "run", lambda _: {}["no such key"])
+    upkeep.round("kafka-log-cleaner")
+    assert "Log t-0 cannot be cleaned any more: 'no such key'" in caplog.text
+    assert not log.cleaning.in_progress
 
 
 def test_followers_that_lag_are_looked_for(tmp_path: Path) -> None:

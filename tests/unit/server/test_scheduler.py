@@ -11,6 +11,7 @@ import pytest
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.server import scheduler as module
 from kafkapy.server.scheduler import Scheduler
+from kafkapy.storage.disk_errors import StorageShortage
 
 
 class Sleeps:
@@ -126,3 +127,15 @@ def test_a_period_of_nothing_means_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     asyncio.run(scenario())
     assert rounds == [1]
+
+
+def test_a_step_that_lacks_descriptors_is_put_off(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def step() -> None:
+        raise StorageShortage("too many open files")
+
+    slept, failures = run(monkeypatch, step, 2)
+    assert (len(slept), failures) == (2, [])
+    assert "work is put off: too many open files" in caplog.text
+    assert "Traceback" not in caplog.text

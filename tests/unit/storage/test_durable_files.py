@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import OsFileSystem, read_file
 from tests.simulation.sim_filesystem import SimFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
+from tests.support.short_filesystem import ShortFileSystem
 
 
 def disk_with(*directories: str) -> SimFileSystem:
@@ -85,3 +87,16 @@ def test_what_follows_is_durable_at_once_again(tmp_path_factory: pytest.TempPath
         raise ZeroDivisionError
     durable.write(path, b"1")
     assert read_file(OsFileSystem(), path) == b"1"
+
+
+def test_with_few_descriptors_files_are_written_one_by_one(tmp_path: Path) -> None:
+    fs = ShortFileSystem(OsFileSystem())
+    durable = DurableFiles(fs)
+    paths = [str(tmp_path / f"{i}") for i in range(5)]
+    with durable.together():
+        for path in paths:
+            durable.write(path, path.encode())
+    fs.left = 2
+    durable.commit(str(tmp_path))
+    assert [Path(path).read_bytes().decode() for path in paths] == paths
+    assert fs.left == 2

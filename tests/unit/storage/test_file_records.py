@@ -23,6 +23,7 @@ from tests.simulation.sim_filesystem import SimFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.legacy_messages import message
 from tests.support.log_builder import row
+from tests.support.short_filesystem import ShortFileSystem
 
 FS = OsFileSystem()
 
@@ -269,3 +270,19 @@ def test_a_file_in_use_gets_a_second_chance(tmp_path: Path) -> None:
     idle.recently_used = False
     new.handle()
     assert [r._file is not None for r in (busy, idle, new)] == [True, False, True]
+
+
+def test_without_descriptors_the_pool_closes_another_file(tmp_path: Path) -> None:
+    fs = ShortFileSystem(FS)
+    pool = FilePool(fs)
+    fs.left = 2
+    files = [FileRecords.create(pool, str(tmp_path / f"{i}.log")) for i in range(4)]
+    for i, records in enumerate(files):
+        records.append([b"%d" % i], 1)
+    assert [records.read(0, 9) for records in files] == [b"0", b"1", b"2", b"3"]
+    for records in files:
+        records.close_handle()
+    assert fs.left == 2
+    fs.left = 0
+    with pytest.raises(OSError, match="Too many open files"):
+        files[0].read(0, 1)
