@@ -11,6 +11,7 @@ from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.cli.options import ClusterOptions, OutputFormat, flag, require, value, values
 from kafkapy.cli.output import Report, Table, show
+from kafkapy.cli.termination import terminable
 
 if TYPE_CHECKING:
     from kafkapy.client.metadata import ClusterMetadata
@@ -81,6 +82,14 @@ def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
             env.stdout.flush()
 
     cluster = LocalCluster(_layout(options, verb), say)
+    with terminable():
+        _do(verb, cluster, broker_id)
+    if quiet or verb == "status":
+        show(env, _report(cluster, cluster.status()), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
     match verb:
         case "start":
             cluster.start()
@@ -90,9 +99,6 @@ def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
             cluster.kill(broker_id)
         case "restart":
             cluster.restart(broker_id)
-    if quiet or verb == "status":
-        show(env, _report(cluster, cluster.status()), options.output)
-    return ExitStatus.SUCCESS
 
 
 def _verb(words: list[str]) -> tuple[str, int]:
@@ -182,7 +188,6 @@ def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
         layout = create(directory, options.brokers or BROKERS, base_port, overrides)
     else:
         layout = layout.changed(options.brokers, options.base_port, overrides)
-    layout.save()
     return layout
 
 

@@ -11,8 +11,8 @@ from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.options import CommonOptions, flag, value, values
 from kafkapy.cli.output import Report, show
+from kafkapy.cli.termination import terminable
 
-START_LIMIT_S: Final = 60.0
 STOP_LIMIT_MS: Final = 60_000
 
 
@@ -60,7 +60,8 @@ def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitSt
 
         words = [file] if file else []
         words += [f"--override={word}" for word in options.override]
-        pid, output = start_in_background(words, log_dirs(properties), START_LIMIT_S)
+        with terminable():
+            pid, output = start_in_background(words, log_dirs(properties))
         line = f"Started the broker with pid {pid}; its output is in {output}"
         show(env, Report("server", [{"pid": pid, "output": str(output)}], [line]), options.output)
         return ExitStatus.SUCCESS

@@ -10,6 +10,7 @@ from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.options import CommonOptions, flag, value, values
 from kafkapy.cli.output import Report, show
+from kafkapy.cli.termination import terminable
 
 START_LIMIT_S: Final = 30.0
 STOP_LIMIT_MS: Final = 30_000
@@ -53,7 +54,8 @@ def _start(options: ZooKeeperOptions, file: str | None, env: Environment) -> Exi
     config = _config(options, file)
     if not options.daemon:
         run_in_foreground(config)
-    pid, output = start_in_background(config, START_LIMIT_S)
+    with terminable():
+        pid, output = start_in_background(config, START_LIMIT_S)
     host, port = address_of(config)
     line = f"Started ZooKeeper at {host}:{port} with pid {pid}; its output is in {output}"
     row = {"pid": pid, "host": host, "port": port, "output": str(output)}

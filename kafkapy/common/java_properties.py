@@ -58,7 +58,11 @@ def _unescape(text: str, line: int) -> str:
             return chr(int(code[1:], 16))
         return _ESCAPES.get(code, code)
 
-    return _ESCAPE.sub(plain, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    # Java writes a character beyond the basic plane as two escapes.
+    halves = _ESCAPE.sub(plain, text).encode("utf-16-be", "surrogatepass")
+    return halves.decode("utf-16-be", "surrogatepass")
 
 
 def format_properties(properties: Mapping[str, str]) -> str:
@@ -73,7 +77,7 @@ def _escaped(text: str, special: re.Pattern[str]) -> str:
             return _ESCAPED[char]
         if char.isascii() and char.isprintable():
             return f"\\{char}"
-        units = char.encode("utf-16-be")
+        units = char.encode("utf-16-be", "surrogatepass")
         return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
     return special.sub(escape, text)

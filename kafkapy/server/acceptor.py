@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.port_holder import taken_by
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.connection import Connection
 from kafkapy.server.listener_acceptor import ListenerAcceptor
@@ -83,9 +85,10 @@ class Acceptor:
         try:
             bound = self._bind(listener)
         except OSError as error:
+            holder = taken_by(listener.port) if error.errno == errno.EADDRINUSE else ""
             raise ConfigError(
                 f"listeners={listener.name}://{listener.host}:{listener.port} cannot be bound:"
-                f" {error.strerror or error}"
+                f" {error.strerror or error}{holder}"
             ) from error
         # Accepted sockets have what the listening one has.
         for option, key in _BUFFERS:

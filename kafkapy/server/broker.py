@@ -55,7 +55,7 @@ from kafkapy.server.token_admin import start_tokens
 from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
 from kafkapy.server.transaction_service import TransactionService
 from kafkapy.server.transaction_verifier import TransactionVerifier
-from kafkapy.storage.filesystem import write_atomically
+from kafkapy.storage.filesystem import File
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.store import ZkStore
 
@@ -83,6 +83,7 @@ class Broker:
         self.failed = asyncio.Event()
         self.is_serving = False
         self._undo = contextlib.AsyncExitStack()
+        self._pid_file: tuple[str, File] | None = None
         self._fs = machine.fs
         self._connect = machine.connect
         self._configs = DynamicConfig(config)
@@ -128,11 +129,12 @@ class Broker:
         await self._identify()
         await self._load_configs()
         await self._load_acls()
+        # Before the logs are loaded: a port that is taken is told at once, not after a recovery.
+        self._acceptor.bind()
         await self._services.oauth.start(self._services.spawn)
         await rehearse_login(self._services.node_security)
         self._load_logs()
         await start_tokens(self._services, self._store, self.random)
-        self._acceptor.bind()
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._on_fatal)
         self._acceptor.serve(Dispatcher(self._services))
@@ -189,11 +191,21 @@ class Broker:
         )
         self._log_manager.open()
         warn_of_broker(config.properties)
-        self._pid_file = f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}"
+        self._hold_pid_file(f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}")
+
+    def _hold_pid_file(self, path: str) -> None:
+        """Write the pid, and keep the file locked: the lock says whose file it is, until the
+        process ends. `kafkapy server stop` finds brokers by it."""
         try:
-            write_atomically(self._fs, self._pid_file, b"%d\n" % os.getpid(), durable=False)
+            lock = self._fs.lock(path)
+            if lock is None:
+                logger.warning("Another process has locked %s: it cannot hold the pid", path)
+                return
+            self._pid_file = (path, lock)
+            lock.truncate(0)
+            lock.pwritev([b"%d\n" % os.getpid()], 0)
         except OSError as error:
-            logger.warning("Cannot write %s: %s", self._pid_file, error)
+            logger.warning("Cannot write %s: %s", path, error)
 
     async def _identify(self) -> None:
         services = self._services
@@ -395,5 +407,7 @@ class Broker:
         self.failed.set()
 
     def _remove_pid_file(self) -> None:
-        with contextlib.suppress(OSError):
-            self._fs.remove(self._pid_file)
+        """The lock stays: a broker that flushes its logs is a broker still."""
+        if self._pid_file is not None:
+            with contextlib.suppress(OSError):
+                self._fs.remove(self._pid_file[0])

@@ -15,7 +15,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ConfigError
 from kafkapy.testing.topic_records import Record, read_topic
 from kafkapy.tools import broker_processes
-from kafkapy.tools.broker_processes import Launched
+from kafkapy.tools.background import Launched
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.private_files import write_privately
 
 HOST: Final = "127.0.0.1"
@@ -180,11 +181,10 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
             raise ConfigError(f"{key} is chosen for each broker: it cannot be overridden")
 
 
-def properties_text(properties: Mapping[str, str]) -> str:
+def server_properties(properties: Mapping[str, str]) -> str:
     """A property file that Kafka reads as well."""
-    lines = ["# Written by kafkapy cluster from cluster.json at each start."]
-    lines += [f"{key}={value}".replace("\\", "\\\\") for key, value in properties.items()]
-    return "\n".join(lines) + "\n"
+    head = "# Written by kafkapy cluster from cluster.json at each start.\n"
+    return head + format_properties(properties)
 
 
 def _port(base_port: int, offset: int, taken: Collection[int]) -> int:

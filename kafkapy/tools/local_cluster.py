@@ -1,7 +1,6 @@
 """ZooKeeper and some brokers as processes of this machine, for trying things and for tests.
 
-A process is signalled only if it is ours: the pid that its own pid file has, and a command line
-that names this cluster's files. A pid of before a reboot passes for neither.
+A process is signalled only if it holds the pid file of this cluster's directory locked.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import ClusterMetadata
 from kafkapy.common.errors import ApiError, ConfigError
-from kafkapy.tools import broker_processes, zookeeper_process
-from kafkapy.tools.broker_processes import Launched
-from kafkapy.tools.cluster_layout import HOST, ClusterLayout, properties_text
+from kafkapy.tools import background, broker_processes, zookeeper_process
+from kafkapy.tools.background import Launched
+from kafkapy.tools.cluster_layout import HOST, ClusterLayout, server_properties
+from kafkapy.tools.ports import check_port
 from kafkapy.tools.private_files import write_privately
 
 START_LIMIT_S: Final = 60.0
@@ -52,26 +51,25 @@ class LocalCluster:
 
     def zookeeper_pid(self) -> int | None:
         """The pid of this cluster's ZooKeeper, if it runs."""
-        directory = self.layout.zookeeper_config()["dataDir"]
-        pid = zookeeper_process.server_of(directory)
-        file = str(Path(directory) / zookeeper_process.CONFIG_FILE)
-        return pid if pid is not None and file in broker_processes.command_line(pid) else None
+        return zookeeper_process.server_of(self.layout.zookeeper_config()["dataDir"])
 
     def broker_pid(self, broker_id: int) -> int | None:
         """The pid of a broker of this cluster, if it runs."""
-        pid = broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
-        file = str(self.layout.properties_file(broker_id))
-        return pid if pid is not None and file in broker_processes.command_line(pid) else None
+        return broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
 
     def start(self) -> None:
         """Start what does not run; returns when every broker knows of all others.
 
         Raises:
-            ConfigError: a process did not come up; what has come up goes on.
+            ConfigError: a port is taken, or a process did not come up. Nothing of what this call
+                started is left then; what ran before goes on.
         """
-        self._start_zookeeper()
-        self._start_brokers(self.layout.broker_ids)
-        self._wait_until_all_know()
+        self._check(self.layout.broker_ids)
+        self.layout.save()
+        with background.ended_on_failure() as started:
+            self._start_zookeeper(started)
+            self._start_brokers(self.layout.broker_ids, started)
+            self._wait_until_all_know()
         self._say(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
 
     def stop(self) -> None:
@@ -109,10 +107,12 @@ class LocalCluster:
         """
         if self.broker_pid(self._checked(broker_id)) is not None:
             self._stop_broker(broker_id)
-        if self.zookeeper_pid() is None:
-            self._start_zookeeper()
-        self._start_brokers([broker_id])
-        self._wait_until_all_know()
+        self._check([broker_id])
+        with background.ended_on_failure() as started:
+            if self.zookeeper_pid() is None:
+                self._start_zookeeper(started)
+            self._start_brokers([broker_id], started)
+            self._wait_until_all_know()
 
     def status(self) -> list[Member]:
         """Every broker; what the cluster says of them is asked of one that answers."""
@@ -139,19 +139,34 @@ class LocalCluster:
             for broker_id, pid in pids.items()
         ]
 
-    def _start_zookeeper(self) -> None:
+    def _check(self, broker_ids: Iterable[int]) -> None:
+        """
+        Raises:
+            ConfigError: another process listens where one of ours is to listen, or there is no
+                ZooKeeper to start.
+        """
+        for broker_id in broker_ids:
+            if self.broker_pid(broker_id) is None:
+                check_port(HOST, self.layout.broker_ports[broker_id], f"Broker {broker_id}")
+        if self.zookeeper_pid() is None:
+            zookeeper_process.check(self._zookeeper_config())
+
+    def _start_zookeeper(self, started: list[Launched]) -> None:
         running = self.zookeeper_pid()
         address = f"{HOST}:{self.layout.zookeeper_port}"
         if running is not None:
             self._say(f"ZooKeeper: runs already at {address} (pid {running})")
             return
-        config = zookeeper_process.effective_config(self.layout.zookeeper_config(), {})
-        # A pid file from before a reboot may name somebody else's ZooKeeper now.
-        (Path(config["dataDir"]) / zookeeper_process.PID_FILE).unlink(missing_ok=True)
-        pid, _ = zookeeper_process.start_in_background(config, START_LIMIT_S)
-        self._say(f"ZooKeeper: started at {address} (pid {pid})")
+        config = self._zookeeper_config()
+        launched = zookeeper_process.launch(config)
+        started.append(launched)
+        zookeeper_process.wait_until_serving(launched, config, START_LIMIT_S)
+        self._say(f"ZooKeeper: started at {address} (pid {launched.process.pid})")
 
-    def _start_brokers(self, broker_ids: Iterable[int]) -> None:
+    def _zookeeper_config(self) -> dict[str, str]:
+        return zookeeper_process.effective_config(self.layout.zookeeper_config(), {})
+
+    def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
         """All at once: most of a start is Python's own."""
         launched: dict[int, Launched] = {}
         for broker_id in broker_ids:
@@ -161,18 +176,19 @@ class LocalCluster:
                 self._say(f"Broker {broker_id}: runs already at {address} (pid {running})")
             else:
                 launched[broker_id] = self._launch(broker_id)
-        for broker_id, started in launched.items():
+                started.append(launched[broker_id])
+        for broker_id, on_its_way in launched.items():
             try:
-                broker_processes.wait_until_serving(started, START_LIMIT_S)
+                broker_processes.wait_until_serving(on_its_way, START_LIMIT_S)
             except ConfigError as fault:
                 raise ConfigError(f"Broker {broker_id}: {fault}") from fault
-            address, pid = self.layout.address(broker_id), started.process.pid
+            address, pid = self.layout.address(broker_id), on_its_way.process.pid
             self._say(f"Broker {broker_id}: started at {address} (pid {pid})")
 
     def _launch(self, broker_id: int) -> Launched:
         file = self.layout.properties_file(broker_id)
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = properties_text(self.layout.broker_properties(broker_id))
+        text = server_properties(self.layout.broker_properties(broker_id))
         write_privately(file, text.encode())
         output = file.with_name(broker_processes.OUTPUT_FILE)
         return broker_processes.launch([str(file)], output)

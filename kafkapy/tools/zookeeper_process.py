@@ -1,7 +1,7 @@
 """A real Apache ZooKeeper on this machine, run from the jars that pyspark ships.
 
-The process is Java's; it carries a mark on its command line, and its pid in the data directory, so
-that only ZooKeepers started by kafkapy are ever signalled.
+The process is Java's. It holds `kafkapy-zookeeper.pid` locked in its data directory, so that only
+ZooKeepers started by kafkapy are ever signalled.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import format_properties
+from kafkapy.tools import background, pid_files
+from kafkapy.tools.background import Launched
+from kafkapy.tools.ports import check_port
 from kafkapy.tools.private_files import write_privately
 
 PID_FILE: Final = "kafkapy-zookeeper.pid"
@@ -31,7 +35,6 @@ DEFAULTS: Final = {
     "admin.enableServer": "false",
 }
 
-_MARK: Final = "-Dkafkapy.zookeeper=true"
 # What the server loads from pyspark's jars; netty only where the configuration asks for TLS.
 _JARS: Final = (
     *("zookeeper-3", "zookeeper-jute", "slf4j-api", "log4j-slf4j2-impl", "log4j-api"),
@@ -39,12 +42,17 @@ _JARS: Final = (
     *("netty-common", "netty-handler-4", "netty-resolver-4", "netty-transport-4"),
     *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
 )
+_NO_PYSPARK: Final = (
+    "There is no ZooKeeper to start here. Run one of your own and give its address to each broker:"
+    "\n  apt-get install zookeeperd    (Debian; it serves at 127.0.0.1:2181)"
+    "\n  kafkapy server start --override zookeeper.connect=127.0.0.1:2181 ..."
+    "\nOr install pyspark (1.2 GB), which brings the jars of one: pip install 'kafkapy[spark]'."
+    "\nA single broker needs no ZooKeeper: kafkapy server start"
+)
 _HEAP: Final = "-Xmx128m"
 _JVM_FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _POLL_S: Final = 0.02
 _ANSWER_LIMIT_S: Final = 2.0
-_OUTPUT_LINES: Final = 5
-_PROC: Final = Path("/proc")
 
 
 def java() -> str:
@@ -73,10 +81,7 @@ def class_path() -> str:
     """
     package = find_spec("pyspark")
     if package is None or package.origin is None:
-        raise ConfigError(
-            "ZooKeeper runs from the jars of pyspark, which is not installed: pip install"
-            " 'kafkapy[spark]', or point zookeeper.connect at a ZooKeeper elsewhere"
-        )
+        raise ConfigError(_NO_PYSPARK)
     directory = Path(package.origin).parent / "jars"
     jars = sorted(path for path in directory.glob("*.jar") if path.name.startswith(_JARS))
     if not any(path.name.startswith("zookeeper-3") for path in jars):
@@ -97,21 +102,33 @@ def effective_config(file: Mapping[str, str], overrides: Mapping[str, str]) -> d
     return config
 
 
+def check(config: Mapping[str, str]) -> None:
+    """
+    Raises:
+        ConfigError: one runs on the data directory already, the port is taken, or there is no Java
+            or no ZooKeeper for it.
+    """
+    running = server_of(config["dataDir"])
+    if running is not None:
+        raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
+    check_port(*address_of(config), "ZooKeeper")
+    java()
+    class_path()
+
+
 def prepare(config: Mapping[str, str]) -> list[str]:
     """Write the configuration into the data directory; the command line of the server.
 
     Raises:
         ConfigError: no Java, no pyspark, or the data directory cannot be written.
     """
-    words = [java(), _HEAP, *_JVM_FLAGS, _MARK, *os.environ.get("JVMFLAGS", "").split()]
+    words = [java(), _HEAP, *_JVM_FLAGS, *os.environ.get("JVMFLAGS", "").split()]
     words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
     words += ["-cp", class_path(), MAIN_CLASS]
     file = Path(config["dataDir"]) / CONFIG_FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Java reads property files as Latin-1 with backslash escapes.
-        lines = [f"{key}={value}\n".replace("\\", "\\\\") for key, value in config.items()]
-        write_privately(file, "".join(lines).encode("latin-1", "backslashreplace"))
+        write_privately(file, format_properties(config).encode())
     except OSError as error:
         raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
     return [*words, str(file)]
@@ -121,46 +138,62 @@ def run_in_foreground(config: Mapping[str, str]) -> None:
     """Become the server: this process does not return from here.
 
     Raises:
-        ConfigError: it cannot be started.
+        ConfigError: one runs there already, the port is taken, or it cannot be started.
     """
+    check(config)
     words = prepare(config)
-    _write_pid(config, os.getpid())
-    os.execv(words[0], words)
+    file = Path(config["dataDir"]) / PID_FILE
+    try:
+        held = pid_files.lock(file)
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
+    if held is None:
+        raise ConfigError(f"Another process has locked {file}")
+    os.set_inheritable(held, True)  # Java keeps it open, and with it the lock
+    # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
+    os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+def launch(config: Mapping[str, str]) -> Launched:
+    """Start the server in the background; its output goes to $LOG_DIR or the data directory.
+
+    Raises:
+        ConfigError: one runs there already, the port is taken, or it cannot be started.
+    """
+    check(config)
+    file = prepare(config)[-1]
+    output = Path(os.environ.get("LOG_DIR") or config["dataDir"]) / OUTPUT_FILE
+    return background.launch(["zookeeper", "start", file], output)
+
+
+def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: float) -> None:
+    """Return when a launched server takes sessions.
+
+    Raises:
+        ConfigError: it ended, or was not ready in time; with the end of its output.
+    """
+    for _ in range(int(limit_s / _POLL_S)):
+        try:
+            status = launched.process.wait(_POLL_S)
+        except subprocess.TimeoutExpired:
+            if serves(*address_of(config)):
+                return
+            continue
+        raise ConfigError(f"ZooKeeper ended with status {status}.{launched.last_words()}")
+    raise ConfigError(f"ZooKeeper is not ready after {limit_s:.0f} s; see {launched.output}")
 
 
 def start_in_background(config: Mapping[str, str], limit_s: float) -> tuple[int, Path]:
     """Start the server; returns its pid and the file of its output when it serves.
 
     Raises:
-        ConfigError: one runs there already, the port is taken, it ended, or was not ready in time.
+        ConfigError: as `launch` and `wait_until_serving`; then no process is left.
     """
-    running = server_of(config["dataDir"])
-    if running is not None:
-        raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
-    host, port = address_of(config)
-    if _somebody_listens(host, port):
-        raise ConfigError(f"Another process listens at {host}:{port} already")
-    words = prepare(config)
-    output = Path(os.environ.get("LOG_DIR") or config["dataDir"]) / OUTPUT_FILE
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("ab") as sink:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _write_pid(config, process.pid)
-    for _ in range(int(limit_s / _POLL_S)):
-        try:
-            status = process.wait(_POLL_S)
-        except subprocess.TimeoutExpired:
-            if serves(host, port):
-                return process.pid, output
-            continue
-        raise ConfigError(f"ZooKeeper ended with status {status}.{_end_of(output)}")
-    raise ConfigError(f"ZooKeeper is not ready after {limit_s:.0f} s; see {output}")
+    with background.ended_on_failure() as started:
+        launched = launch(config)
+        started.append(launched)
+        wait_until_serving(launched, config, limit_s)
+    return launched.process.pid, launched.output
 
 
 def address_of(config: Mapping[str, str]) -> tuple[str, int]:
@@ -193,47 +226,16 @@ def four_letter_word(host: str, port: int, word: str) -> str:
     return answer.decode(errors="replace")
 
 
-def _somebody_listens(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), timeout=_ANSWER_LIMIT_S).close()
-    except OSError:
-        return False
-    return True
-
-
-def server_of(data_dir: str, proc: Path = _PROC) -> int | None:
+def server_of(data_dir: str) -> int | None:
     """The pid of the ZooKeeper that kafkapy runs on a data directory, if one runs."""
-    try:
-        pid = int((Path(data_dir) / PID_FILE).read_text())
-    except (OSError, ValueError):
-        return None
-    return pid if is_zookeeper(pid, proc) else None
+    return pid_files.holder(Path(data_dir) / PID_FILE)
 
 
-def running_servers(proc: Path = _PROC) -> list[int]:
+def running_servers() -> list[int]:
     """The pids of all of this user's ZooKeepers that kafkapy started."""
-    return [pid for pid in sorted(_pids(proc)) if is_zookeeper(pid, proc)]
+    return pid_files.holders(PID_FILE)
 
 
-def is_zookeeper(pid: int, proc: Path = _PROC) -> bool:
+def is_zookeeper(pid: int) -> bool:
     """Whether a process of this user is a ZooKeeper that kafkapy started."""
-    directory = proc / str(pid)
-    try:
-        words = (directory / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        mine = directory.stat().st_uid == os.geteuid()
-    except OSError:
-        return False
-    return mine and _MARK in words and MAIN_CLASS in words
-
-
-def _pids(proc: Path) -> Iterable[int]:
-    return (int(entry.name) for entry in proc.iterdir() if entry.name.isdigit())
-
-
-def _write_pid(config: Mapping[str, str], pid: int) -> None:
-    (Path(config["dataDir"]) / PID_FILE).write_text(f"{pid}\n")
-
-
-def _end_of(output: Path) -> str:
-    lines = output.read_text(errors="replace").splitlines()[-_OUTPUT_LINES:]
-    return "".join(f"\n  {line}" for line in lines)
+    return pid_files.holds(pid, PID_FILE)

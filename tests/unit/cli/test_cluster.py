@@ -24,6 +24,8 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def note(verb: str) -> None:
         def act(cluster: LocalCluster, *ids: int) -> None:
             asked.append(" ".join([verb, *map(str, ids)]))
+            if verb == "start":
+                cluster.layout.save()  # tests/unit/tools/test_local_cluster.py: when it does
             cluster._say(f"{verb} done")
 
         monkeypatch.setattr(LocalCluster, verb, act)

@@ -122,7 +122,7 @@ def test_an_unknown_signal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_daemon_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
 
-    def start(words: list[str], directories: list[str], limit_s: float) -> tuple[int, Path]:
+    def start(words: list[str], directories: list[str]) -> tuple[int, Path]:
         asked.append((words, directories))
         return 12, tmp_path / "out"
 

@@ -43,3 +43,26 @@ def test_what_is_written_is_read(properties: dict[str, str]) -> None:
     text = format_properties(properties)
     assert text.isascii()
     assert parse_properties(text) == properties
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "plain words",
+        "C:\\dir\\",
+        " blank",
+        "späte Brötchen",
+        "面包",
+        "\U0001f956",
+        "a\nb\tc",
+        "\udcff",
+    ],
+)
+def test_what_is_written_is_read_the_same(value: str) -> None:
+    text = format_properties({"a.b": value, "c": "1"})
+    assert parse_properties(text) == {"a.b": value, "c": "1"}
+    assert text.isascii()
+
+
+def test_characters_are_written_as_java_reads_them() -> None:
+    assert format_properties({"a": "ä\U0001f956\\"}) == "a=\\u00e4\\ud83e\\udd56\\\\\n"

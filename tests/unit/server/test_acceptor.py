@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import cast
 
@@ -47,3 +48,13 @@ def test_otherwise_the_kernel_decides() -> None:
 def test_a_size_that_is_none() -> None:
     with pytest.raises(ConfigError, match=r"-2 .*socket\.send\.buffer\.bytes.* at least -1"):
         KafkaConfig({"socket.send.buffer.bytes": "-2"})
+
+
+def test_a_port_that_is_taken_is_told_with_the_process_that_has_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        listener = f"PLAINTEXT://127.0.0.1:{other.getsockname()[1]}"
+        config = KafkaConfig({"listeners": listener})
+        acceptor = Acceptor(config, cast(ConnectionTable, None), ManualClock(), {})
+        said = rf"listeners={listener} cannot be bound: Address already in use by process"
+        with pytest.raises(ConfigError, match=rf"{said} {os.getpid()} \("):
+            acceptor.bind()

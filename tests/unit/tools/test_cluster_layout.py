@@ -15,7 +15,7 @@ from kafkapy.tools.cluster_layout import (
     ClusterLayout,
     create,
     load,
-    properties_text,
+    server_properties,
 )
 
 
@@ -104,7 +104,7 @@ def test_overrides_win_over_the_settings_of_the_cluster_but_not_its_own(tmp_path
 
 def test_a_property_file_says_what_it_was_given() -> None:
     given = {"a": "1", "path": r"C:\new", "empty": ""}
-    assert parse_properties(properties_text(given)) == given
+    assert parse_properties(server_properties(given)) == given
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""A local cluster signals its own processes and no others; brokers are played by idle children."""
+"""A local cluster signals its own processes and no others, and a start that fails leaves none."""
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,29 +14,14 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.tools import broker_processes, zookeeper_process
 from kafkapy.tools.cluster_layout import ClusterLayout
 from kafkapy.tools.local_cluster import LocalCluster
-
-Play = Callable[..., "subprocess.Popen[bytes]"]
-IDLE = "import signal; print(flush=True); signal.pause()"
+from tests.support.broker_process import free_port
+from tests.support.idle_servers import IdleServers
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
-    """Start an idle child with these words on its command line."""
-    children: list[subprocess.Popen[bytes]] = []
-
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen([sys.executable, "-c", IDLE, *words], stdout=subprocess.PIPE)
-        children.append(child)
-        assert child.stdout is not None
-        child.stdout.readline()
-        return child
-
-    yield start
-    for child in children:
-        child.kill()
-        child.wait()
-        assert child.stdout is not None
-        child.stdout.close()
+def servers() -> Iterator[IdleServers]:
+    with IdleServers() as made:
+        yield made
 
 
 class Stage:
@@ -51,11 +36,8 @@ class Stage:
         self.layout.log_dir(1).mkdir(parents=True)
         self.zookeeper_dir.mkdir()
 
-    def broker_has(self, pid: int) -> None:
-        (self.layout.log_dir(1) / broker_processes.PID_FILE).write_text(f"{pid}\n")
-
-    def zookeeper_has(self, pid: int) -> None:
-        (self.zookeeper_dir / zookeeper_process.PID_FILE).write_text(f"{pid}\n")
+        self.broker_file = self.layout.log_dir(1) / broker_processes.PID_FILE
+        self.zookeeper_file = self.zookeeper_dir / zookeeper_process.PID_FILE
 
 
 @pytest.fixture
@@ -63,34 +45,22 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def zookeeper_words(directory: Path) -> list[str]:
-    """What a ZooKeeper's command line has, on some data directory."""
-    words = zookeeper_process.prepare({"dataDir": str(directory), "clientPort": "1"})
-    return [words[words.index("-Dkafkapy.zookeeper=true")], zookeeper_process.MAIN_CLASS, words[-1]]
-
-
-def test_a_broker_of_this_cluster_is_killed(stage: Stage, play: Play) -> None:
-    child = play("kafkapy", "server", "start", stage.file)
-    stage.broker_has(child.pid)
+def test_a_broker_of_this_cluster_is_killed(stage: Stage, servers: IdleServers) -> None:
+    child = servers.start(stage.broker_file)
     assert [member.pid for member in stage.cluster.status()] == [child.pid]
     stage.cluster.kill(1)
     assert child.wait() == -signal.SIGKILL
     assert stage.said == [f"Broker 1: killed (pid {child.pid})"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("kafkapy", "server", "start", "/other/server.properties"),
-        ("kafkapy", "server", "start"),
-        ("vi", "server.properties"),
-    ],
-)
 def test_a_pid_that_went_to_another_process_is_nobody_of_ours(
-    stage: Stage, play: Play, words: tuple[str, ...]
+    stage: Stage, servers: IdleServers
 ) -> None:
-    child = play(*words)
-    stage.broker_has(child.pid)
+    """Not even to one that was started with the words of ours."""
+    child = servers.start(
+        stage.broker_file.with_name("x"), "kafkapy", "server", "start", stage.file
+    )
+    stage.broker_file.write_text(f"{child.pid}\n")
     assert [member.pid for member in stage.cluster.status()] == [None]
     with pytest.raises(ConfigError, match="Broker 1 does not run"):
         stage.cluster.kill(1)
@@ -99,11 +69,9 @@ def test_a_pid_that_went_to_another_process_is_nobody_of_ours(
     assert stage.said == ["Nothing of this cluster runs"]
 
 
-def test_stop_ends_brokers_before_zookeeper(stage: Stage, play: Play, tmp_path: Path) -> None:
-    broker = play("kafkapy", "server", "start", stage.file)
-    zookeeper = play(*zookeeper_words(stage.zookeeper_dir))
-    stage.broker_has(broker.pid)
-    stage.zookeeper_has(zookeeper.pid)
+def test_stop_ends_brokers_before_zookeeper(stage: Stage, servers: IdleServers) -> None:
+    broker = servers.start(stage.broker_file)
+    zookeeper = servers.start(stage.zookeeper_file)
     stage.cluster.stop()
     assert (broker.wait(), zookeeper.wait()) == (-signal.SIGTERM, -signal.SIGTERM)
     assert stage.said == [
@@ -112,24 +80,47 @@ def test_stop_ends_brokers_before_zookeeper(stage: Stage, play: Play, tmp_path: 
     ]
 
 
-def test_the_zookeeper_of_another_cluster_is_left_alone(
-    stage: Stage, play: Play, tmp_path: Path
-) -> None:
-    other = play(*zookeeper_words(tmp_path / "other"))
-    stage.zookeeper_has(other.pid)
-    assert stage.cluster.zookeeper_pid() is None
-    stage.cluster.stop()
-    assert other.poll() is None
-
-
 def test_a_process_that_will_not_stop_is_named(
-    stage: Stage, play: Play, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, servers: IdleServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = play("kafkapy", "server", "start", stage.file)
-    stage.broker_has(child.pid)
+    child = servers.start(stage.broker_file)
     monkeypatch.setattr(broker_processes, "stop", lambda *_: False)
     with pytest.raises(ConfigError, match=rf"Broker 1: still running after .*{child.pid}"):
         stage.cluster.stop()
+
+
+@pytest.mark.parametrize("who", ["Broker 1", "ZooKeeper"])
+def test_a_taken_port_is_told_before_anything_is_started(tmp_path: Path, who: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        ports = {"Broker 1": free_port(), "ZooKeeper": free_port(), who: taken}
+        layout = ClusterLayout(tmp_path / "c", 0, ports["ZooKeeper"], {1: ports["Broker 1"]})
+        said = f"{who} cannot listen on 127.0.0.1:{taken}: .* by process {os.getpid()}"
+        with pytest.raises(ConfigError, match=said):
+            LocalCluster(layout).start()
+    assert not layout.directory.exists()
+
+
+def test_without_pyspark_no_cluster_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zookeeper_process, "find_spec", lambda name: None)
+    layout = ClusterLayout(tmp_path / "c", 0, free_port(), {1: free_port()})
+    with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
+        LocalCluster(layout).start()
+    assert not layout.directory.exists()
+
+
+def test_a_start_that_fails_ends_what_it_started(tmp_path: Path) -> None:
+    wrong = {"num.io.threads": "x"}
+    layout = ClusterLayout(tmp_path / "c", 0, free_port(), {1: free_port()}, wrong)
+    said: list[str] = []
+    cluster = LocalCluster(layout, said.append)
+    with pytest.raises(ConfigError, match=r"Broker 1: The broker ended with status 1"):
+        cluster.start()
+    assert [line.split(" at ")[0] for line in said] == ["ZooKeeper: started"]
+    assert cluster.zookeeper_pid() is None
+    assert not zookeeper_process.serves("127.0.0.1", layout.zookeeper_port)
 
 
 @pytest.mark.parametrize("verb", ["kill", "restart"])

@@ -18,6 +18,7 @@ from kafkapy.tools.zookeeper_process import (
     class_path,
     effective_config,
     four_letter_word,
+    is_zookeeper,
     java,
     prepare,
     running_servers,
@@ -25,13 +26,7 @@ from kafkapy.tools.zookeeper_process import (
     start_in_background,
 )
 from tests.support.broker_process import free_port
-
-MARK = "-Dkafkapy.zookeeper=true"
-
-
-def make_process(proc: Path, pid: int, *words: str) -> None:
-    (proc / str(pid)).mkdir(parents=True)
-    (proc / str(pid) / "cmdline").write_bytes("\0".join([*words, ""]).encode())
+from tests.support.idle_servers import IdleServers
 
 
 def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None:
@@ -61,9 +56,8 @@ def test_the_configuration_is_written_for_java(tmp_path: Path) -> None:
     words = prepare(effective_config({}, {"dataDir": str(directory)}))
     file = directory / CONFIG_FILE
     assert words[-2:] == [MAIN_CLASS, str(file)]
-    assert MARK in words
-    first = file.read_bytes().splitlines()[0]
-    assert first == f"dataDir={tmp_path}/d ü\\\\x".encode("latin-1")
+    first = file.read_text("ascii").splitlines()[0]
+    assert first == f"dataDir={tmp_path}/d \\u00fc\\u005cx"
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -86,10 +80,13 @@ def test_no_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert java() == str(executable)
 
 
-def test_no_pyspark_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_pyspark_is_told_with_what_is_smaller_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zookeeper_process, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'kafkapy\[spark\]'"):
+    with pytest.raises(ConfigError) as told:
         class_path()
+    offered = ("apt-get install zookeeper", "zookeeper.connect=", "pip install 'kafkapy[spark]'")
+    places = [str(told.value).index(words) for words in offered]
+    assert places == sorted(places)
 
 
 def test_the_class_path_is_small_and_has_zookeeper() -> None:
@@ -98,25 +95,23 @@ def test_the_class_path_is_small_and_has_zookeeper() -> None:
     assert any(name.startswith("zookeeper-3") for name in names)
 
 
-def test_only_marked_zookeepers_of_this_user_are_found(tmp_path: Path) -> None:
-    proc, data = tmp_path / "proc", tmp_path / "data"
-    make_process(proc, 10, "/usr/bin/java", MARK, "-cp", "x", MAIN_CLASS, "zoo.cfg")
-    make_process(proc, 11, "/usr/bin/java", "-cp", "x", MAIN_CLASS, "zoo.cfg")
-    make_process(proc, 12, "grep", MARK)
-    (proc / "self").mkdir()
-    assert running_servers(proc) == [10]
-    data.mkdir()
-    for text, found in (("10\n", 10), ("11\n", None), ("12", None), ("13", None), ("x", None)):
-        (data / PID_FILE).write_text(text)
-        assert server_of(str(data), proc) == found
-    assert server_of(str(tmp_path), proc) is None
+def test_a_zookeeper_is_found_by_the_file_that_it_holds(tmp_path: Path) -> None:
+    with IdleServers() as servers:
+        child = servers.start(tmp_path / PID_FILE)
+        assert server_of(str(tmp_path)) == child.pid
+        assert child.pid in running_servers()
+        assert is_zookeeper(child.pid)
+    assert server_of(str(tmp_path)) is None
+    assert not is_zookeeper(os.getpid())
 
 
 def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         config = effective_config({}, {"dataDir": str(tmp_path / "d"), "clientPort": str(port)})
-        with pytest.raises(ConfigError, match=f"listens at 127.0.0.1:{port} already"):
+        with pytest.raises(
+            ConfigError, match=f"cannot listen on 127.0.0.1:{port}: .* {os.getpid()}"
+        ):
             start_in_background(config, 1.0)
     assert not (tmp_path / "d").exists()
 

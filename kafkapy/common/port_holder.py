@@ -1,0 +1,54 @@
+"""Who listens on a port of this machine, for the message that the port is taken (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+_LISTENING: Final = "0A"
+_COMMAND_CHARS: Final = 100
+
+
+def taken_by(port: int, proc: Path = _PROC) -> str:
+    """` by process PID (COMMAND)` for each process that listens on a port, at any address.
+
+    Empty where /proc does not tell: processes of other users show their sockets to root only.
+    """
+    sockets = set(_sockets(port, proc))
+    pids = sorted(pid for pid in _pids(proc) if sockets and sockets & set(_open_by(proc / pid)))
+    return "".join(f" by process {pid} ({_command(proc / pid)})" for pid in pids)
+
+
+def _sockets(port: int, proc: Path) -> Iterator[str]:
+    """The listening sockets of a port, as links of /proc/PID/fd name them."""
+    for family in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (proc / "net" / family).read_text().splitlines()[1:]:
+                _, local, _, state, *rest = line.split()
+                if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                    yield f"socket:[{rest[5]}]"
+
+
+def _pids(proc: Path) -> Iterator[str]:
+    return (entry.name for entry in proc.iterdir() if entry.name.isdigit())
+
+
+def _open_by(process: Path) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):  # closed meanwhile
+                yield str(link.readlink())
+
+
+def _command(process: Path) -> str:
+    """The command line on one line, and nothing that a terminal would obey."""
+    try:
+        words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return "ended meanwhile"
+    text = " ".join(words).strip()
+    text = "".join(character if character.isprintable() else "?" for character in text)
+    return text if len(text) <= _COMMAND_CHARS else f"{text[:_COMMAND_CHARS]}..."

@@ -1,0 +1,73 @@
+"""Servers as processes of their own: launched, and ended again if their start fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_END_LIMIT_S: Final = 20.0
+_OUTPUT_LINES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A server on its way; `begin` is where its part of the output file starts."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+    begin: int
+
+    def said(self) -> bytes:
+        """What it has written so far."""
+        return self.output.read_bytes()[self.begin :]
+
+    def last_words(self) -> str:
+        """The end of its output, indented below the line that reports its end."""
+        lines = self.output.read_text(errors="replace").splitlines()[-_OUTPUT_LINES:]
+        return "".join(f"\n  {line}" for line in lines)
+
+
+def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
+    """Start `kafkapy` with these words; what it says is appended to `output`.
+
+    With `is_ours` it has a pipe as standard input, whose other end goes with this process.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("ab") as sink:
+        begin = sink.tell()
+        process = subprocess.Popen(
+            # -P: modules of the current directory are not taken for the library's.
+            [sys.executable, "-P", "-m", "kafkapy.cli.main", *words],
+            stdin=subprocess.PIPE if is_ours else subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Launched(process, output, begin)
+
+
+@contextmanager
+def ended_on_failure() -> Iterator[list[Launched]]:
+    """A list for what is launched in the block. If the block fails, all of it is ended, the last
+    first."""
+    started: list[Launched] = []
+    try:
+        yield started
+    except BaseException:
+        for launched in reversed(started):
+            _end(launched.process)
+        raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_END_LIMIT_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        process.wait()

@@ -1,0 +1,26 @@
+"""Ports that servers of this machine are to listen on."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.port_holder import taken_by
+
+
+def check_port(host: str, port: int, who: str) -> None:
+    """
+    Raises:
+        ConfigError: `who` cannot listen there, because another process does; names it.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:  # of all else the server tells itself
+                raise ConfigError(
+                    f"{who} cannot listen on {host}:{port}: {error.strerror}{taken_by(port)}"
+                ) from error
