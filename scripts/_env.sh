@@ -5,6 +5,9 @@ ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 PYTHON=$ROOT/.venv/bin/python
 cd "$ROOT"
 
+# Python and Java cannot read a path with letters beyond ASCII in this locale.
+case ${LC_ALL:-} in C | POSIX) export LC_ALL=C.UTF-8 ;; esac
+
 say() { printf 'kafkapy: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 can_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }

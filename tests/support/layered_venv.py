@@ -1,0 +1,35 @@
+"""A virtual environment for a copy of the sources, on top of the packages of this one."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import venv
+from pathlib import Path
+
+from pip._vendor.distlib.scripts import ScriptMaker, enquote_executable
+
+
+def make_layered_venv(root: Path) -> Path:
+    """Make `root/.venv` with the package of `root`; its `kafkapy`.
+
+    Quick, and without a network: what the package depends on is taken from the environment that
+    runs this. The console script is written by the part of pip that always writes it.
+    """
+    directory = root / ".venv"
+    venv.create(directory, symlinks=True)
+    below = [path for path in sys.path if Path(path).name == "site-packages"]
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    layer = directory / "lib" / version / "site-packages" / "layer.pth"
+    layer.write_text("".join(f"{path}\n" for path in (root, *below)))
+
+    maker = ScriptMaker(None, str(directory / "bin"))
+    maker.executable = enquote_executable(str(directory / "bin" / "python"))
+    maker.variants = {""}
+    maker.set_mode = True
+    maker.make("kafkapy = kafkapy.cli.main:main")
+
+    # What scripts/_env.sh takes for installed.
+    stamp = hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest()
+    (directory / ".installed-spark,dev").write_text(f"{stamp}  -")
+    return directory / "bin" / "kafkapy"
