@@ -1,4 +1,4 @@
-"""Finds processes that a test run left behind: those that bear its mark in their environment."""
+"""Finds processes that a run left behind: those that bear its mark in their environment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 GRACE_S = 15.0  # a Spark JVM notices a little later that its Python has gone
 
 
-def marked(mark: str) -> Iterator[tuple[int, str]]:
-    """(pid, command) of each other process started with KAFKAPY_TEST_RUN=mark (Linux)."""
-    wanted = f"KAFKAPY_TEST_RUN={mark}".encode()
+def marked(mark: str, variable: str = "KAFKAPY_TEST_RUN") -> Iterator[tuple[int, str]]:
+    """(pid, command) of each other process started with this variable (Linux)."""
+    wanted = f"{variable}={mark}".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             environment = (entry / "environ").read_bytes().split(b"\0")
