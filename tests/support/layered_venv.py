@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import venv
+from importlib.util import find_spec
 from pathlib import Path
 
 from pip._vendor.distlib.scripts import ScriptMaker, enquote_executable
@@ -22,6 +23,10 @@ def make_layered_venv(root: Path) -> Path:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     layer = directory / "lib" / version / "site-packages" / "layer.pth"
     layer.write_text("".join(f"{path}\n" for path in (root, *below)))
+    # Its scripts and jars are used by their paths, which are to be below `root` too.
+    pyspark = find_spec("pyspark")
+    if pyspark is not None and pyspark.origin is not None:
+        (layer.parent / "pyspark").symlink_to(Path(pyspark.origin).parent)
 
     maker = ScriptMaker(None, str(directory / "bin"))
     maker.executable = enquote_executable(str(directory / "bin" / "python"))
