@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from kafkapy.cli.termination import terminable
 from kafkapy.common.errors import KafkapyError
 from scripts._demo_cluster import survive
 from scripts._demo_stage import (
@@ -52,10 +53,10 @@ def travel(path: Path, scratch: Path) -> None:
     """The first act: the whole way, step by step."""
     broker = BrokerProcess(scratch / "logs")
     servers = broker.bootstrap_servers
-    with step(f"A broker in {scratch}"):
-        broker.start()
-        out.print(f"kafkapy server, pid {broker.pid}, listens on {servers}")
     try:
+        with step(f"A broker in {scratch}"):
+            broker.start()
+            out.print(f"kafkapy server, pid {broker.pid}, listens on {servers}")
         where = ("--bootstrap-server", servers, "--topic", TOPIC)
         with step(f"A topic of {PARTITIONS} partitions"):
             kafkapy("topics", "--create", *where, "--partitions", str(PARTITIONS))
@@ -82,7 +83,7 @@ def main() -> int:
     started = time.monotonic()
     try:
         path = choose(argument)
-        with tempfile.TemporaryDirectory(prefix="kafkapy-demo-") as scratch:
+        with terminable(), tempfile.TemporaryDirectory(prefix="kafkapy-demo-") as scratch:
             travel(path, Path(scratch))
             survive(path, Path(scratch))
     except (DemoFailure, KafkapyError) as failure:
