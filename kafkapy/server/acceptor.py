@@ -50,6 +50,12 @@ def bind(listener: Listener) -> socket.socket:
     return bound
 
 
+def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
+    """What to raise when `what` cannot have its port: with the process that has it."""
+    holder = taken_by(port) if error.errno == errno.EADDRINUSE else ""
+    return ConfigError(f"{what} cannot be bound: {error.strerror or error}{holder}")
+
+
 class Acceptor:
     """Binds every listener, then makes a `Connection` of each accepted socket. `security` has what
     secures each listener, by name; one that it does not have is PLAINTEXT."""
@@ -85,11 +91,8 @@ class Acceptor:
         try:
             bound = self._bind(listener)
         except OSError as error:
-            holder = taken_by(listener.port) if error.errno == errno.EADDRINUSE else ""
-            raise ConfigError(
-                f"listeners={listener.name}://{listener.host}:{listener.port} cannot be bound:"
-                f" {error.strerror or error}{holder}"
-            ) from error
+            what = f"listeners={listener.name}://{listener.host}:{listener.port}"
+            raise cannot_bind(what, listener.port, error) from error
         # Accepted sockets have what the listening one has.
         for option, key in _BUFFERS:
             size_bytes = self._config.get_int(key)

@@ -24,6 +24,7 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server.acceptor import cannot_bind
 from kafkapy.server.acl_admin import AclAdmin
 from kafkapy.server.acl_changes import AclChangeListener
 from kafkapy.server.addresses import resolve
@@ -40,6 +41,7 @@ from kafkapy.server.handlers import SERVED
 from kafkapy.server.ineffective_configs import warn_of_broker
 from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.listener_setup import set_up_listeners
+from kafkapy.server.listeners import Listener
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.marker_sender import MarkerSender
 from kafkapy.server.marker_writer import MarkerWriter
@@ -129,8 +131,7 @@ class Broker:
         await self._identify()
         await self._load_configs()
         await self._load_acls()
-        # Before the logs are loaded: a port that is taken is told at once, not after a recovery.
-        self._acceptor.bind()
+        self._bind_ports()
         await self._services.oauth.start(self._services.spawn)
         await rehearse_login(self._services.node_security)
         self._load_logs()
@@ -251,6 +252,22 @@ class Broker:
         elif insecure is not None:
             raise insecure
         self._services.listener_changes.begin(layers.given())
+
+    def _bind_ports(self) -> None:
+        """Before the logs are loaded: a port that is taken is told at once, not after a recovery.
+
+        Raises:
+            ConfigError: names the port, and the process that has it.
+        """
+        self._acceptor.bind()
+        host = self.config.get_str("kafkapy.metrics.host")
+        port = self.config.get_int("kafkapy.metrics.port")
+        if port > 0:
+            try:  # it is bound again when there is something to serve
+                self._bind(Listener("METRICS", host, port, "PLAINTEXT")).close()
+            except OSError as error:
+                what = f"kafkapy.metrics.port={port} on {host}"
+                raise cannot_bind(what, port, error) from error
 
     async def _load_acls(self) -> None:
         config, services = self.config, self._services

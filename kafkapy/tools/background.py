@@ -27,8 +27,8 @@ class Launched:
         return self.output.read_bytes()[self.begin :]
 
     def last_words(self) -> str:
-        """The end of its output, indented below the line that reports its end."""
-        lines = self.output.read_text(errors="replace").splitlines()[-_OUTPUT_LINES:]
+        """The end of what it wrote, indented below the line that reports its end."""
+        lines = self.said().decode(errors="replace").splitlines()[-_OUTPUT_LINES:]
         return "".join(f"\n  {line}" for line in lines)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from kafkapy.tools.broker_processes import broker_of
 from tests.support.broker_process import free_port
 from tests.support.kafkapy_process import Kafkapy
 
@@ -35,6 +40,24 @@ def test_start_in_the_background_use_and_stop(tmp_path: Path) -> None:
     assert (stopped.stdout, stopped.stderr, stopped.returncode) == ("", "", 0)
     assert server("stop", str(file)).stdout == "No kafka server to stop\n"
     assert not (log_dir / "kafkapy.pid").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("listeners", "PLAINTEXT://127.0.0.1:{port}"), ("kafkapy.metrics.port", "{port}")],
+)
+def test_a_port_that_is_taken_is_told_with_who_has_it(tmp_path: Path, key: str, value: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        given = {"listeners": "PLAINTEXT://127.0.0.1:0", key: value.format(port=port)}
+        words = [f"--override={name}={text}" for name, text in given.items()]
+        done = server("start", "--daemon", f"--override=log.dirs={tmp_path}", *words)
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert f"cannot be bound: Address already in use by process {os.getpid()} (" in said
+    assert str(port) in said
+    assert "Awaiting socket connections" not in done.stderr
+    assert broker_of([str(tmp_path)]) is None
 
 
 def test_a_bad_property_names_key_value_and_what_is_allowed(tmp_path: Path) -> None:

@@ -48,4 +48,4 @@ def test_modules_of_the_current_directory_are_not_imported(
     again = launch(["--version"], output)
     assert again.process.wait() == 0
     assert again.said() == f"{__version__}\n".encode()
-    assert again.last_words() == f"\n  {__version__}" * 2
+    assert again.last_words() == f"\n  {__version__}"
