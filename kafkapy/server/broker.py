@@ -170,6 +170,8 @@ class Broker:
         self._log_manager.shutdown(self._member.broker_epoch)
         await self._member.end_session()
         self._log_manager.unlock()
+        if self._pid_file is not None:
+            self._pid_file[1].close()
         self._services.metrics.broker_state = NOT_RUNNING
         logger.info("[KafkaServer id=%d] shut down completed", self._services.broker_id)
 
