@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_shells_accept_them(name: str) -> None:
 def completed(*words: str) -> list[str]:
     """What bash offers for the last word."""
     script = f"""
-        source {_completions.DIRECTORY / "kafkapy.bash"}
+        source {shlex.quote(str(_completions.DIRECTORY / "kafkapy.bash"))}
         COMP_WORDS=({" ".join(f"'{word}'" for word in words)})
         COMP_CWORD={len(words) - 1}
         _kafkapy
