@@ -110,8 +110,6 @@ class LogLoader:
         local = self._local
         if not known:
             self._find_epochs(epochs)
-        if not epochs.entries():
-            self._find_epochs(epochs)
         epochs.truncate_from_end(local.log_end_offset)
         log_start_offset = max(parameters.log_start_offset, local.segments.first.base_offset)
         epochs.truncate_from_start(log_start_offset)

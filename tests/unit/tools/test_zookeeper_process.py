@@ -57,7 +57,7 @@ def test_the_configuration_is_written_for_java(tmp_path: Path) -> None:
     file = directory / CONFIG_FILE
     assert words[-2:] == [MAIN_CLASS, str(file)]
     first = file.read_text("ascii").splitlines()[0]
-    assert first == f"dataDir={tmp_path}/d \\u00fc\\u005cx"
+    assert first == f"dataDir={tmp_path}/d \\u00fc\\\\x"
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
