@@ -205,7 +205,7 @@ def java_command(
         java(),
         f"-Xmx{heap_mb}m",
         "-XX:+UseSerialGC",
-        f"-XX:TieredStopAtLevel={1 if main_class != BROKER else 4}",
+        "-XX:TieredStopAtLevel=1",  # nothing lives long enough to pay for the second compiler
         f"-D{name}=file:{log4j}",
         "-cp",
         f"{libs}/*",

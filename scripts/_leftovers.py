@@ -6,22 +6,23 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+VARIABLE = "KAFKAPY_TEST_RUN"
 GRACE_S = 15.0  # a Spark JVM notices a little later that its Python has gone
 
 
-def marked(mark: str, variable: str = "KAFKAPY_TEST_RUN") -> Iterator[tuple[int, str]]:
-    """(pid, command) of each other process started with this variable (Linux)."""
-    wanted = f"{variable}={mark}".encode()
+def marked(variables: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """(pid, command) of each other process started with these in its environment (Linux)."""
+    wanted = {f"{name}={value}".encode() for name, value in variables.items()}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             environment = (entry / "environ").read_bytes().split(b"\0")
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # it ended meanwhile, or is not ours
-        if wanted in environment and int(entry.name) not in (os.getpid(), os.getppid()):
+        if wanted.issubset(environment) and int(entry.name) not in (os.getpid(), os.getppid()):
             yield int(entry.name), command
 
 
@@ -40,7 +41,7 @@ def outlives(pid: int, limit_s: float) -> bool:
 
 def main(mark: str) -> int:
     """End what is left, by pid, and say so; 0 if nothing was."""
-    left = [found for found in marked(mark) if outlives(found[0], GRACE_S)]
+    left = [found for found in marked({VARIABLE: mark}) if outlives(found[0], GRACE_S)]
     for pid, command in left:
         print(f"left running by the tests: {pid} {command[:200]}", file=sys.stderr)
         os.kill(pid, signal.SIGKILL)

@@ -110,7 +110,7 @@ def before() -> Before:
 
 def left_behind(known: Before, home: Path, clones: Sequence[Path]) -> Iterator[str]:
     """A line for each process, port and file; the processes are ended, by pid."""
-    for pid, command in list(marked(str(os.getpid()), MARK)):
+    for pid, command in list(marked({MARK: str(os.getpid())})):
         if outlives(pid, GRACE_S):
             yield f"process {pid}: {command[:200]}"
             os.kill(pid, signal.SIGKILL)

@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 
-from tests.support import unchecked
+from tests.support import lanes, leaks, limits, unchecked
 from tests.support.broker_process import BrokerProcess
+from tests.support.closing import closing
 
 BrokerFactory = Callable[..., BrokerProcess]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(lanes)
+    config.pluginmanager.register(limits)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def libuv_started() -> None:
+    """The first loop of a process makes a pipe for signals, which libuv keeps."""
+    uvloop.new_event_loop().close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left() -> Iterator[None]:
+    """A module closes what it opens: descriptors, child processes and threads are those of its
+    beginning."""
+    before = leaks.held()
+    with closing():
+        yield
+    leaks.expect_none_since(before)
+
+
+@pytest.fixture(autouse=True)
+def closed_at_end() -> Iterator[None]:
+    """What helpers opened for a test is closed after it."""
+    with closing():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """What a fixture of the session opens is no module's leak."""
+    if fixturedef.scope != "session":
+        return (yield)
+    before = leaks.held()
+    try:
+        return (yield)
+    finally:
+        leaks.belongs_to_the_session(before)
 
 
 @pytest.fixture(scope="module")

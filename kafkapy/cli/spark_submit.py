@@ -95,7 +95,9 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     env.stdout.flush()
     environ = submit.environment(os.environ, submission, spark_home, cache_dir())
     if submit.has_local_workers(words, environ, cache_dir()):
-        environ |= zygote.start(environ)
+        started = zygote.start(environ)
+        if started is not None:
+            environ |= started.environ
     os.execve(words[0], words, environ)
 
 

@@ -47,6 +47,6 @@ def prepare_local_workers() -> bool:
     if python == sys.executable:
         return False
     wanted = dict.fromkeys(PYTHON_VARIABLES, python)
-    added = zygote.start({**os.environ, **wanted}, is_for_next_program=False)
-    os.environ.update(wanted | added)
-    return bool(added)
+    started = zygote.start({**os.environ, **wanted}, is_for_next_program=False)
+    os.environ.update(wanted if started is None else wanted | started.environ)
+    return started is not None

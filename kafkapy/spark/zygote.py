@@ -250,20 +250,31 @@ def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
         raise
 
 
-def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> dict[str, str]:
-    """Start a zygote; what to add to the environment of whoever runs Spark.
+class Started(NamedTuple):
+    """A running zygote."""
+
+    environ: dict[str, str]
+    """What to add to the environment of the program that runs Spark."""
+    pid: int
+    lifeline: int
+    """A descriptor of this process: the zygote ends when it is closed."""
+
+
+def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> Started | None:
+    """Start a zygote. None if it cannot be started: workers then start as they always do.
 
     It ends with this process: with the program that this one executes next, or without that with
-    this one. Where none can be started nothing is to be added, and workers start as they always do.
+    this one.
     """
     if not hasattr(os, "pidfd_open"):
-        return {}
+        return None
     lifeline, held = os.pipe()
-    os.set_inheritable(lifeline, True)
+    directory = None
     try:
+        os.set_inheritable(lifeline, True)
         directory = Path(tempfile.mkdtemp(prefix="kafkapy-zygote-"))  # nobody else may enter it
         added = {SOCKET_VARIABLE: str(directory / "socket")}
-        os.posix_spawn(
+        pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", __name__, added[SOCKET_VARIABLE], str(lifeline)],
             {**environ, **added, **SET_HERE},
@@ -274,11 +285,14 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> di
             setsid=True,  # so that Ctrl-C is the JVM's
         )
     except OSError:
-        return {}
+        os.close(held)
+        if directory is not None:
+            directory.rmdir()
+        return None
     finally:
         os.close(lifeline)
     os.set_inheritable(held, is_for_next_program)
-    return added
+    return Started(added, pid, held)
 
 
 def load() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkapy.storage.filesystem import File, OsFileSystem
+from kafkapy.storage.filesystem import File
+from tests.support.closing import Disk
 
 
-class CountingFileSystem(OsFileSystem):
+class CountingFileSystem(Disk):
     """Counts how often somebody waits for the disk, and for how many files."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.waits: list[int] = []
 
     def fsync_all(self, files: Sequence[File]) -> None:

@@ -12,10 +12,11 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, iter_records
-from kafkapy.storage.filesystem import FileSystem, OsFileSystem
+from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
+from tests.support.closing import Disk
 from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
 TP = TopicPartition("orders", 0)
@@ -45,7 +46,7 @@ class LogBuilder:
         **configs: str,
     ) -> None:
         self.root = str(root)
-        self.fs = fs or OsFileSystem()
+        self.fs = fs or Disk()
         self.clock = clock or ManualClock()
         self.configs = {name.replace("_", "."): value for name, value in configs.items()}
         self.topic_partition = topic_partition
@@ -69,6 +70,7 @@ class LogBuilder:
     def stop(self) -> LogBuilder:
         """A clean shutdown."""
         self.manager.shutdown()
+        self._expect_closed()
         return self
 
     def kill(self) -> LogBuilder:
@@ -76,7 +78,13 @@ class LogBuilder:
         for log in self.manager.logs.values():
             log.abandon()
         self.manager.unlock()
+        self._expect_closed()
         return self
+
+    def _expect_closed(self) -> None:
+        """A broker without logs has no files open."""
+        if isinstance(self.fs, Disk):
+            assert self.fs.open_files() == []
 
     def reopen(self, clean: bool = True) -> LogBuilder:
         (self.stop if clean else self.kill)()

@@ -9,8 +9,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.partition import Partition
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_manager import LogManager
+from tests.support.closing import Disk
 from tests.support.ports import ManualClock, SeededRandom
 
 TOPIC_ID = Uuid(bytes(range(16)))
@@ -19,9 +19,7 @@ LAG_MAX_MS = 1000
 
 def log_manager(directory: Path, clock: ManualClock | None = None) -> LogManager:
     """An opened, empty log manager over one directory."""
-    manager = LogManager(
-        OsFileSystem(), [str(directory)], {}, clock or ManualClock(), SeededRandom()
-    )
+    manager = LogManager(Disk(), [str(directory)], {}, clock or ManualClock(), SeededRandom())
     manager.open()
     manager.load({})
     return manager

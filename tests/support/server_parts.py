@@ -36,9 +36,10 @@ from kafkapy.server.replica_manager import ReplicaManager
 from kafkapy.server.services import Services
 from kafkapy.server.transaction_service import TransactionService
 from kafkapy.server.transaction_verifier import TransactionVerifier
-from kafkapy.storage.filesystem import FileSystem, OsFileSystem
+from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
 from tests.support import admins
+from tests.support.closing import Disk
 from tests.support.partitions import LAG_MAX_MS, TOPIC_ID, told
 from tests.support.ports import ManualClock, SeededRandom
 from tests.support.znodes import run
@@ -124,7 +125,7 @@ class Parts:
         self.config = KafkaConfig({"broker.id": "1", **(properties or {})})
         self.configs = DynamicConfig(self.config)
         self.metadata = MetadataCache()
-        self.fs = fs or OsFileSystem()
+        self.fs = fs or Disk()
         paths = [str(directory) for directory in directories]
         random = SeededRandom()
         self.logs = LogManager(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts._leftovers import marked, outlives
+from scripts._leftovers import VARIABLE, marked, outlives
 
 LIMIT_S = 60.0
 
@@ -34,7 +34,7 @@ def running_job(
     ):
         yield process
         process.wait(LIMIT_S)
-    left = [command for pid, command in marked(mark) if outlives(pid, LIMIT_S)]
+    left = [command for pid, command in marked({VARIABLE: mark}) if outlives(pid, LIMIT_S)]
     assert not left
 
 

@@ -11,8 +11,8 @@ import pytest
 from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
 from kafkapy.replication.replication_quota import ReplicationQuota
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_manager import LogManager
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.partitions import batch, make_partition, told
 from tests.support.ports import ManualClock, SeededRandom
@@ -430,7 +430,7 @@ def test_a_disk_that_fails_costs_the_other_partitions_of_the_answer_nothing(
     tmp_path: Path,
 ) -> None:
     failures: list[LogDirFailure] = []
-    disk = FaultyFileSystem(OsFileSystem(), prefix=str(tmp_path / "a"))
+    disk = FaultyFileSystem(Disk(), prefix=str(tmp_path / "a"))
     clock = ManualClock()
     dirs = [str(tmp_path / name) for name in ("a", "b")]
     manager = LogManager(disk, dirs, {}, clock, SeededRandom())

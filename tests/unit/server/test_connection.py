@@ -15,7 +15,7 @@ from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
-from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.closing import Disk
 from tests.support.paused_loops import fake_timers
 from tests.support.transports import FakeTransport
 
@@ -114,7 +114,7 @@ def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
 
 def test_records_in_a_file_leave_in_their_turn(client: Client, tmp_path: Path) -> None:
     content = bytes(range(256)) * 512
-    records = FileRecords.create(FilePool(OsFileSystem()), str(tmp_path / "f.log"))
+    records = FileRecords.create(FilePool(Disk()), str(tmp_path / "f.log"))
     records.append([content], len(content))
     first = Pending()
     client.dispatcher.outcomes = {1: first, 2: [b"<2>", FileRegion(records, 0, len(content))]}
@@ -132,7 +132,7 @@ def test_records_that_wait_for_their_turn_are_those_of_their_file(
     """The topic may be deleted meanwhile, and made again."""
     content = bytes(range(256)) * 512
     path = tmp_path / "f.log"
-    records = FileRecords.create(FilePool(OsFileSystem()), str(path))
+    records = FileRecords.create(FilePool(Disk()), str(path))
     records.append([content], len(content))
     first = Pending()
     client.dispatcher.outcomes = {1: first, 2: [b"<2>", FileRegion(records, 0, len(content))]}
@@ -147,7 +147,7 @@ def test_records_that_wait_for_their_turn_are_those_of_their_file(
 def test_records_that_cannot_be_held_end_the_connection(
     client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    records = FileRecords(FilePool(OsFileSystem()), str(tmp_path / "gone.log"), 100_000)
+    records = FileRecords(FilePool(Disk()), str(tmp_path / "gone.log"), 100_000)
     client.dispatcher.outcomes = {1: Pending(), 2: [FileRegion(records, 0, 100_000)]}
     client.send(frame(1) + frame(2))
     assert client.transport.closing
@@ -158,7 +158,7 @@ class OneHeldFile(FilePool):
     """A pool that lets one file be held."""
 
     def __init__(self) -> None:
-        super().__init__(OsFileSystem())
+        super().__init__(Disk())
         self.held_max = 1
 
 

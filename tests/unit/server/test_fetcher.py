@@ -16,8 +16,8 @@ from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.replica_selector import LEADER_SELECTOR, RACK_AWARE_SELECTOR
 from kafkapy.server.fetcher import Fetcher
-from kafkapy.storage.filesystem import OsFileSystem
 from tests.support import admins
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.partitions import TOPIC_ID, batch, told
 from tests.support.server_parts import Parts
@@ -225,7 +225,7 @@ def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path
                 raise OSError(5, "Input/output error")
             return super().open(path, create)
 
-    disk = Unreadable(OsFileSystem(), prefix=str(tmp_path / "a"))
+    disk = Unreadable(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
     parts.tell(told(), told(partition=1))
     for index in (0, 1):

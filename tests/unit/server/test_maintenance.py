@@ -21,7 +21,7 @@ from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.storage.cleaning import Cleaning
 from kafkapy.storage.cleaning_state import LogCleaningAborted
-from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.partitions import LAG_MAX_MS, told
 from tests.support.server_parts import WALL_AHEAD_MS, Parts
@@ -171,7 +171,7 @@ def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_cannot_be_flushed_goes_offline(tmp_path: Path) -> None:
-    disk = FaultyFileSystem(OsFileSystem())
+    disk = FaultyFileSystem(Disk())
     upkeep = Upkeep(tmp_path, disk)
     upkeep.parts.tell(told(), flush_ms="0")
     upkeep.produce()

@@ -14,8 +14,8 @@ import uvloop
 
 from kafkapy.server.region_sender import FIRST_BYTES, RegionSender, has_region
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
-from kafkapy.storage.filesystem import OsFileSystem
 from tests.support.certificates import can_make
+from tests.support.closing import Disk
 from tests.support.tls_contexts import TlsContexts
 from tests.support.waiting import LIMIT_S
 
@@ -55,7 +55,7 @@ class Owner(asyncio.Protocol):
 def records(tmp_path: Path) -> Iterator[FileRecords]:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(CONTENT)
-    found = FileRecords(FilePool(OsFileSystem()), str(path), len(CONTENT))
+    found = FileRecords(FilePool(Disk()), str(path), len(CONTENT))
     yield found
     found.close_handle()
 

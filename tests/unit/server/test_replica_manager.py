@@ -21,7 +21,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from kafkapy.storage.filesystem import OsFileSystem
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.partitions import LAG_MAX_MS, batch, told
 from tests.support.server_parts import WALL_AHEAD_MS, Parts
@@ -302,7 +302,7 @@ def test_a_follower_that_lags_too_long_is_proposed_to_leave(parts: Parts) -> Non
 
 def two_dirs(tmp_path: Path) -> tuple[Parts, FaultyFileSystem]:
     """t-0 in directory a, t-1 in directory b."""
-    disk = FaultyFileSystem(OsFileSystem(), prefix=str(tmp_path / "a"))
+    disk = FaultyFileSystem(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
     parts.tell(told(), told(partition=1))
     assert parts.replicas.get("t", 0).log.log_dir == str(tmp_path / "a")

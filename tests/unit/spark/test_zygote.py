@@ -19,6 +19,7 @@ from kafkapy.spark.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.zygote import Caller, decoded, fits, received
 from kafkapy.spark.zygote_launcher import LENGTH_BYTES, READY, SOCKET_VARIABLE
 from scripts._leftovers import outlives
+from tests.support import leaks
 from tests.support.waiting import wait_until
 
 OWN = Caller("/bin/python", "/here", (), {"HOME": "/root", "OMP_NUM_THREADS": "1"})
@@ -102,11 +103,12 @@ class Running:
     """A zygote of this process's, with launchers as Spark starts them."""
 
     def __init__(self, environ: dict[str, str]) -> None:
-        before = children(os.getpid())
-        self.lifeline, environ = started(environ)
-        (self.pid,) = children(os.getpid()) - before
-        self.environ = environ
-        self.socket = Path(environ[SOCKET_VARIABLE])
+        started = zygote.start(environ)
+        assert started is not None
+        self.pid = started.pid
+        self.environ = environ | started.environ
+        self.socket = Path(started.environ[SOCKET_VARIABLE])
+        self._lifeline: int | None = started.lifeline
         wait_until(self.socket.exists, "the socket of the zygote")
 
     def daemon(self, **environ: str) -> subprocess.Popen[bytes]:
@@ -124,20 +126,10 @@ class Running:
 
     def end(self) -> None:
         """What the end of the JVM does."""
-        if self.lifeline >= 0:
-            os.close(self.lifeline)
-            self.lifeline = -1
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
             os.waitpid(self.pid, 0)
-
-
-def started(environ: dict[str, str]) -> tuple[int, dict[str, str]]:
-    """The lifeline that `start` left open in this process, and the environment for Spark."""
-    before = set(os.listdir("/proc/self/fd"))
-    environ = environ | zygote.start(environ)
-    for fd in set(os.listdir("/proc/self/fd")) - before:
-        if os.path.exists(f"/proc/self/fd/{fd}"):
-            return int(fd), environ
-    raise AssertionError("no lifeline")
 
 
 def children(pid: int) -> set[int]:
@@ -231,7 +223,31 @@ def test_a_thread_is_seen() -> None:
 
 
 def test_a_zygote_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = leaks.held()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    assert zygote.start(dict(os.environ)) == {}
+    assert zygote.start(dict(os.environ)) is None
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "no-python"))
+        assert zygote.start(dict(os.environ)) is None
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.delattr(os, "pidfd_open")
-    assert zygote.start(dict(os.environ)) == {}
+    assert zygote.start(dict(os.environ)) is None
+    assert leaks.left_since(before) == []
+
+
+@pytest.mark.parametrize("open_already", [0, 50])
+def test_its_descriptors_are_handed_over(open_already: int, tmp_path: Path) -> None:
+    """Whatever else comes and goes in this process meanwhile."""
+    (tmp_path / "f").touch()
+    others = [os.open(tmp_path / "f", os.O_RDONLY) for _ in range(open_already)]
+    for fd in others[::2]:
+        os.close(fd)
+    before = leaks.held()
+    running = Running(os.environ | zygote.SET_HERE)
+    more = os.open(tmp_path / "f", os.O_RDONLY)
+    running.end()
+    assert os.fstat(more).st_size == 0, "it is still open"
+    for fd in (*others[1::2], more):
+        os.close(fd)
+    assert leaks.left_since(before) == []

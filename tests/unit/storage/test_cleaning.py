@@ -11,13 +11,14 @@ from kafkapy.record.compression import Codec
 from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.cleaning import Cleaning, plan_cleaning
 from kafkapy.storage.file_records import FilePool
-from kafkapy.storage.filesystem import OsFileSystem, read_file
+from kafkapy.storage.filesystem import read_file
 from kafkapy.storage.offset_map import ENTRY_BYTES
+from tests.support.closing import Disk
 from tests.support.legacy_messages import message_set, wrapper
 from tests.support.log_builder import LogBuilder, row
 from tests.support.ports import NOW_MS
 
-FS = OsFileSystem()
+FS = Disk()
 
 
 def dirty(tmp_path: Path, segments: int = 4, **configs: str) -> LogBuilder:

@@ -20,12 +20,13 @@ from kafkapy.storage.file_records import (
 )
 from kafkapy.storage.filesystem import OsFile, OsFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.legacy_messages import message
 from tests.support.log_builder import row
 from tests.support.short_filesystem import ShortFileSystem
 
-FS = OsFileSystem()
+FS = Disk()
 
 
 def filled(tmp_path: Path, sizes: list[int], pool: FilePool | None = None) -> FileRecords:

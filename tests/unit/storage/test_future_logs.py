@@ -12,9 +12,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
+from tests.support.closing import Disk
 from tests.support.log_builder import TOPIC_ID, TP, row
 from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
@@ -31,7 +31,7 @@ class TwoDirs:
 
     def open(self, seed: int = 0) -> None:
         dirs = [str(self.root / name) for name in "ab"]
-        self.manager = LogManager(OsFileSystem(), dirs, {}, ManualClock(), SeededRandom(seed))
+        self.manager = LogManager(Disk(), dirs, {}, ManualClock(), SeededRandom(seed))
         self.manager.open()
         self.manager.load({TP.topic: self.configs})
         self.manager.get_or_create_log(TP, TOPIC_ID, self.configs, True)

@@ -10,15 +10,15 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.file_records import FilePool
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG
 from kafkapy.storage.unified_log import UnifiedLog
+from tests.support.closing import Disk
 from tests.support.log_builder import LogBuilder
 from tests.support.ports import NOW_MS, SeededRandom
 
-FS = OsFileSystem()
+FS = Disk()
 HEX = "0123456789abcdef0123456789abcdef"
 
 

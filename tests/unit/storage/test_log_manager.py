@@ -16,6 +16,7 @@ from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.simulation.sim_filesystem import SimFileSystem
 from tests.support.call_counts import calls
+from tests.support.closing import Disk
 from tests.support.counting_filesystem import CountingFileSystem
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
@@ -24,7 +25,7 @@ from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
 def manager_of(*dirs: Path | str, fs: FileSystem | None = None, **given: object) -> LogManager:
     manager = LogManager(
-        fs or OsFileSystem(), [str(d) for d in dirs], {}, ManualClock(), SeededRandom(),
+        fs or Disk(), [str(d) for d in dirs], {}, ManualClock(), SeededRandom(),
         **given,  # type: ignore[arg-type]
     )  # fmt: skip
     manager.open()
@@ -173,6 +174,7 @@ def test_only_due_flushes_are_handed_out(tmp_path: Path) -> None:
     builder.append().roll()
     [task] = manager.flush_due_logs(NOW_MS + 1000)
     assert task.log is builder.log
+    task.fsync()
 
 
 def test_producers_expire(tmp_path: Path) -> None:
@@ -220,7 +222,7 @@ def test_a_failing_directory_is_told_and_the_other_goes_on(
     tmp_path: Path, work: Callable[[LogManager], object]
 ) -> None:
     bad = f"{tmp_path}/a"
-    disk = FaultyFileSystem(OsFileSystem(), prefix=bad)
+    disk = FaultyFileSystem(Disk(), prefix=bad)
     told: list[str] = []
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
 
@@ -347,7 +349,7 @@ def test_a_directory_that_fails_what_was_made_together_is_told_and_the_other_goe
     tmp_path: Path,
 ) -> None:
     bad = f"{tmp_path}/a"
-    disk = FaultyFileSystem(OsFileSystem(), prefix=bad)
+    disk = FaultyFileSystem(Disk(), prefix=bad)
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
     with manager.together():
         for partition in range(4):

@@ -11,6 +11,7 @@ from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
+from tests.support.closing import Disk
 from tests.support.log_builder import row
 from tests.support.ports import NOW_MS
 
@@ -22,7 +23,7 @@ class Segment:
 
     def __init__(self, path: Path, config: LogConfig = CONFIG, jitter_ms: int = 0) -> None:
         self.config = config
-        self.pool = FilePool(OsFileSystem())
+        self.pool = FilePool(Disk())
         self.path = path
         self.segment = LogSegment.create(self.pool, str(path), 1000, config, NOW_MS, jitter_ms)
         self.next = 1000

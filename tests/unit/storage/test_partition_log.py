@@ -8,9 +8,9 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.record.batch_header import iter_headers
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.verify import verify_log_dir
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.log_builder import LogBuilder, row
 from tests.support.ports import NOW_MS
@@ -140,7 +140,7 @@ def test_segments_age_out_and_the_active_one_rolls_first(tmp_path: Path) -> None
 
 
 def test_closing_twice_writes_once(tmp_path: Path) -> None:
-    disk = FaultyFileSystem(OsFileSystem())
+    disk = FaultyFileSystem(Disk())
     builder = LogBuilder(tmp_path, disk).append()
     builder.log.close()
     before = disk.changes
@@ -154,7 +154,7 @@ def test_closing_twice_writes_once(tmp_path: Path) -> None:
 
 
 def test_a_failing_disk_names_directory_file_and_reason(tmp_path: Path) -> None:
-    disk = FaultyFileSystem(OsFileSystem())
+    disk = FaultyFileSystem(Disk())
     builder = LogBuilder(tmp_path, disk).append()
     disk.fail_at, disk.for_good = disk.changes + 1, True
     for step in (builder.append, builder.roll, builder.log.flush, builder.log.close):

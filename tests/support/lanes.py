@@ -1,0 +1,79 @@
+"""Which tests run one after the other when pytest-xdist runs several at once: a plugin of pytest.
+
+The tests of a file do, since they share its broker, unless each has a cluster of its own; those of
+Spark share a JVM. What takes longest begins first, so that nothing long is left for the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
+LONG: Final[tuple[str, ...]] = (
+    "tests/integration/test_chaos.py",
+    "tests/simulation/test_seeds.py",
+    "tests/spark/",
+    "tests/integration/test_mixed_cluster.py",
+    "tests/simulation/test_mutants.py",
+    "tests/conformance/test_tools.py",
+    "tests/security/test_secure_cluster.py",
+    "tests/security/",
+    "tests/integration/test_real_clients.py",
+    "tests/integration/",
+    "tests/cli/",
+)
+"""The longest first; whatever is not named comes after them."""
+
+ALONE: Final = ("tests/security/test_secure_cluster.py",)
+"""Files whose tests share nothing."""
+
+TOGETHER: Final = ("tests/spark/",)
+"""Folders whose files share what is dear to start."""
+
+
+def lane(nodeid: str) -> str:
+    """The name that tests have in common which run one after the other."""
+    file = nodeid.partition("::")[0]
+    if file in ALONE:
+        return nodeid
+    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def rank(nodeid: str) -> int:
+    """0 for what is to begin first."""
+    ranks = (place for place, start in enumerate(LONG) if nodeid.startswith(start))
+    return next(ranks, len(LONG))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Lanes(LoadScopeScheduling):
+        """Hands out lanes in the order of the collection."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return lane(nodeid)
+
+        def _reschedule(self, node: Any) -> None:
+            """A worker has one test to run and one to know of: what else it had would wait behind
+            a long one."""
+            if node.shutting_down:
+                return
+            if not self.workqueue:
+                node.shutdown()
+            elif self._pending_of(self.assigned_work[node]) < 2:
+                self._assign_work_unit(node)
+
+    config.option.loadscopereorder = False
+    return Lanes(config, log)

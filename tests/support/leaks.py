@@ -1,0 +1,113 @@
+"""What this process holds: descriptors, child processes and threads, before and after."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.waiting import wait_until
+
+GRACE_S: Final = 10.0
+"""Libraries end their threads, and with them close sockets, a little after they are told to."""
+
+KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
+"""Pools of the whole process."""
+
+Held = Mapping[Hashable, str]
+
+_of_the_session: set[Hashable] = set()
+
+
+def held() -> Held:
+    """What is held now: a key for each, and a description for who reads of a leak."""
+    return {**_descriptors(), **_children(), **_threads()}
+
+
+def belongs_to_the_session(before: Held) -> None:
+    """What came since `before` is held by a fixture of the session, until its end."""
+    _of_the_session.update(held().keys() - before.keys())
+
+
+def left_since(before: Held) -> list[str]:
+    """What came since `before` and is still there, described."""
+    return [
+        said for key, said in held().items() if key not in before and key not in _of_the_session
+    ]
+
+
+def expect_none_since(before: Held) -> None:
+    """Fail, naming each, if anything is still held that was not held `before`. Child processes
+    among it are ended."""
+    if not left_since(before):
+        return
+    gc.collect()
+    with suppress(AssertionError):
+        wait_until(lambda: not left_since(before), "nothing is left", GRACE_S)
+        return
+    left = left_since(before)
+    for process in _children().keys() - before.keys():
+        os.kill(process[1], signal.SIGKILL)
+    pytest.fail("\n  ".join([f"not closed ({len(left)}):", *left]), pytrace=False)
+
+
+def _descriptors() -> Held:
+    found: dict[Hashable, str] = {}
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        try:
+            status = os.fstat(fd)
+            target = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue  # of the listing itself
+        if stat.S_ISSOCK(status.st_mode):
+            target = _addresses(fd)
+        found["descriptor", fd, status.st_dev, status.st_ino] = f"descriptor {fd}: {target}"
+    return found
+
+
+def _addresses(fd: int) -> str:
+    """Both ends of a socket."""
+    with socket.socket(fileno=os.dup(fd)) as ours:
+        try:
+            peer = f" to {ours.getpeername()}"
+        except OSError:
+            peer = ", not connected"
+        return f"socket of {ours.getsockname()}{peer}"
+
+
+def _children() -> dict[tuple[str, int], str]:
+    found: dict[tuple[str, int], str] = {}
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            pids = (task / "children").read_text().split()
+        except OSError:
+            continue  # a thread that has ended, or a kernel without the file
+        for pid in pids:
+            found["process", int(pid)] = f"child process {pid}: {_command(pid)}"
+    return found
+
+
+def _command(pid: str) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+    except OSError:
+        return "ended"
+    return words.decode(errors="replace")[:200] or "ended, and nobody has waited for it"
+
+
+def _threads() -> Held:
+    return {
+        ("thread", thread.ident): f"thread {thread.name}"
+        for thread in threading.enumerate()
+        if not thread.name.startswith(KEPT_THREADS)
+    }
