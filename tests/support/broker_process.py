@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +19,7 @@ from typing import Self
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_S = 0.02
+FIRST_PORT = 10_000
 
 # size, api key 18 (ApiVersions), version 0, correlation id 7, null client id
 API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -32,11 +35,29 @@ QUICK_SETTINGS = {
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback port on which nobody listens, for a server that has to be told one.
+
+    No process is given a port twice, and none is in the range from which the kernel takes those of
+    outgoing connections: between now and when the server listens, or while it is down, nothing but
+    another server with a port of its own choice can take it.
+    """
+    for port in _PORTS:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is left")
+
+
+def _ports() -> Iterator[int]:
+    """All that may be given out, in an order of this process's own."""
+    limits = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    lowest, highest = map(int, limits)
+    ports = list(range(FIRST_PORT, lowest)) or list(range(lowest, highest))
+    random.Random(os.urandom(8)).shuffle(ports)
+    return iter(ports)
+
+
+_PORTS = _ports()
 
 
 def answers_api_versions(host: str, port: int) -> bool:

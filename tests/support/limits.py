@@ -20,7 +20,7 @@ import pytest
 
 from scripts import _leftovers
 
-HARD_LIMIT_S: Final = 420.0
+HARD_LIMIT_S: Final = 600.0
 HARD_LIMIT_VARIABLE: Final = "KAFKAPY_TEST_HARD_LIMIT_S"
 
 _stderr = 2

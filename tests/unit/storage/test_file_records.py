@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from kafkapy.storage.file_records import (
 )
 from kafkapy.storage.filesystem import OsFile, OsFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support import leaks
 from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.legacy_messages import message
@@ -77,19 +77,15 @@ def test_a_long_span_stays_in_its_file(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_bytes() == content[13 : 3 + REGION_BYTES_MIN]
 
 
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
 def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path: Path) -> None:
     content = bytes(range(256)) * 1024
     records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
     records.append([content], len(content))
     region = FileRegion(records, 0, len(content))
-    opened = open_files()
+    before = leaks.held()
     region.hold()
     region.hold()
-    assert open_files() == opened + 1
+    assert len(leaks.left_since(before)) == 1
     records.close_handle()
     (tmp_path / "f.log").unlink()
     (tmp_path / "f.log").write_bytes(bytes(len(content)))
@@ -98,7 +94,7 @@ def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path:
         region.send(target.fileno())
     assert (tmp_path / "target").read_bytes() == content[100_000:]
     del region
-    assert open_files() == opened - 1
+    assert leaks.left_since(before) == []
 
 
 def test_spans_of_one_file_hold_it_with_one_descriptor(tmp_path: Path) -> None:
