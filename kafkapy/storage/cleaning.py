@@ -257,20 +257,23 @@ class Cleaning:
             pool, plan.directory, base_offset, plan.config, plan.now_ms,
             state_suffix=CLEANED_SUFFIX,
         )  # fmt: skip
-        for source in sources:
-            retention.keep_legacy_deletes = source.modified_ms > self._legacy_horizon_ms()
-            for header, batch in self._batches(source):
-                self.stats.bytes_read += header.size
-                kept = retention.retain(header, batch)
-                if kept is not None:
-                    self._append(target, kept)
-                yield
-        self._check()
-        for entry in transactions.kept_aborts:
-            target.transaction_index.append(entry)
-        transactions.kept_aborts.clear()
-        target.become_inactive()
-        self._force(target)
+        try:
+            for source in sources:
+                retention.keep_legacy_deletes = source.modified_ms > self._legacy_horizon_ms()
+                for header, batch in self._batches(source):
+                    self.stats.bytes_read += header.size
+                    kept = retention.retain(header, batch)
+                    if kept is not None:
+                        self._append(target, kept)
+                    yield
+            self._check()
+            for entry in transactions.kept_aborts:
+                target.transaction_index.append(entry)
+            transactions.kept_aborts.clear()
+            target.become_inactive()
+            self._force(target)
+        finally:
+            target.records.close_handle()
         self.fs.set_modified(target.records.path, sources[-1].modified_ms)
         self.cleaned.append(
             CleanedSegment(
@@ -292,7 +295,6 @@ class Cleaning:
 
     def _force(self, target: LogSegment) -> None:
         target.records.flush()
-        target.records.close_handle()
         for path in target.file_paths()[1:]:
             if self.fs.stat(path) is not None:
                 file = self.fs.open(path)

@@ -84,7 +84,7 @@ class LogBuilder:
     def _expect_closed(self) -> None:
         """A broker without logs has no files open."""
         if isinstance(self.fs, Disk):
-            assert self.fs.open_files() == []
+            assert self.fs.open_files() == [], self.fs.open_files()
 
     def reopen(self, clean: bool = True) -> LogBuilder:
         (self.stop if clean else self.kill)()

@@ -14,6 +14,7 @@ from kafkapy.coordinator.effects import Append, Producer
 from kafkapy.record.batch_header import Buffer, iter_headers, read_header
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.compression import Codec
+from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinator_log import CoordinatorLog, append_and_wait
 from kafkapy.storage.local_log import LocalLog
 from tests.support.server_parts import Parts
@@ -106,13 +107,16 @@ def test_a_load_that_lacks_descriptors_goes_on_later(
     finished: list[int] = []
     refuse = OSError(errno.EMFILE, "Too many open files")
 
+    def done(loaded: Partition, _end: int) -> None:
+        finished.append(loaded.topic_partition.partition)
+
     def read(*_: object) -> None:
         raise refuse
 
     with monkeypatch.context() as short:
         short.setattr(LocalLog, "read", read)
         log = log_of(parts)
-        log.load(partition, lambda _, records: seen.append(len(records)), finished.append)
+        log.load(partition, lambda _, records: seen.append(len(records)), done)
         assert (seen, finished) == ([], [])
     parts.timers.fire()
     assert (len(seen), finished) == (1, [0])

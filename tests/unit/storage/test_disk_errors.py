@@ -15,6 +15,7 @@ from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.flush_task import FlushTask
 from kafkapy.storage.verify import verify_log_dir
+from tests.support.closing import Disk
 from tests.support.log_builder import TOPIC_ID, LogBuilder, row
 from tests.support.ports import NOW_MS
 from tests.support.short_filesystem import ShortFileSystem
@@ -73,7 +74,7 @@ def test_no_operation_fails_a_directory_for_want_of_descriptors(
     """What is refused has changed nothing: the log is sound, and the same works a moment later."""
     names = list(operations(LogBuilder(tmp_path / "names")))
     for i, name in enumerate(names):
-        fs = ShortFileSystem(OsFileSystem())
+        fs = ShortFileSystem(Disk())
         builder = LogBuilder(tmp_path / str(i), fs, segment_bytes="400", index_interval_bytes="1")
         for _ in range(6):
             builder.append(count=3)

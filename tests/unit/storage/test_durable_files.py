@@ -10,6 +10,7 @@ import pytest
 from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import OsFileSystem, read_file
 from tests.simulation.sim_filesystem import SimFileSystem
+from tests.support.closing import Disk
 from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.short_filesystem import ShortFileSystem
 
@@ -90,7 +91,7 @@ def test_what_follows_is_durable_at_once_again(tmp_path_factory: pytest.TempPath
 
 
 def test_with_few_descriptors_files_are_written_one_by_one(tmp_path: Path) -> None:
-    fs = ShortFileSystem(OsFileSystem())
+    fs = ShortFileSystem(Disk())
     durable = DurableFiles(fs)
     paths = [str(tmp_path / f"{i}") for i in range(5)]
     with durable.together():

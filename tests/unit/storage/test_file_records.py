@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ from tests.support.log_builder import row
 from tests.support.short_filesystem import ShortFileSystem
 
 FS = Disk()
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 def filled(tmp_path: Path, sizes: list[int], pool: FilePool | None = None) -> FileRecords:

@@ -14,11 +14,11 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.cleaning_state import LogCleaningAborted
 from kafkapy.storage.disk_errors import SHORTAGES
-from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.support.batches import raw_batch
+from tests.support.closing import Disk
 from tests.support.log_builder import TOPIC_ID, LogBuilder, row
 from tests.support.ports import NOW_MS, SeededRandom
 from tests.support.short_filesystem import ShortFileSystem
@@ -326,7 +326,7 @@ def test_without_descriptors_or_memory_a_log_is_cleaned_another_time(
 def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
     """Whichever opening fails: the log is whole, and cleaned the next time."""
     for allowed in range(3):
-        fs = ShortFileSystem(OsFileSystem())
+        fs = ShortFileSystem(Disk())
         builder = LogBuilder(
             tmp_path / str(allowed), fs, cleanup_policy="compact", segment_bytes="300"
         )
