@@ -37,10 +37,13 @@ def nothing_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def closed_at_end() -> Iterator[None]:
+def closed_at_end(request: pytest.FixtureRequest) -> Iterator[None]:
     """What helpers opened for a test is closed after it."""
     with closing():
         yield
+    # pytest would keep the last test's arguments until after the look at what its module left:
+    # clients of librdkafka are closed when nobody refers to them.
+    request.node.funcargs.clear()
 
 
 @pytest.hookimpl(wrapper=True)

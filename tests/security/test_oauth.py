@@ -25,6 +25,7 @@ from kafkapy.protocol.messages.sasl_authenticate import (
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from scripts import _kafka
+from tests.support import leaks
 from tests.support.broker_process import free_port
 from tests.support.cli import kafkapy
 from tests.support.java_console import send_lines_through_java
@@ -271,6 +272,7 @@ def test_our_tools_hear_of_a_bad_token(either: AnyBroker, issuer: Issuer, tmp_pa
     sent = kafkapy("console-producer", *words, *asked, stdin=b"a\n")
     assert sent.status != 0
     assert "invalid_token" in sent.stderr
+    leaks.forget_raised(ApiError)
 
 
 def test_no_token_no_login(broker: OAuthBroker, issuer: Issuer, tmp_path: Path) -> None:

@@ -60,6 +60,18 @@ def expect_none_since(before: Held) -> None:
     pytest.fail("\n  ".join([f"not closed ({len(left)}):", *left]), pytrace=False)
 
 
+def forget_raised(kind: type[BaseException]) -> None:
+    """Let go of the frames that errors of a kind have passed, and of what their variables refer to.
+
+    confluent-kafka never frees an exception that was raised in a callback of its own.
+    """
+    for error in [each for each in gc.get_objects() if isinstance(each, kind)]:
+        passed: BaseException | None = error
+        while passed is not None:
+            passed.__traceback__ = None
+            passed = passed.__context__
+
+
 def _descriptors() -> Held:
     found: dict[Hashable, str] = {}
     for name in os.listdir("/proc/self/fd"):
