@@ -202,6 +202,10 @@ class ProtocolViolation(KafkapyError):
     """The peer sent bytes that cannot be Kafka's protocol; only its connection suffers."""
 
 
+class MessageTooLarge(ProtocolViolation):
+    """A message that would take more memory than the reader has given it."""
+
+
 class LogDirFailure(KafkapyError):
     """An I/O error made the log directory `log_dir` unusable."""
 

@@ -8,7 +8,7 @@ For one partition, decoding a Produce request and encoding a Fetch response take
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from struct import error as StructError
 from typing import Final, TypeVar
 
@@ -23,16 +23,16 @@ ENCODING_ERRORS: Final = (StructError, TypeError, AttributeError)
 """What an encoder raises for a field that its version cannot express."""
 
 
-def decoder(cls: type[M], version: int) -> Callable[[memoryview, int], tuple[M, int]]:
-    """The compiled decoder: (buffer, position) -> (message, next position).
+def decoder(cls: type[M], version: int) -> Callable[..., tuple[M, int]]:
+    """The compiled decoder: (buffer, position[, room]) -> (message, next position).
 
     `records` fields are views into the buffer, all else is copied. It raises ProtocolViolation if
-    the bytes are not such a message.
+    the bytes are not such a message, and MessageTooLarge if it takes more memory than `room`.
 
     Raises:
         ApiError: UNSUPPORTED_VERSION.
     """
-    known: Callable[[memoryview, int], tuple[M, int]] | None = cls.decoders.get(version)
+    known: Callable[..., tuple[M, int]] | None = cls.decoders.get(version)
     if known is None:
         from kafkapy.protocol.decoder_source import write_decoder
 
@@ -51,6 +51,35 @@ def encoder(cls: type[M], version: int) -> Callable[[M, list[Buffer]], None]:
         from kafkapy.protocol.encoder_source import write_encoder
 
         known = cls.encoders[version] = write_encoder(cls, version, is_flexible(cls, version))
+    return known
+
+
+def sliced_decoder(
+    cls: type[M], version: int
+) -> Callable[[memoryview, int, int], Generator[int, None, tuple[M, int]]]:
+    """The decoder as a generator that yields its costs: (buffer, position, room). The buffer must
+    keep its bytes until the end. Raises as `decoder`."""
+    known: Callable[[memoryview, int, int], Generator[int, None, tuple[M, int]]] | None
+    known = cls.decoders.get(-1 - version)
+    if known is None:
+        from kafkapy.protocol.decoder_source import write_decoder
+
+        known = write_decoder(cls, version, is_flexible(cls, version), sliced=True)
+        cls.decoders[-1 - version] = known
+    return known
+
+
+def sliced_encoder(
+    cls: type[M], version: int
+) -> Callable[[M, list[Buffer]], Generator[int, None, None]]:
+    """The encoder as a generator that yields its costs. Raises as `encoder`."""
+    known: Callable[[M, list[Buffer]], Generator[int, None, None]] | None
+    known = cls.encoders.get(-1 - version)
+    if known is None:
+        from kafkapy.protocol.encoder_source import write_encoder
+
+        known = write_encoder(cls, version, is_flexible(cls, version), sliced=True)
+        cls.encoders[-1 - version] = known
     return known
 
 

@@ -3,8 +3,11 @@
 The function goes down the wire once. Neighbouring fields of fixed size, with the length prefix or
 tag count that follows them, become one precompiled `Struct` (a *run*), unpacked straight into the
 attributes of the message. Nested structs are written in line, arrays as loops. Before anything is
-allocated for a length or a count, it is held against the bytes that remain, and the elements of all
-arrays are counted: the smallest struct takes one byte on the wire and a hundred in memory.
+allocated for a length or a count, it is held against the bytes that remain, and what the elements
+of all arrays take in memory against `room`: the smallest struct is one byte on the wire and more
+than a hundred in memory.
+
+The same source, written as a generator, decodes in slices: it yields its cost after each element.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ from collections.abc import Callable
 from struct import error as StructError
 from typing import Any, Final
 
-from kafkapy.common.errors import ProtocolViolation
+from kafkapy.common.errors import MessageTooLarge, ProtocolViolation
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.primitives import (
     FEW,
+    STRING_BYTES_MAX,
     few_numbers,
     read_numbers,
     read_uvarint,
@@ -26,10 +30,20 @@ from kafkapy.protocol.primitives import (
 from kafkapy.protocol.schema import RECORDS, STRING, UUID, Field, Kind, Struct
 from kafkapy.protocol.source import Source
 
-ELEMENTS_MAX: Final = 1 << 20
-"""Elements that are no numbers in one message; a cluster of 200,000 partitions needs as many."""
+ROOM_BYTES: Final = 1 << 28
+"""What the elements of one message may take in memory, unless the caller says less. A cluster of
+200,000 partitions needs half of it."""
+
+# What CPython takes for a value, with the slot or list entry that holds it.
+_STRUCT_BYTES: Final = 56
+_NUMBER_BYTES: Final = 40
+_ROW_BYTES: Final = 256  # of a number in an array: often a partition, which is answered by a row
+_SMALL_NUMBER_BYTES: Final = 8
+_OBJECT_BYTES: Final = 64  # str, bytes, list, Uuid
+_TAG_BYTES: Final = 64  # nothing is kept of an unknown tagged field, but to skip it takes as long
 
 _HELPERS = {
+    "MessageTooLarge": MessageTooLarge,
     "ProtocolViolation": ProtocolViolation,
     "Uuid": Uuid,
     "make_bytes": bytes.__new__,
@@ -42,21 +56,28 @@ _HELPERS = {
 }
 
 
-def write_decoder(cls: type[Struct], version: int, flexible: bool) -> Callable[..., Any]:
-    """The function `decode(buf: memoryview, position) -> (message, position)` of `cls`."""
-    return _DecoderWriter(cls, version, flexible).write()
+def write_decoder(
+    cls: type[Struct], version: int, flexible: bool, sliced: bool = False
+) -> Callable[..., Any]:
+    """The function `decode(buf: memoryview, position, room) -> (message, position)` of `cls`.
+
+    With `sliced` a generator function: it yields costs, and returns the same.
+    """
+    return _DecoderWriter(cls, version, flexible, sliced).write()
 
 
 class _DecoderWriter:
-    """In the source: `buf`, `p` (position), `end`, `left` (elements that may still come); o*
+    """In the source: `buf`, `p` (position), `end`, `room` (bytes that may still be allocated); o*
     structs, n* lengths, e* ends, a* arrays."""
 
-    def __init__(self, cls: type[Struct], version: int, flexible: bool) -> None:
+    def __init__(self, cls: type[Struct], version: int, flexible: bool, sliced: bool) -> None:
         self.cls = cls
         self.version = version
         self.flexible = flexible
+        self.sliced = sliced
         # Without records to leave in place, a copy of the frame is cheaper to slice than a view.
-        self.views = _has_records(cls)
+        # A message that is decoded in slices is large: it is not copied.
+        self.views = sliced or _has_records(cls)
         self.source = Source(dict(_HELPERS))
         self.run: list[tuple[str, str]] = []
         self.uuids: list[tuple[str, str]] = []
@@ -64,13 +85,15 @@ class _DecoderWriter:
     def write(self) -> Callable[..., Any]:
         """Write the whole function."""
         source = self.source
-        source.open("def decode(buf, p):")
-        source.line(f"end, left = len(buf), {ELEMENTS_MAX}")
+        source.open(f"def decode(buf, p, room={ROOM_BYTES}):")
+        source.line("end = len(buf)")
         if not self.views:
             source.line("buf = buf.tobytes()")
         source.open("try:")
         made = self.struct(self.cls)
         self.flush()
+        if self.sliced:
+            source.line("yield 0")
         source.line(f"return {made}, p")
         source.close()
         source.open("except wrong as error:")
@@ -134,7 +157,10 @@ class _DecoderWriter:
             source.open("else:")
         stop = source.name("e")
         source.line(f"{stop} = p + {size}")
-        self.refuse_unless(f"p <= {stop} <= end", f"{{{size}}} bytes of {self.label(target)}")
+        limit = f"{size} <= {STRING_BYTES_MAX} and " if kind is STRING and self.flexible else ""
+        self.refuse_unless(
+            f"{limit}p <= {stop} <= end", f"{{{size}}} bytes of {self.label(target)}"
+        )
         read = f"buf[p:{stop}]"
         if self.views and kind is not RECORDS:
             read += ".tobytes()"
@@ -169,6 +195,8 @@ class _DecoderWriter:
             f"0 <= {count} <= (end - p) // {self.size_min(item)}",
             f"{{{count}}} elements of {self.label(target)}",
         )
+        source.line(f"room -= {count} * {memory_of(item, self.version)}")
+        self.refuse_large()
         if isinstance(item, Kind) and item.code and item is not UUID:
             few = source.value("F", [each.unpack_from for each in few_numbers(item.code)])
             many = f"read_numbers({item.code!r}, {count}, buf, p)"
@@ -183,8 +211,6 @@ class _DecoderWriter:
         """Write the reading of `count` elements."""
         source = self.source
         elements = source.name("a")
-        source.line(f"left -= {count}")
-        self.refuse_unless("left >= 0", f"more than {ELEMENTS_MAX} array elements")
         source.line(f"{target} = {elements} = []")
         source.open(f"for _ in range({count}):")
         if isinstance(item, Kind):
@@ -194,6 +220,8 @@ class _DecoderWriter:
             element = self.struct(item)
         self.flush()
         source.line(f"{elements}.append({element})")
+        if self.sliced:
+            source.line("yield 1")
         source.close()
 
     def nullable_struct(self, item: type[Struct], target: str) -> None:
@@ -216,10 +244,16 @@ class _DecoderWriter:
         self.run.append(("B", count))
         self.flush()
         if not known:
-            source.line(f"if {count}: p = skip_tagged_fields(buf, p - 1)")
+            source.open(f"if {count}:")
+            source.line(f"{count}, p = skip_tagged_fields(buf, p - 1)")
+            source.line(f"room -= {count} * {_TAG_BYTES}")
+            self.refuse_large()
+            source.close()
             return
         source.open(f"if {count}:")
         source.line(f"{count}, p = read_uvarint(buf, p - 1)")
+        source.line(f"room -= {count} * {_TAG_BYTES}")
+        self.refuse_large()
         tag, size, stop = source.name("t"), source.name("n"), source.name("e")
         source.open(f"for _ in range({count}):")
         source.line(f"{tag}, p = read_uvarint(buf, p)")
@@ -256,6 +290,11 @@ class _DecoderWriter:
         """Write a check; `reason` may name variables in braces."""
         self.source.line(f"if not {condition}: {self.refusal(reason)}")
 
+    def refuse_large(self) -> None:
+        """Write the check of `room`."""
+        reason = f"{self.cls.__name__} v{self.version}: too large in memory"
+        self.source.line(f"if room < 0: raise MessageTooLarge({reason!r})")
+
     def refusal(self, reason: str) -> str:
         """The statement that refuses the message."""
         return f"raise ProtocolViolation(f'{self.cls.__name__} v{self.version}: {reason}')"
@@ -281,6 +320,25 @@ class _DecoderWriter:
     def label(self, target: str) -> str:
         """How an error names the field."""
         return target.partition(".")[2] or "an array"
+
+
+def memory_of(item: Kind[Any] | type[Struct], version: int) -> int:
+    """The bytes of memory that one array element takes, without the bytes of its strings."""
+    if isinstance(item, Kind):
+        if not item.code or item is UUID:
+            return _OBJECT_BYTES
+        return _SMALL_NUMBER_BYTES if item.code in "b?" else _ROW_BYTES
+    size = _STRUCT_BYTES
+    for field in item.FIELDS:
+        if version not in field.versions or field.tag is not None:
+            size += _OBJECT_BYTES if field.is_array else _SMALL_NUMBER_BYTES
+        elif field.is_array:
+            size += _OBJECT_BYTES
+        elif isinstance(field.item, Kind) and field.item.code and field.item is not UUID:
+            size += _SMALL_NUMBER_BYTES if field.item.code in "b?" else _NUMBER_BYTES
+        else:
+            size += memory_of(field.item, version)
+    return size
 
 
 def _has_records(item: Kind[Any] | type[Struct]) -> bool:

@@ -3,6 +3,8 @@
 The function goes over the message once and gathers *chunks* of bytes. Neighbouring fields of fixed
 size, with the length that follows them, become one precompiled `Struct` (a *run*); straight-line
 chunks are added together in one statement. Big `records` are handed on, never copied.
+
+The same source, written as a generator, encodes in slices: it yields its cost after each element.
 """
 
 from __future__ import annotations
@@ -33,23 +35,29 @@ _HELPERS = {
 }
 
 
-def write_encoder(cls: type[Struct], version: int, flexible: bool) -> Callable[..., None]:
-    """The function `encode(message, parts)` of `cls`: appends the message's bytes to `parts`."""
-    return _EncoderWriter(version, flexible).write(cls)
+def write_encoder(
+    cls: type[Struct], version: int, flexible: bool, sliced: bool = False
+) -> Callable[..., Any]:
+    """The function `encode(message, parts)` of `cls`: appends the message's bytes to `parts`.
+
+    With `sliced` a generator function, which yields costs.
+    """
+    return _EncoderWriter(version, flexible, sliced).write(cls)
 
 
 class _EncoderWriter:
     """In the source: `parts` (the result), `out` (chunks not yet in it); n* lengths, v* values."""
 
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, sliced: bool) -> None:
         self.version = version
         self.flexible = flexible
+        self.sliced = sliced
         self.source = Source(dict(_HELPERS))
         self.run: list[tuple[str, str]] = []
         self.chunks: list[str] = []
         self.out = "out"
 
-    def write(self, cls: type[Struct]) -> Callable[..., None]:
+    def write(self, cls: type[Struct]) -> Callable[..., Any]:
         """Write the whole function."""
         source = self.source
         source.open("def encode(message, parts):")
@@ -57,6 +65,8 @@ class _EncoderWriter:
         self.struct(cls, "message")
         self.flush()
         source.line("parts.append(b''.join(out))")
+        if self.sliced:
+            source.line("yield 0")
         return source.function("encode", f"<encode {cls.__name__} v{self.version}>")
 
     def struct(self, cls: type[Struct], made: str) -> None:
@@ -139,6 +149,8 @@ class _EncoderWriter:
         else:
             self.struct(item, element)
         self.flush()
+        if self.sliced:
+            source.line("yield 1")
         source.close()
 
     def numbers(self, code: str, held: str, size: str) -> None:

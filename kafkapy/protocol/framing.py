@@ -17,6 +17,8 @@ from kafkapy.common.errors import ProtocolViolation
 
 SIZE_PREFIX: Final = 4
 OWN_BUFFER_BYTES_MIN: Final = 64 * 1024
+SCRATCH_BYTES_MAX: Final = 1 << 20
+"""No scratch is larger. A frame that is lies in a buffer of its own, and keeps its bytes."""
 _I32: Final = Layout(">i")
 _TLS_HANDSHAKE: Final = 0x1603  # how a ClientHello begins
 

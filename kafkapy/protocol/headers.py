@@ -8,6 +8,7 @@ is flexible - except that of ApiVersions, always v0, as its reader may not know 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from struct import Struct as Layout
 from struct import error as StructError
 from typing import Final, NamedTuple, TypeVar
@@ -19,6 +20,7 @@ from kafkapy.protocol.compile import (
     decode,
     encode,
     encoder,
+    sliced_encoder,
     unencodable,
 )
 from kafkapy.protocol.primitives import Buffer, skip_tagged_fields
@@ -82,7 +84,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
             if frame[position] == 0:
                 position += 1
             else:
-                position = skip_tagged_fields(frame, position)
+                _, position = skip_tagged_fields(frame, position)
     except (StructError, IndexError, UnicodeDecodeError) as error:
         raise ProtocolViolation(f"request header in {len(frame)} bytes: {error}") from error
     header = _new(RequestHeader, (api_key, version, correlation_id, client_id))
@@ -117,6 +119,25 @@ def encode_response(
         encoder(type(message), version)(message, parts)
     except ENCODING_ERRORS as error:
         raise unencodable(message, version, error) from error
+    return _framed(parts, api_key, version, correlation_id)
+
+
+def sliced_encode_response(
+    message: Message, header: RequestHeader
+) -> Generator[int, None, list[Buffer]]:
+    """The response of a request, as `encode_response`, by a generator that yields its costs."""
+    parts: list[Buffer] = []
+    version = header.api_version
+    try:
+        yield from sliced_encoder(type(message), version)(message, parts)
+    except ENCODING_ERRORS as error:
+        raise unencodable(message, version, error) from error
+    return _framed(parts, header.api_key, version, header.correlation_id)
+
+
+def _framed(
+    parts: list[Buffer], api_key: int, version: int, correlation_id: int
+) -> list[Buffer]:
     size = 4 + (len(parts[0]) if len(parts) == 1 else sum(map(len, parts)))
     if version >= _TAGGED_RESPONSE[api_key]:
         parts[0] = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0" + parts[0]
@@ -137,7 +158,7 @@ def decode_response(cls: type[M], version: int, frame: Buffer) -> tuple[int, M]:
     try:
         (correlation_id,) = _I32.unpack_from(view)
         if version >= _TAGGED_RESPONSE[cls.API_KEY]:
-            position = skip_tagged_fields(view, position)
+            _, position = skip_tagged_fields(view, position)
     except (StructError, IndexError) as error:
         raise ProtocolViolation(f"response header in {len(view)} bytes: {error}") from error
     message, _ = decode(cls, version, view, position)

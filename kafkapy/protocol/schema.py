@@ -15,6 +15,7 @@ it into a decoder and an encoder per version.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, dataclass_transform, overload
 
 from kafkapy.common.uuid import ZERO_UUID, Uuid
@@ -259,3 +260,37 @@ class Message(Struct):
     MIN_VERSION: ClassVar[int]
     MAX_VERSION: ClassVar[int]
     FIRST_FLEXIBLE_VERSION: ClassVar[int | None]
+
+
+def has_more_elements(message: Struct, limit: int) -> bool:
+    """Whether the arrays of a message hold more than `limit` elements, numbers not counted."""
+    return _count_elements(message, limit) > limit
+
+
+def _count_elements(value: Struct, limit: int) -> int:
+    """The elements; or, once there are more than `limit`, some number above it."""
+    count = 0
+    for name, has_arrays in _arrays_of(type(value)):
+        elements = getattr(value, name)
+        if not elements:
+            continue
+        count += len(elements)
+        if has_arrays and count <= limit:
+            for element in elements:
+                count += _count_elements(element, limit)
+                if count > limit:
+                    break
+    return count
+
+
+@cache
+def _arrays_of(cls: type[Struct]) -> tuple[tuple[str, bool], ...]:
+    """The array fields of a struct that are not of numbers; and whether their elements have any."""
+    found = []
+    for each in cls.FIELDS:
+        if each.is_array and isinstance(each.item, Kind):
+            if not each.item.code:
+                found.append((each.name, False))
+        elif each.is_array:
+            found.append((each.name, bool(_arrays_of(each.item))))
+    return tuple(found)

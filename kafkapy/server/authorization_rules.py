@@ -34,6 +34,7 @@ from kafkapy.server.authorized_operations import (
 )
 from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.server.request import CLOSE_CONNECTION, RequestContext, then
+from kafkapy.server.turns import CHECK_UNITS, ROW_UNITS, Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.server.handlers import Served
@@ -94,21 +95,21 @@ def _init_producer_id(served: Served, context: RequestContext, request: Any) -> 
 def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
     """Each of `rows` needs something; the refused ones join `answer` of the response."""
 
-    def rule(served: Served, context: RequestContext, request: Any) -> Any:
-        passed, refused = split(context, request, rows, need_of)
+    def rule(served: Served, context: RequestContext, request: Any) -> Work[Any]:
+        passed, refused = yield from split(context, request, rows, need_of)
         if not refused:
-            return served.handle(context, request)
+            return (yield from worked(served.handle(context, request)))
         answers = [
             served.refuse(with_rows(request, rows, denied), ApiError(code), context.version)
             for code, denied in refused.items()
         ]
         if CLOSE_CONNECTION in answers:  # a produce without acknowledgement
             if passed:
-                served.handle(context, with_rows(request, rows, passed))
+                yield from worked(served.handle(context, with_rows(request, rows, passed)))
             return CLOSE_CONNECTION
         if not passed:
             return _joined(answers[0], answers[1:], answer)
-        outcome = served.handle(context, with_rows(request, rows, passed))
+        outcome = yield from worked(served.handle(context, with_rows(request, rows, passed)))
         return then(outcome, lambda response: _joined(response, answers, answer))
 
     return rule
@@ -116,16 +117,27 @@ def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
 
 def split(
     context: RequestContext, request: Any, rows: str, need_of: NeedOf
-) -> tuple[list[Any], dict[ErrorCode, list[Any]]]:
+) -> Work[tuple[list[Any], dict[ErrorCode, list[Any]]]]:
     """The rows that are allowed, and the others by their refusal."""
     passed: list[Any] = []
     refused: dict[ErrorCode, list[Any]] = {}
+    decided: dict[Need, bool] = {}
     for row in getattr(request, rows):
+        yield CHECK_UNITS
         need = need_of(context, row)
-        if need is None or is_allowed(context, *need):
+        if need is None:
+            passed.append(row)
+            continue
+        allowed = decided.get(need)
+        if allowed is None:
+            # Once for all rows of a resource, as Kafka does.
+            allowed = decided[need] = is_allowed(context, *need)
+            if not allowed:
+                log_denied(context, need)
+            yield ROW_UNITS
+        if allowed:
             passed.append(row)
         else:
-            log_denied(context, need)
             refused.setdefault(REFUSALS[need.kind], []).append(row)
     return passed, refused
 
@@ -238,18 +250,18 @@ def _create_topics(served: Served, context: RequestContext, request: Any) -> Any
 # Metadata
 
 
-def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
+def _metadata(served: Served, context: RequestContext, request: Any) -> Work[Any]:
     narrow = partial(_narrow_operations, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
-        outcome = then(served.handle(context, request), partial(_visible_topics, context))
-        return then(outcome, narrow)
+        outcome = yield from worked(served.handle(context, request))
+        return then(then(outcome, partial(_visible_topics, context)), narrow)
 
     def need(context: RequestContext, row: Any) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
         by_name = row.name is not None and row.topic_id.is_zero
         return Need(_O.DESCRIBE, _TOPIC, row.name) if by_name else None
 
-    passed, refused = split(context, request, "topics", need)
+    passed, refused = yield from split(context, request, "topics", need)
     denied = [row for rows in refused.values() for row in rows]
     refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     others = served.refuse(with_rows(request, "topics", denied), refusal, context.version).topics
@@ -263,7 +275,7 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Any:
         response.topics = [*response.topics, *others]
         return response
 
-    outcome = served.handle(context, with_rows(request, "topics", passed))
+    outcome = yield from worked(served.handle(context, with_rows(request, "topics", passed)))
     return then(then(outcome, with_others), narrow)
 
 

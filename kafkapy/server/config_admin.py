@@ -8,6 +8,7 @@ cluster, but any broker may do it; a broker's own configs only that broker.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
@@ -35,6 +36,8 @@ class AlterOp(IntEnum):
     APPEND = 2
     SUBTRACT = 3
 
+
+_OPERATIONS: Final = frozenset(AlterOp)
 
 # (name, AlterOp, value); DELETE needs no value.
 ConfigOp = tuple[str, int, str | None]
@@ -198,13 +201,13 @@ def _null_value(names: Sequence[str]) -> ApiError:
 
 def _check_ops(ops: Sequence[ConfigOp]) -> None:
     names = [name for name, _, _ in ops]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
     if duplicates:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
             f"Error due to duplicate config keys : {','.join(duplicates)}",
         )
-    unknown = [op for _, op, _ in ops if op not in list(AlterOp)]
+    unknown = [op for _, op, _ in ops if op not in _OPERATIONS]
     if unknown:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown config operation {unknown[0]}")
     nulls = [
@@ -243,8 +246,10 @@ def _merged(
     old = _items(configs.get(name, format_value(key.default) or ""))
     given = _items(value)
     if op is AlterOp.APPEND:
-        return ",".join(old + [item for item in given if item not in old])
-    return ",".join(item for item in old if item not in given)
+        present = set(old)
+        return ",".join(old + [item for item in given if item not in present])
+    taken = set(given)
+    return ",".join(item for item in old if item not in taken)
 
 
 def _items(text: str) -> list[str]:

@@ -284,6 +284,12 @@ class Connection(asyncio.BufferedProtocol):
             parts = encode(response)
             if isinstance(parts, list):
                 self._answer(slot, parts)
+            elif isinstance(parts, Pending):
+                self._park(slot, parts, encode)
+                return
+            elif isinstance(parts, ProtocolViolation):
+                self._violated(parts)
+                return
             elif parts is NO_RESPONSE:
                 self._wire.respond(slot, None)
             else:

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import logging
 import time
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
+from kafkapy.common.errors import ApiError, ErrorCode, MessageTooLarge, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.compile import decoder
-from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
+from kafkapy.protocol.compile import decoder, sliced_decoder
+from kafkapy.protocol.framing import SCRATCH_BYTES_MAX
+from kafkapy.protocol.headers import (
+    RequestHeader,
+    decode_request_header,
+    encode_response,
+    sliced_encode_response,
+)
+from kafkapy.protocol.schema import has_more_elements
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.authorization_rules import RULES, guard
 from kafkapy.server.fetch_fast_path import FetchFastPath, is_of_session
@@ -20,13 +28,13 @@ from kafkapy.server.handlers import SERVED, Served
 from kafkapy.server.produce_fast_path import ProduceFastPath
 from kafkapy.server.request import (
     CLOSE_CONNECTION,
-    NO_RESPONSE,
     CloseConnection,
     NoResponse,
     Pending,
     RequestContext,
 )
 from kafkapy.server.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.turns import Work
 
 if TYPE_CHECKING:
     from kafkapy.server.connection import Connection
@@ -35,6 +43,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
+_NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
+
+ROOM_AT_ONCE_BYTES: Final = 1 << 19
+"""What a request may take in memory to be decoded in one go: some 2,000 rows, 2 ms."""
+ROOM_BYTES_MIN: Final = 1 << 23
+ROOM_BYTES_MAX: Final = 1 << 27
+ROOM_PER_BYTE: Final = 16
+"""What any request may take: so much for each of its bytes. Rows of real requests need 10; a frame
+of 1 MB whose rows are a byte each would be 100 MB."""
+ELEMENTS_AT_ONCE: Final = 2_000
+"""Elements of a response that is encoded in one go."""
 
 
 class Dispatcher:
@@ -47,6 +66,7 @@ class Dispatcher:
         self._table = guard(SERVED, RULES | TRANSACTION_RULES) if is_guarded else dict(SERVED)
         self._metrics = broker.metrics.requests
         self._quotas = broker.client_quotas
+        self._turns = broker.turns
 
     def dispatch(self, connection: Connection, request: Request) -> Any:
         """Handle one request: its encoded response, a `Pending`, or how to end.
@@ -71,16 +91,50 @@ class Dispatcher:
             header = header._replace(api_version=0)
             context.header, context.version = header, 0
             return self.encode(header, served.handle(context, None))
-        message, _ = decoder(served.request_class, version)(request.frame, request.body)
-        outcome = self._call(served, context, message)
-        self._learn(connection, request, message)
+        try:
+            message, _ = decoder(served.request_class, version)(
+                request.frame, request.body, ROOM_AT_ONCE_BYTES
+            )
+        except MessageTooLarge:
+            outcome = self._turns.queue(self._handle_large(served, context, request))
+        else:
+            outcome = self._call(served, context, message)
+            if isinstance(outcome, GeneratorType):
+                outcome = self._turns.run(self._go_on(served, context, message, outcome))
+            self._learn(connection, request, message)
         seconds = time.perf_counter() - started
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
             outcome = self._broker.throttler.settle(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
+        if header.api_key > ApiKey.FETCH:
+            return self.encode(header, outcome)
+        # Hot: rows answer rows, and those of the request were few enough to be decoded at once.
         return encode_response(outcome, header.api_key, version, header.correlation_id)
+
+    def _handle_large(self, served: Served, context: RequestContext, request: Request) -> Work[Any]:
+        """Decode and handle a request of many rows. A violation of the protocol is the result: it
+        is the connection's to deal with."""
+        frame = request.frame
+        if len(frame) <= SCRATCH_BYTES_MAX:
+            # What arrives meanwhile is received where this frame lies.
+            frame = memoryview(bytes(frame))
+        room = min(max(ROOM_BYTES_MIN, len(frame) * ROOM_PER_BYTE), ROOM_BYTES_MAX)
+        return self._decode_and_handle(served, context, frame, request.body, room)
+
+    def _decode_and_handle(
+        self, served: Served, context: RequestContext, frame: memoryview, body: int, room: int
+    ) -> Work[Any]:
+        decode = sliced_decoder(served.request_class, context.version)
+        try:
+            message, _ = yield from decode(frame, body, room)
+            outcome = self._call(served, context, message)
+            if isinstance(outcome, GeneratorType):
+                outcome = yield from self._go_on(served, context, message, outcome)
+        except ProtocolViolation as violation:
+            return violation
+        return outcome
 
     def _learn(self, connection: Connection, request: Request, message: Any) -> None:
         """Later requests of this kind may take the fast path."""
@@ -111,13 +165,21 @@ class Dispatcher:
     def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
         try:
             return served.handle(context, message)
-        except ApiError as error:
-            # A handler that has no row for a refusal of the whole request says it here.
-            return served.refuse(message, error, context.version)
         except ProtocolViolation:
             raise
-        except Exception:
-            return _fault(served, context, message)
+        except Exception as fault:
+            return _refusal(served, context, message, fault)
+
+    def _go_on(
+        self, served: Served, context: RequestContext, message: Any, work: Work[Any]
+    ) -> Work[Any]:
+        """The rest of a handler's work, within the same boundary."""
+        try:
+            return (yield from work)
+        except ProtocolViolation:
+            raise
+        except Exception as fault:
+            return _refusal(served, context, message, fault)
 
     def repeat(
         self, connection: Connection, fast_path: ProduceFastPath | FetchFastPath, frame: memoryview
@@ -127,25 +189,58 @@ class Dispatcher:
         started = time.perf_counter()
         try:
             answer = fast_path.handle(frame)
-        except Exception:
+        except Exception as fault:
             # What it did until then is not known, so it is not handled again.
             header, body = decode_request_header(frame)
             served = self._table[header.api_key]
             message, _ = decoder(served.request_class, header.api_version)(frame, body)
-            refusal = _fault(served, self._context(connection, header), message)
+            context = self._context(connection, header)
+            refusal = _refusal(served, context, message, fault)
             answer = self.encode(header, refusal)
         if answer is not None:
             fast_path.times.add(time.perf_counter() - started)
         return answer
 
     def encode(self, header: RequestHeader, response: Any) -> Any:
-        """A response that came late, as bytes; the two endings pass through."""
-        if response is NO_RESPONSE or response is CLOSE_CONNECTION:
+        """A response as bytes: now, or in slices a large one and one that is still to be made.
+        The endings, and bytes, pass through."""
+        if isinstance(response, _NOT_TO_ENCODE):
             return response
-        return encode_response(response, header.api_key, header.api_version, header.correlation_id)
+        if isinstance(response, GeneratorType):
+            return self._turns.queue(_make_and_encode(response, header))
+        if has_more_elements(response, ELEMENTS_AT_ONCE):
+            return self._turns.queue(_encode_large(response, header))
+        try:
+            return encode_response(
+                response, header.api_key, header.api_version, header.correlation_id
+            )
+        except ValueError as error:
+            return _unencodable(error)
 
 
-def _fault(served: Served, context: RequestContext, message: Any) -> Any:
-    """What a request is answered with after an unexpected exception, which is logged."""
-    logger.exception("Error while handling %s from %s", served.name, context.client_host)
-    return served.refuse(message, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR), context.version)
+def _make_and_encode(response: Work[Any], header: RequestHeader) -> Work[Any]:
+    made = yield from response
+    return made if isinstance(made, _NOT_TO_ENCODE) else (yield from _encode_large(made, header))
+
+
+def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
+    try:
+        return (yield from sliced_encode_response(response, header))
+    except ValueError as error:
+        return _unencodable(error)
+
+
+def _unencodable(error: ValueError) -> CloseConnection:
+    """Nothing can be answered in the client's version: it learns it at once, not by a timeout."""
+    logger.error("Closing a connection whose response cannot be encoded: %s", error)
+    return CLOSE_CONNECTION
+
+
+def _refusal(served: Served, context: RequestContext, message: Any, fault: Exception) -> Any:
+    if not isinstance(fault, ApiError):
+        logger.error(
+            "Error while handling %s from %s", served.name, context.client_host, exc_info=fault
+        )
+        fault = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    # An ApiError: a handler that has no row for a refusal of the whole request says it so.
+    return served.refuse(message, fault, context.version)

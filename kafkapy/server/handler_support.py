@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,7 @@ from kafkapy.server.acl_admin import AclAdmin, Binding
 from kafkapy.server.client_quotas import Mutations
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.throttler import client_of
+from kafkapy.server.turns import ROW_UNITS, Work, worked
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -30,6 +31,7 @@ R = TypeVar("R")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
+ROWS_AT_ONCE: Final = 256
 _START_WAIT_MS: Final = 20_000
 
 
@@ -65,9 +67,10 @@ def run_async(
 def gather(
     starts: Sequence[Callable[[Callable[[R], None]], None]],
     to_response: Callable[[list[R]], Any],
-) -> Any:
-    """Start each with the function that takes its result; the response is made when all have come,
-    in the order of the starts."""
+    units: int = ROW_UNITS,
+) -> Work[Any]:
+    """Start each with the function that takes its result, at a cost of `units`; the response is
+    made when all have come, in the order of the starts."""
     pending = Pending()
     results: dict[int, R] = {}
 
@@ -78,9 +81,22 @@ def gather(
 
     for number, start in enumerate(starts):
         start(partial(answered, number))
+        yield units
     if not starts:
-        return to_response([])
-    return pending.response if pending.done else pending
+        return (yield from worked(to_response([])))
+    return (yield from worked(pending.response)) if pending.done else pending
+
+
+def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
+    """The rows of a request with each key once, the last of its kind, in the order of the first:
+    a resource that is named 50,000 times is one resource."""
+    return list({key(row): row for row in rows}.values())
+
+
+def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
+    """Rows for calls that handle a list in one go: a few at a time."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[start : start + ROWS_AT_ONCE]
 
 
 def not_controller() -> ApiError:

@@ -1,13 +1,15 @@
 """What a handler gets and gives: the request's context, and the two outcomes.
 
-A handler is a plain function `handle(context, request)`. It returns the response; or a `Pending`
-which it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0).
+A handler is a function `handle(context, request)`. It returns the response; or a `Pending` which
+it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0). A handler
+whose work grows with the rows of its request is a generator function: see `turns`. So may be the
+function that makes the response of a `Pending`.
 The place of the answer on the connection is fixed when the handler is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -47,15 +49,17 @@ class Pending:
     """A response that will come later.
 
     `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
-    request; only fetches, whose answers are large, need it here. Once done it keeps nobody alive:
+    request; only fetches, whose answers are large, and requests handled in slices need it here.
+    `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
     the callbacks know the request and it them, which only the garbage collector would undo.
     """
 
-    __slots__ = ("_on_complete", "blocks", "done", "on_abandon", "response")
+    __slots__ = ("_on_complete", "blocks", "done", "on_abandon", "response", "seconds")
 
     def __init__(self, blocks: bool = False) -> None:
         self.blocks = blocks
         self.done = False
+        self.seconds = 0.0
         self.response: Any = None
         self.on_abandon: Callable[[], None] | None = None
         self._on_complete: Callable[[Any], None] | None = None
@@ -111,8 +115,14 @@ def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):
-        return change(outcome)
+        return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
     later = Pending(outcome.blocks)
     later.on_abandon = outcome.abandon
     outcome.when_complete(lambda response: later.complete(then(response, change)))
     return later.response if later.done else later
+
+
+def _then(
+    work: Generator[int, None, Any], change: Callable[[Any], Any]
+) -> Generator[int, None, Any]:
+    return then((yield from work), change)

@@ -20,6 +20,7 @@ from kafkapy.server.metrics import Metrics
 from kafkapy.server.node_security import PLAINTEXT
 from kafkapy.server.scram_credentials import ScramCredentials
 from kafkapy.server.throttler import Throttler
+from kafkapy.server.turns import Turns
 
 if TYPE_CHECKING:
     from kafkapy.metadata.dynamic_passwords import DynamicPasswords
@@ -85,6 +86,7 @@ class Services:
         self.clock = clock
         self.metadata = metadata
         self.metrics = Metrics()
+        self.turns = Turns()
         self.node_security = PLAINTEXT  # of connections to other brokers
         self.tokens = DelegationTokens(config.token_secret, clock)
         self.scram_credentials = ScramCredentials(self.tokens)

@@ -18,7 +18,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.client_quotas import Client, ClientQuotas, Quota, client_named
-from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, RequestContext, then
+from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext, then
 
 if TYPE_CHECKING:
     from kafkapy.server.connection import Connection
@@ -85,6 +85,8 @@ class Throttler:
             return outcome
 
         def charge(response: Any) -> Any:
+            if isinstance(outcome, Pending):
+                costs[QuotaKind.REQUEST] += outcome.seconds * 100
             pauses = self._charge(client, costs)
             if key in _MUTATIONS:
                 pauses[QuotaKind.CONTROLLER_MUTATION] = response.throttle_time_ms

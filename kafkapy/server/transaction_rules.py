@@ -11,6 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.authorization import Need, is_allowed, require, visible
 from kafkapy.server.authorization_rules import Rule, each, split, topic, whole, with_rows
 from kafkapy.server.request import RequestContext, then
+from kafkapy.server.turns import Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.server.handlers import Served
@@ -23,12 +24,12 @@ def _write(name: str = "transactional_id", after: Rule | None = None) -> Rule:
     return whole(Operation.WRITE, _TRANSACTIONAL_ID, name, after)
 
 
-def _refuse_others(served: Served, context: RequestContext, request: Any) -> Any:
+def _refuse_others(served: Served, context: RequestContext, request: Any) -> Work[Any]:
     """Of the topics of one request all are added or none."""
     field = "v3_and_below_topics"
-    passed, refused = split(context, request, field, topic(Operation.WRITE))
+    passed, refused = yield from split(context, request, field, topic(Operation.WRITE))
     if not refused:
-        return served.handle(context, request)
+        return (yield from worked(served.handle(context, request)))
     response = None
     refused[ErrorCode.OPERATION_NOT_ATTEMPTED] = passed
     for code, rows in refused.items():

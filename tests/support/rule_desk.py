@@ -11,6 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.authorization_rules import RULES, guard
 from kafkapy.server.handlers import SERVED
 from kafkapy.server.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.turns import finished
 
 
 class Desk:
@@ -49,4 +50,4 @@ class Desk:
 
     def ask(self, request: Any, answer: Any = None) -> Any:
         self.answer = answer
-        return self.handle(self.context, request)
+        return finished(self.handle(self.context, request))

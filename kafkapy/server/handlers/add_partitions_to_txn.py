@@ -32,23 +32,47 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 )
 from kafkapy.server.handler_support import gather, transactional_error
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_VERSION_WITH_FENCED = 2
 
 
-def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Work[Any]:
     """Add to each transaction; the answer waits for all."""
     transactions = _transactions(request, context.version)
+    starts = []
+    for transaction in transactions:
+        partitions, unknown = yield from _known(context, transaction)
+        starts.append(partial(_add, context, transaction, partitions, unknown))
 
-    def response(results: list[PartitionsResult]) -> AddPartitionsToTxnResponse:
-        rows = [
-            _rows(transaction.topics, result, context.version)
-            for transaction, result in zip(transactions, results, strict=True)
-        ]
+    def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
+        rows = []
+        for transaction, result in zip(transactions, results, strict=True):
+            made = _rows(transaction.topics, result, context.version)
+            rows.append(made)
+            yield sum(len(topic.results_by_partition) for topic in made)
         return _response(transactions, rows, context.version)
 
-    return gather([partial(_add, context, transaction) for transaction in transactions], response)
+    return (yield from gather(starts, response))
+
+
+def _known(
+    context: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
+    """The partitions that are named, each once; and those of them that do not exist."""
+    image = context.broker.metadata.image
+    partitions, unknown = [], []
+    for topic in transaction.topics:
+        # A name stays one row of the answer: what it repeats is said once.
+        topic.partitions = list(dict.fromkeys(topic.partitions))
+        for index in topic.partitions:
+            partition = TopicPartition(topic.name, index)
+            partitions.append(partition)
+            if image.partition(*partition) is None:
+                unknown.append(partition)
+            yield ROW_UNITS // 2
+    return partitions, unknown
 
 
 def _transactions(
@@ -69,15 +93,10 @@ def _transactions(
 def _add(
     context: RequestContext,
     transaction: AddPartitionsToTxnTransaction,
+    partitions: list[TopicPartition],
+    unknown: list[TopicPartition],
     answered: Callable[[PartitionsResult], None],
 ) -> None:
-    image = context.broker.metadata.image
-    partitions = [
-        TopicPartition(topic.name, index)
-        for topic in transaction.topics
-        for index in topic.partitions
-    ]
-    unknown = [partition for partition in partitions if image.partition(*partition) is None]
     if unknown:
         errors = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))

@@ -19,6 +19,7 @@ from kafkapy.protocol.messages.alter_client_quotas import (
 from kafkapy.server.handler_support import run_async
 from kafkapy.server.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaOp
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import CHANGE_UNITS
 
 # How Kafka's answers have the parts of an entity.
 _ORDER: Final = (CLIENT_ID, USER, IP)
@@ -30,7 +31,9 @@ def handle(context: RequestContext, request: AlterClientQuotasRequest) -> Any:
 
     async def altered() -> AlterClientQuotasResponse:
         rows: dict[_Key, EntryDataResponse] = {}
+        pace = context.broker.turns.pace()
         for entry in request.entries:
+            await pace.spend(CHANGE_UNITS)
             rows[_key(entry)] = await _alter(context, entry, request.validate_only)
         if not request.validate_only:
             # Who is told of a quota finds it in force, here at least.

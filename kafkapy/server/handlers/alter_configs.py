@@ -12,8 +12,9 @@ from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from kafkapy.server.handler_support import run_async
+from kafkapy.server.handler_support import distinct, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import CHANGE_UNITS
 
 
 def handle(context: RequestContext, request: AlterConfigsRequest) -> Any:
@@ -24,7 +25,8 @@ def handle(context: RequestContext, request: AlterConfigsRequest) -> Any:
 
 async def _alter_all(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     rows = []
-    for resource in request.resources:
+    pace = context.broker.turns.pace()
+    for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
         row = _row(resource)
         rows.append(row)
         try:
@@ -36,6 +38,7 @@ async def _alter_all(context: RequestContext, request: AlterConfigsRequest) -> A
             )
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
+        await pace.spend(CHANGE_UNITS + len(resource.configs))
     # Who changes a config and asks for it next must see it.
     await context.broker.config_changes.process()
     return AlterConfigsResponse(responses=rows)

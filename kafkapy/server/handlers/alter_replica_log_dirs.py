@@ -16,11 +16,12 @@ from kafkapy.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
 def handle(
     context: RequestContext, request: AlterReplicaLogDirsRequest
-) -> AlterReplicaLogDirsResponse:
+) -> Work[AlterReplicaLogDirsResponse]:
     """Begin or call off each move; the answer does not wait for it."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for wanted in request.dirs:
@@ -33,6 +34,7 @@ def handle(
                 result.partitions.append(
                     AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
                 )
+                yield ROW_UNITS
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
 

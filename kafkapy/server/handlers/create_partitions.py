@@ -17,6 +17,7 @@ from kafkapy.protocol.messages.create_partitions import (
 )
 from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import CHANGE_UNITS
 
 _STRICT_SINCE: Final = 3
 
@@ -35,7 +36,9 @@ async def _grow_all(
     allowed = mutations(context, _STRICT_SINCE)
     counts = Counter(topic.name for topic in request.topics)
     results = []
+    pace = broker.turns.pace()
     for topic in request.topics:
+        await pace.spend(CHANGE_UNITS)
         row = CreatePartitionsTopicResult(name=topic.name)
         results.append(row)
         try:

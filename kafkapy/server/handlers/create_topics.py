@@ -23,6 +23,7 @@ from kafkapy.protocol.messages.create_topics import (
 from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
+from kafkapy.server.turns import CHANGE_UNITS, ROW_UNITS
 
 _STRICT_SINCE: Final = 6
 
@@ -41,7 +42,9 @@ async def _create_all(
     allowed = mutations(context, _STRICT_SINCE)
     repeated = {n for n, count in Counter(t.name for t in request.topics).items() if count > 1}
     results = []
+    pace = broker.turns.pace()
     for topic in request.topics:
+        await pace.spend(CHANGE_UNITS + len(topic.assignments) + len(topic.configs))
         row = CreatableTopicResult(name=topic.name, configs=[])
         if topic.name not in repeated:
             results.append(row)
@@ -61,6 +64,7 @@ async def _create_all(
     if not request.validate_only:
         made = [row for row in results if row.error_code == ErrorCode.NONE]
         for row in made:
+            await pace.spend(ROW_UNITS)
             if not await broker.topics_ready([row.name], request.timeout_ms):
                 row.error_code = ErrorCode.REQUEST_TIMED_OUT
                 row.error_message = "The request timed out."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kafkapy.common.errors import ApiError
@@ -11,21 +12,26 @@ from kafkapy.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+from kafkapy.server.handler_support import ROWS_AT_ONCE, gather, pieces
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: DeleteGroupsRequest) -> Any:
+def handle(context: RequestContext, request: DeleteGroupsRequest) -> Work[Any]:
     """Delete empty groups and their offsets."""
     groups = context.broker.groups
-    return groups.call(
-        groups.coordinator.delete_groups, DeleteGroups(request.groups_names), _response
-    )
+    starts = [
+        partial(groups.ask, groups.coordinator.delete_groups, DeleteGroups(few))
+        for few in pieces(list(dict.fromkeys(request.groups_names)))
+    ]
+    return gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE)
 
 
-def _response(result: DeleteGroupsResult) -> DeleteGroupsResponse:
+def _response(results: list[DeleteGroupsResult]) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=group_id, error_code=error)
+            for result in results
             for group_id, error in result.errors.items()
         ]
     )
@@ -33,4 +39,4 @@ def _response(result: DeleteGroupsResult) -> DeleteGroupsResponse:
 
 def refuse(request: DeleteGroupsRequest, error: ApiError, version: int) -> DeleteGroupsResponse:
     """The same error for every group."""
-    return _response(DeleteGroupsResult(dict.fromkeys(request.groups_names, error.code)))
+    return _response([DeleteGroupsResult(dict.fromkeys(request.groups_names, error.code))])

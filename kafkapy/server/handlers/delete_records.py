@@ -22,9 +22,10 @@ from kafkapy.replication.delayed_delete_records import (
     DeleteRecordsWait,
 )
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: DeleteRecordsRequest) -> Any:
+def handle(context: RequestContext, request: DeleteRecordsRequest) -> Work[Any]:
     """Delete up to the given offset of each partition; answer when its replicas have."""
     replicas = context.broker.replicas
     waits: list[tuple[DeleteRecordsWait, DeleteRecordsPartitionResult]] = []
@@ -51,6 +52,7 @@ def handle(context: RequestContext, request: DeleteRecordsRequest) -> Any:
             except LogDirFailure as failure:
                 replicas.log_dir_failed(failure)
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            yield ROW_UNITS
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=rows))
     return _wait(context, request.timeout_ms, DeleteRecordsResponse(topics=topics), waits)
 

@@ -18,9 +18,10 @@ from kafkapy.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
 )
 from kafkapy.server.authorization import Need, is_allowed, log_denied
-from kafkapy.server.handler_support import mutations, require_controller, run_async, told
+from kafkapy.server.handler_support import distinct, mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
+from kafkapy.server.turns import ROW_UNITS
 
 _STRICT_SINCE: Final = 5
 
@@ -36,12 +37,11 @@ def _resolved(context: RequestContext, request: DeleteTopicsRequest) -> list[Del
     """A row for each topic asked for, with its name; or with an error, if it is unknown or not the
     caller's to delete. Only those who may describe a topic learn the name that an id has."""
     if context.version < 6:
-        return [
-            _authorized(context, DeletableTopicResult(name=name)) for name in request.topic_names
-        ]
+        names = dict.fromkeys(request.topic_names)
+        return [_authorized(context, DeletableTopicResult(name=name)) for name in names]
     image = context.broker.metadata.image
     rows = []
-    for topic in request.topics:
+    for topic in distinct(request.topics, lambda topic: (topic.name, topic.topic_id)):
         row = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         rows.append(row)
         if topic.name is not None and not topic.topic_id.is_zero:
@@ -75,7 +75,9 @@ async def _delete_all(
     allowed = mutations(context, _STRICT_SINCE)
     rows = _resolved(context, request)
     gone: list[DeletableTopicResult] = []
+    pace = broker.turns.pace()
     for row in rows:
+        await pace.spend(ROW_UNITS)
         if row.error_code or row.name is None:
             continue
         known = broker.metadata.image.topics.get(row.name)
@@ -86,6 +88,7 @@ async def _delete_all(
         except ApiError as error:
             row.error_code, row.error_message = error.code, told(error)
     for row in gone:
+        await pace.spend(ROW_UNITS)
         if not await broker.topics_gone([row.name or ""], request.timeout_ms):
             row.error_code = ErrorCode.REQUEST_TIMED_OUT
             row.error_message = "The request timed out."

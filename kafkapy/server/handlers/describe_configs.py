@@ -23,10 +23,12 @@ from kafkapy.protocol.messages.describe_configs import (
 from kafkapy.server.handler_support import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
+    distinct,
     run_async,
     unsupported_resource,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS
 
 
 def handle(context: RequestContext, request: DescribeConfigsRequest) -> Any:
@@ -41,7 +43,9 @@ async def _describe_all(
     # Whoever changed a config, through another broker or a znode, and asks next must see it.
     await context.broker.config_changes.catch_up()
     results = []
-    for resource in request.resources:
+    pace = context.broker.turns.pace()
+    resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
+    for resource in resources:
         row = DescribeConfigsResult(
             resource_type=resource.resource_type, resource_name=resource.resource_name
         )
@@ -53,6 +57,7 @@ async def _describe_all(
             ]
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
+        await pace.spend(ROW_UNITS * (1 + len(row.configs)))
     return DescribeConfigsResponse(results=results)
 
 

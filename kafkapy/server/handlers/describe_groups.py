@@ -5,8 +5,6 @@ Behaviour: an unknown group is described as Dead, without an error, as Kafka 3.9
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.messages import DescribeGroups, DescribeGroupsResult
 from kafkapy.protocol.messages.describe_groups import (
@@ -16,20 +14,27 @@ from kafkapy.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from kafkapy.server.authorized_operations import GROUP_OPERATIONS
+from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 _NOT_REQUESTED = -(2**31)
 
 
-def handle(context: RequestContext, request: DescribeGroupsRequest) -> Any:
+def handle(context: RequestContext, request: DescribeGroupsRequest) -> Work[DescribeGroupsResponse]:
     """Describe each group asked for."""
     groups = context.broker.groups
     operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
-    return groups.call(
-        groups.coordinator.describe_groups,
-        DescribeGroups(request.groups),
-        lambda result: _response(result, operations),
-    )
+    rows: list[DescribedGroup] = []
+    for few in pieces(list(dict.fromkeys(request.groups))):
+        described = groups.call(
+            groups.coordinator.describe_groups,
+            DescribeGroups(few),
+            lambda result: _response(result, operations),
+        )
+        rows += described.groups
+        yield ROW_UNITS * len(few) + sum(len(group.members) for group in described.groups)
+    return DescribeGroupsResponse(groups=rows)
 
 
 def _response(result: DescribeGroupsResult, operations: int) -> DescribeGroupsResponse:

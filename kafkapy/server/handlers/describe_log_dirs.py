@@ -16,16 +16,20 @@ from kafkapy.protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle(
+    context: RequestContext, request: DescribeLogDirsRequest
+) -> Work[DescribeLogDirsResponse]:
     """Describe all directories, for all partitions or those asked for."""
     manager = context.broker.replicas.log_manager
-    asked = (
-        None
-        if request.topics is None
-        else {(t.topic, p) for t in request.topics for p in t.partitions}
-    )
+    asked: dict[str, set[int]] | None = None
+    if request.topics is not None:
+        asked = {}
+        for wanted in request.topics:
+            asked.setdefault(wanted.topic, set()).update(wanted.partitions)
+            yield 1 + len(wanted.partitions) // ROW_UNITS
     results = []
     for log_dir in (*manager.live_log_dirs, *manager.offline_log_dirs):
         if log_dir in manager.offline_log_dirs:
@@ -43,8 +47,12 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
         ]
         for log, goal, is_future in sorted(hosted, key=lambda row: row[0].topic_partition):
             topic, partition = log.topic_partition
-            if log.log_dir != log_dir or (asked is not None and (topic, partition) not in asked):
+            yield 1
+            if log.log_dir != log_dir:
                 continue
+            if asked is not None and partition not in asked.get(topic, ()):
+                continue
+            yield ROW_UNITS
             row = topics.setdefault(topic, DescribeLogDirsTopic(name=topic, partitions=[]))
             row.partitions.append(
                 DescribeLogDirsPartition(

@@ -15,20 +15,24 @@ from kafkapy.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 from kafkapy.storage.producer_state import ProducerEntry
 
 
-def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(
+    context: RequestContext, request: DescribeProducersRequest
+) -> Work[DescribeProducersResponse]:
     """Describe each partition's."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_describe(context, topic.name, i) for i in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for index in dict.fromkeys(topic.partition_indexes):
+            row = _describe(context, topic.name, index)
+            rows.append(row)
+            yield ROW_UNITS + len(row.active_producers)
+        topics.append(TopicResponse(name=topic.name, partitions=rows))
+        yield 1
+    return DescribeProducersResponse(topics=topics)
 
 
 def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:

@@ -21,17 +21,22 @@ from kafkapy.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Any:
+def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Work[Any]:
     """Describe each."""
     transactions = context.broker.transactions
-    return transactions.call(
-        transactions.coordinator.describe_transactions,
-        DescribeTransactions(request.transactional_ids),
-        _response,
-    )
+    rows: list[TransactionState] = []
+    for few in pieces(list(dict.fromkeys(request.transactional_ids))):
+        described = transactions.call(
+            transactions.coordinator.describe_transactions, DescribeTransactions(few), _response
+        )
+        rows += described.transaction_states
+        yield ROW_UNITS * len(few)
+    return DescribeTransactionsResponse(transaction_states=rows)
 
 
 def _response(result: DescribeTransactionsResult) -> DescribeTransactionsResponse:

@@ -23,31 +23,38 @@ from kafkapy.protocol.messages.find_coordinator import (
 )
 from kafkapy.server.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work, finish
 
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
 """By key type."""
 _WAIT_MS = 1000
 
 
-def handle(context: RequestContext, request: FindCoordinatorRequest) -> Any:
+def handle(context: RequestContext, request: FindCoordinatorRequest) -> Work[Any]:
     """Find the coordinator of each key."""
     broker = context.broker
     topic = _TOPICS.get(request.key_type)
     if topic is None or (broker.knows_metadata and topic in broker.metadata.image.topics):
-        return _response(context, request)
+        return (yield from _response(context, request))
 
     async def create() -> FindCoordinatorResponse:
         await metadata_known(context)
         charge = mutations(context).charge
         await context.broker.auto_creator.create([topic], _WAIT_MS, charge)
-        return _response(context, request)
+        pace = context.broker.turns.pace()
+        return await finish(_response(context, request), pace)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))
 
 
-def _response(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def _response(
+    context: RequestContext, request: FindCoordinatorRequest
+) -> Work[FindCoordinatorResponse]:
     keys = request.coordinator_keys if context.version >= 4 else [request.key]
-    rows = [_find(context, request.key_type, key) for key in keys]
+    rows = []
+    for key in dict.fromkeys(keys):
+        rows.append(_find(context, request.key_type, key))
+        yield ROW_UNITS
     if context.version >= 4:
         return FindCoordinatorResponse(coordinators=rows)
     row = rows[0]

@@ -11,8 +11,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.server.handler_support import run_async
+from kafkapy.server.handler_support import distinct, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import CHANGE_UNITS
 
 
 def handle(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Any:
@@ -25,7 +26,8 @@ async def _alter_all(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     rows = []
-    for resource in request.resources:
+    pace = context.broker.turns.pace()
+    for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
         row = _row(resource)
         rows.append(row)
         try:
@@ -37,6 +39,7 @@ async def _alter_all(
             )
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
+        await pace.spend(CHANGE_UNITS + len(resource.configs))
     # Who changes a config and asks for it next must see it.
     await context.broker.config_changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)

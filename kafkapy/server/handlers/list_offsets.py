@@ -21,12 +21,13 @@ from kafkapy.protocol.messages.list_offsets import (
 )
 from kafkapy.replication.partition import CONSUMER, DEBUGGING_CONSUMER, Partition
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 _FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
     """Look up an offset for each partition."""
     asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     topics = []
@@ -44,6 +45,7 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
             except LogDirFailure as failure:
                 context.broker.replicas.log_dir_failed(failure)
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            yield ROW_UNITS
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
     return ListOffsetsResponse(topics=topics)
 

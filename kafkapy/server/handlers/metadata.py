@@ -24,6 +24,7 @@ from kafkapy.server.authorization import may_make_topic
 from kafkapy.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work, finish
 
 if TYPE_CHECKING:
     from kafkapy.metadata.image import TopicImage
@@ -32,19 +33,22 @@ AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
 
 
-def handle(context: RequestContext, request: MetadataRequest) -> Any:
+def handle(context: RequestContext, request: MetadataRequest) -> Work[Any]:
     """Describe the brokers and the topics asked for."""
     _check_rows(request, context.version)
-    if context.broker.knows_metadata and not _to_create(context, request):
-        return _response(context, request)
+    if context.broker.knows_metadata:
+        missing = yield from _to_create(context, request)
+        if not missing:
+            return (yield from _response(context, request))
 
     async def create() -> MetadataResponse:
         await metadata_known(context)
-        missing = _to_create(context, request)
+        pace = context.broker.turns.pace()
+        missing = await finish(_to_create(context, request), pace)
         if missing:
             charge = mutations(context).charge
             await context.broker.auto_creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
-        return _response(context, request)
+        return await finish(_response(context, request), pace)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))
 
@@ -69,7 +73,7 @@ def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
 
 
-def _to_create(context: RequestContext, request: MetadataRequest) -> list[str]:
+def _to_create(context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
     """Unknown, legal names that may be created."""
     broker = context.broker
     if _wants_all(context, request) or not broker.auto_create_topics:
@@ -77,29 +81,39 @@ def _to_create(context: RequestContext, request: MetadataRequest) -> list[str]:
     if context.version >= 4 and not request.allow_auto_topic_creation:
         return []
     topics = broker.metadata.image.topics
-    names = []
+    names: dict[str, None] = {}
     for wanted in request.topics or ():
+        yield 1
         if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
             try:
                 validate_topic_name(wanted.name)
             except ApiError:
                 continue
             if may_make_topic(context, wanted.name):
-                names.append(wanted.name)
-    return names
+                names[wanted.name] = None
+    return list(names)
 
 
-def _response(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def _response(context: RequestContext, request: MetadataRequest) -> Work[MetadataResponse]:
     broker = context.broker
     image = broker.metadata.image
     reachable = {
         node: MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
         for node, host, port, rack in broker.nodes(context.listener)
     }
+    topics = []
     if _wants_all(context, request):
-        topics = [_topic(context, topic, reachable) for topic in image.topics.values()]
+        for topic in image.topics.values():
+            topics.append(_topic(context, topic, reachable))
+            yield ROW_UNITS + 2 * len(topic.partitions)
     else:
-        topics = [_asked(context, wanted, reachable) for wanted in request.topics or ()]
+        # Kafka takes the set of what is named.
+        asked = {(wanted.name, wanted.topic_id): wanted for wanted in request.topics or ()}
+        yield len(asked)
+        for wanted in asked.values():
+            row = _asked(context, wanted, reachable)
+            topics.append(row)
+            yield ROW_UNITS + 2 * len(row.partitions)
     response = MetadataResponse(
         brokers=list(reachable.values()),
         cluster_id=broker.cluster_id,

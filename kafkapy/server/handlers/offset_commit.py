@@ -19,25 +19,26 @@ from kafkapy.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work, finished, worked
 
 
-def handle(context: RequestContext, request: OffsetCommitRequest) -> Any:
+def handle(context: RequestContext, request: OffsetCommitRequest) -> Work[Any]:
     """Commit the offsets of the partitions that exist."""
     groups = context.broker.groups
     image = context.broker.metadata.image
-    offsets = {
-        TopicPartition(topic.name, p.partition_index): OffsetToCommit(
-            p.committed_offset,
-            p.committed_leader_epoch,
-            p.committed_metadata,
-            p.commit_timestamp if context.version == 1 else -1,
-        )
-        for topic in request.topics
-        for p in topic.partitions
-        if image.partition(topic.name, p.partition_index) is not None
-    }
+    offsets = {}
+    for topic in request.topics:
+        for p in topic.partitions:
+            if image.partition(topic.name, p.partition_index) is not None:
+                offsets[TopicPartition(topic.name, p.partition_index)] = OffsetToCommit(
+                    p.committed_offset,
+                    p.committed_leader_epoch,
+                    p.committed_metadata,
+                    p.commit_timestamp if context.version == 1 else -1,
+                )
+            yield ROW_UNITS // 2
     if not offsets and request.topics:
-        return _response(request, CommitOffsetsResult({}))
+        return (yield from _response(request, CommitOffsetsResult({})))
     commit = CommitOffsets(
         group_id=request.group_id,
         offsets=offsets,
@@ -46,30 +47,28 @@ def handle(context: RequestContext, request: OffsetCommitRequest) -> Any:
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms,
     )
-    return groups.call(
+    outcome = groups.call(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
     )
+    return (yield from worked(outcome))
 
 
-def _response(request: OffsetCommitRequest, result: CommitOffsetsResult) -> OffsetCommitResponse:
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=p.partition_index,
-                        error_code=result.errors.get(
-                            TopicPartition(topic.name, p.partition_index), unknown
-                        ),
-                    )
-                    for p in topic.partitions
-                ],
+def _response(
+    request: OffsetCommitRequest, result: CommitOffsetsResult
+) -> Work[OffsetCommitResponse]:
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for p in topic.partitions:
+            key = TopicPartition(topic.name, p.partition_index)
+            error = result.errors.get(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            rows.append(
+                OffsetCommitResponsePartition(partition_index=p.partition_index, error_code=error)
             )
-            for topic in request.topics
-        ]
-    )
+            yield 2
+        topics.append(OffsetCommitResponseTopic(name=topic.name, partitions=rows))
+        yield 2
+    return OffsetCommitResponse(topics=topics)
 
 
 def refuse(request: OffsetCommitRequest, error: ApiError, version: int) -> OffsetCommitResponse:
@@ -79,4 +78,5 @@ def refuse(request: OffsetCommitRequest, error: ApiError, version: int) -> Offse
         for topic in request.topics
         for p in topic.partitions
     }
-    return _response(request, CommitOffsetsResult(errors))
+    response: OffsetCommitResponse = finished(_response(request, CommitOffsetsResult(errors)))
+    return response

@@ -16,31 +16,32 @@ from kafkapy.protocol.messages.offset_delete import (
 )
 from kafkapy.server.authorization import is_allowed
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: OffsetDeleteRequest) -> Any:
+def handle(context: RequestContext, request: OffsetDeleteRequest) -> Work[Any]:
     """Forget committed offsets of topics that nobody in the group reads."""
     groups = context.broker.groups
-    partitions = [
-        TopicPartition(topic.name, p.partition_index)
-        for topic in request.topics
-        for p in topic.partitions
-    ]
-    refused = {
-        partition: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        for partition in partitions
-        if not is_allowed(context, Operation.READ, ResourceKind.TOPIC, partition.topic)
-    }
-    allowed = [partition for partition in partitions if partition not in refused]
+    refused: dict[TopicPartition, ErrorCode] = {}
+    allowed: dict[TopicPartition, None] = {}
+    for topic in request.topics:
+        may_read = is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic.name)
+        yield ROW_UNITS
+        for p in topic.partitions:
+            partition = TopicPartition(topic.name, p.partition_index)
+            if may_read:
+                allowed[partition] = None
+            else:
+                refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            yield 1
 
     def respond(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
         if not result.error:
             result.errors |= refused
         return _response(result)
 
-    return groups.call(
-        groups.coordinator.delete_offsets, DeleteOffsets(request.group_id, allowed), respond
-    )
+    request_of_core = DeleteOffsets(request.group_id, list(allowed))
+    return groups.call(groups.coordinator.delete_offsets, request_of_core, respond)
 
 
 def _response(result: DeleteOffsetsResult) -> OffsetDeleteResponse:

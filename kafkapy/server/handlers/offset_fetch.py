@@ -23,40 +23,49 @@ from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kafkapy.server.authorization import is_allowed
+from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: OffsetFetchRequest) -> Any:
+def handle(context: RequestContext, request: OffsetFetchRequest) -> Work[Any]:
     """Look up each group; none of them waits."""
     if context.version >= 8:
-        return OffsetFetchResponse(
-            groups=[
-                _group_row(group.group_id, _fetch(context, group.group_id, group.topics, request))
-                for group in request.groups
-            ]
-        )
+        rows = []
+        for group in request.groups:
+            fetched = yield from _fetch(context, group.group_id, group.topics, request)
+            rows.append(_group_row(group.group_id, fetched))
+        return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
         topics = []
-    return _flat(topics, _fetch(context, request.group_id, topics, request), context.version)
+    fetched = yield from _fetch(context, request.group_id, topics, request)
+    return _flat(topics, fetched, context.version)
 
 
 def _fetch(
     context: RequestContext, group_id: str, topics: Any, request: OffsetFetchRequest
-) -> FetchOffsetsResult:
+) -> Work[FetchOffsetsResult]:
+    yield ROW_UNITS
     if not is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
         return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     groups = context.broker.groups
-    wanted = FetchOffsets(
-        group_id,
-        None
-        if topics is None
-        else [TopicPartition(t.name, index) for t in topics for index in t.partition_indexes],
-        request.require_stable,
-    )
-    result = groups.call(groups.coordinator.fetch_offsets, wanted, lambda result: result)
-    assert not isinstance(result, Pending), "fetching offsets never waits"
-    assert isinstance(result, FetchOffsetsResult)
+    wanted: list[TopicPartition] | None = None
+    if topics is not None:
+        wanted = []
+        for topic in topics:
+            indexes = dict.fromkeys(topic.partition_indexes)
+            wanted += [TopicPartition(topic.name, index) for index in indexes]
+            yield len(indexes) + 1
+    result = FetchOffsetsResult()
+    for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
+        asked = FetchOffsets(group_id, few, request.require_stable)
+        part = groups.call(groups.coordinator.fetch_offsets, asked, lambda result: result)
+        assert not isinstance(part, Pending), "fetching offsets never waits"
+        assert isinstance(part, FetchOffsetsResult)
+        result.error = result.error or part.error
+        result.offsets |= part.offsets
+        yield ROW_UNITS * (1 + len(part.offsets))
     if context.broker.authorizer is not None:
         _hide(context, result, is_named=topics is not None)
     return result

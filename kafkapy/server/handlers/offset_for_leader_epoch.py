@@ -15,11 +15,12 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
 )
 from kafkapy.replication.partition import DEBUGGING_CONSUMER
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work
 
 
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> Work[OffsetForLeaderEpochResponse]:
     """Answer each partition from its leader-epoch cache."""
     topics = []
     for topic in request.topics:
@@ -35,6 +36,7 @@ def handle(
                 row.leader_epoch, row.end_offset = epoch, end
             except ApiError as error:
                 row.error_code = error.code
+            yield ROW_UNITS
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=rows))
     return OffsetForLeaderEpochResponse(topics=topics)
 

@@ -23,11 +23,12 @@ from kafkapy.protocol.messages.txn_offset_commit import (
 )
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.transaction_verifier import Writing
+from kafkapy.server.turns import ROW_UNITS, Work, finished, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
 
 
-def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
+def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Work[Any]:
     """Commit the offsets of the partitions that exist."""
     broker = context.broker
     producer = Producer(request.producer_id, request.producer_epoch)
@@ -35,7 +36,7 @@ def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
     partition = TopicPartition(GROUP_METADATA_TOPIC, index)
     unverified = broker.verifier.unverified([Writing(partition, producer)])
     if not unverified:
-        return _commit(context, request, producer)
+        return (yield from _commit(context, request, producer))
     pending = Pending()
 
     def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
@@ -46,7 +47,7 @@ def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Any:
         pending.follow(_commit(context, request, producer))
 
     broker.verifier.verify(request.transactional_id, unverified, verified)
-    return pending.response if pending.done else pending
+    return (yield from worked(pending.response)) if pending.done else pending
 
 
 def _of_coordinator(error: ErrorCode) -> ErrorCode:
@@ -59,19 +60,21 @@ def _of_coordinator(error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _commit(context: RequestContext, request: TxnOffsetCommitRequest, producer: Producer) -> Any:
+def _commit(
+    context: RequestContext, request: TxnOffsetCommitRequest, producer: Producer
+) -> Work[Any]:
     groups = context.broker.groups
     image = context.broker.metadata.image
-    offsets = {
-        TopicPartition(topic.name, p.partition_index): OffsetToCommit(
-            p.committed_offset, p.committed_leader_epoch, p.committed_metadata, -1
-        )
-        for topic in request.topics
-        for p in topic.partitions
-        if image.partition(topic.name, p.partition_index) is not None
-    }
+    offsets = {}
+    for topic in request.topics:
+        for p in topic.partitions:
+            if image.partition(topic.name, p.partition_index) is not None:
+                offsets[TopicPartition(topic.name, p.partition_index)] = OffsetToCommit(
+                    p.committed_offset, p.committed_leader_epoch, p.committed_metadata, -1
+                )
+            yield ROW_UNITS // 2
     if not offsets and request.topics:
-        return _response(request, {}, context.version)
+        return (yield from _response(request, {}, context.version))
     commit = CommitOffsets(
         group_id=request.group_id,
         offsets=offsets,
@@ -81,15 +84,16 @@ def _commit(context: RequestContext, request: TxnOffsetCommitRequest, producer: 
         producer=producer,
     )
 
-    def response(result: CommitOffsetsResult) -> TxnOffsetCommitResponse:
+    def response(result: CommitOffsetsResult) -> Work[TxnOffsetCommitResponse]:
         return _response(request, result.errors, context.version)
 
-    return groups.call(groups.coordinator.commit_offsets, commit, response)
+    outcome = groups.call(groups.coordinator.commit_offsets, commit, response)
+    return (yield from worked(outcome))
 
 
 def _response(
     request: TxnOffsetCommitRequest, errors: dict[TopicPartition, ErrorCode], version: int
-) -> TxnOffsetCommitResponse:
+) -> Work[TxnOffsetCommitResponse]:
     def code(partition: TopicPartition) -> ErrorCode:
         error = errors.get(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         is_old = version < _FIRST_VERSION_WITH_LOAD_IN_PROGRESS
@@ -97,21 +101,20 @@ def _response(
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return error
 
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=p.partition_index,
-                        error_code=code(TopicPartition(topic.name, p.partition_index)),
-                    )
-                    for p in topic.partitions
-                ],
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for p in topic.partitions:
+            error = code(TopicPartition(topic.name, p.partition_index))
+            rows.append(
+                TxnOffsetCommitResponsePartition(
+                    partition_index=p.partition_index, error_code=error
+                )
             )
-            for topic in request.topics
-        ]
-    )
+            yield 2
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=rows))
+        yield 2
+    return TxnOffsetCommitResponse(topics=topics)
 
 
 def refuse(
@@ -123,4 +126,5 @@ def refuse(
         for topic in request.topics
         for p in topic.partitions
     }
-    return _response(request, errors, version)
+    response: TxnOffsetCommitResponse = finished(_response(request, errors, version))
+    return response

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 
-from kafkapy.common.errors import ProtocolViolation
-from kafkapy.protocol.compile import decode, decoder, encode_bytes
-from kafkapy.protocol.decoder_source import ELEMENTS_MAX
+from kafkapy.common.errors import MessageTooLarge, ProtocolViolation
+from kafkapy.protocol.compile import (
+    decode,
+    decoder,
+    encode_bytes,
+    sliced_decoder,
+    sliced_encoder,
+)
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
-from kafkapy.protocol.primitives import tagged_field, tagged_fields, uvarint
+from kafkapy.protocol.primitives import Buffer, tagged_field, tagged_fields, uvarint
 from kafkapy.protocol.schema import Message
 from tests.support.protocol_examples import all_messages, filled
 
@@ -61,20 +68,69 @@ def test_a_message_of_too_many_tiny_elements_is_refused_early(nested: bool) -> N
     """Each byte of it would be an object of a hundred."""
     cls: type[Message]
     if nested:
-        topics = ELEMENTS_MAX // 90
         topic = b"\x02t" + uvarint(100 + 1) + b"\0\0\0\1\0\0" * 100 + b"\0"
-        wire = b"\0\xff\xff\0\0\0\0" + uvarint(topics + 1) + topic * topics + b"\0"
+        wire = b"\0\xff\xff\0\0\0\0" + uvarint(3000 + 1) + topic * 3000 + b"\0"
         cls, version = ProduceRequest, 9
     else:
-        wire = (ELEMENTS_MAX + 1).to_bytes(4, "big") + b"\0\0" * (ELEMENTS_MAX + 1)
+        wire = (300_000).to_bytes(4, "big") + b"\0\0" * 300_000
         cls, version = MetadataRequest, 1
+    room = 8 << 20
     tracemalloc.start()
     try:
-        with pytest.raises(ProtocolViolation, match="more than 1048576 array elements"):
-            decode(cls, version, wire)
-        assert tracemalloc.get_traced_memory()[1] < len(wire) + ELEMENTS_MAX * 300
+        for decode_it in (decoder(cls, version), in_slices(cls, version)):
+            with pytest.raises(MessageTooLarge, match="too large in memory"):
+                decode_it(memoryview(wire), 0, room)
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(wire) + room
     finally:
         tracemalloc.stop()
+
+
+def in_slices(cls: type[Message], version: int) -> Callable[..., Any]:
+    """The sliced decoder, called as the other one is; each slice must be one element at most."""
+
+    def decode_all(buf: memoryview, position: int, room: int = 1 << 28) -> Any:
+        work = sliced_decoder(cls, version)(buf, position, room)
+        try:
+            while True:
+                assert next(work) <= 1
+        except StopIteration as end:
+            return end.value
+
+    return decode_all
+
+
+def test_in_slices_the_same_is_decoded_and_encoded() -> None:
+    for cls, version in MESSAGES:
+        message = filled(cls, version)
+        wire = encode_bytes(message, version)
+        parts: list[Buffer] = []
+        for cost in sliced_encoder(cls, version)(message, parts):
+            assert cost <= 1
+        assert b"".join(parts) == wire
+        assert in_slices(cls, version)(memoryview(wire), 0) == decode(cls, version, wire)
+
+
+def test_unknown_tagged_fields_cost_room() -> None:
+    """5 bytes of them a row are skipped, and 400,000 in one frame are refused."""
+    fields = tagged_fields([tagged_field(90, []), tagged_field(91, [])])
+    topic = b"\2t\1" + fields
+    wire = b"\0\xff\xff\0\0\0\0" + uvarint(2) + topic + b"\0"
+    message, _ = decode(ProduceRequest, 9, wire)
+    assert [topic.name for topic in message.topic_data] == ["t"]
+    many = b"\2t\1" + uvarint(1000) + b"\x5a\0" * 1000
+    wire = b"\0\xff\xff\0\0\0\0" + uvarint(201) + many * 200 + b"\0"
+    with pytest.raises(MessageTooLarge):
+        decoder(ProduceRequest, 9)(memoryview(wire), 0, 8 << 20)
+
+
+def test_a_compact_string_is_not_longer_than_a_classic_one() -> None:
+    for size, is_refused in ((32767, False), (32768, True)):
+        wire = uvarint(2) + b"\0" * 16 + uvarint(size + 1) + b"t" * size + b"\0" + b"\0\0\0"
+        if is_refused:
+            with pytest.raises(ProtocolViolation, match="32768 bytes of name"):
+                decode(MetadataRequest, 12, wire)
+        else:
+            decode(MetadataRequest, 12, wire)
 
 
 def test_as_many_elements_as_a_great_cluster_has_are_read() -> None:

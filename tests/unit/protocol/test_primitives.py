@@ -56,8 +56,13 @@ def test_uvarint_cut_short() -> None:
 def test_skip_tagged_fields() -> None:
     section = tagged_fields([tagged_field(3, [b"ab", b"c"]), tagged_field(200, [])])
     assert section.hex() == "02" + "0303616263" + "c80100"
-    assert skip_tagged_fields(b"?" + section + b"rest", 1) == 1 + len(section)
-    assert skip_tagged_fields(b"\0", 0) == 1
+    assert skip_tagged_fields(b"?" + section + b"rest", 1) == (2, 1 + len(section))
+    assert skip_tagged_fields(b"\0", 0) == (0, 1)
+
+
+def test_more_tagged_fields_than_any_message_has_are_refused_uncounted() -> None:
+    with pytest.raises(ProtocolViolation, match="1025 tagged fields"):
+        skip_tagged_fields(uvarint(1025) + b"\0\0" * 1025, 0)
 
 
 def test_skip_tagged_fields_that_end_after_the_frame() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,11 @@ from kafkapy.protocol.headers import (
     encode_request,
 )
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.authorization_rules import RULES
@@ -25,6 +31,7 @@ from kafkapy.server.handlers import SERVED
 from kafkapy.server.metrics import Metrics
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 from kafkapy.server.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.turns import SLICE_UNITS, Turns, Work
 
 CONNECTION: Any = SimpleNamespace(
     client_host="10.0.0.7", listener="INSIDE", principal="User:alice", is_token=True
@@ -46,6 +53,7 @@ class Desk:
             served=SERVED,
             authorizer=None,
             client_quotas=SimpleNamespace(are_set=False),
+            turns=Turns(),
         )
         self.dispatcher = Dispatcher(broker)
 
@@ -167,9 +175,119 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
 
 def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
     def table(authorizer: AclAuthorizer | None) -> Any:
-        broker: Any = SimpleNamespace(metrics=Metrics(), authorizer=authorizer, client_quotas=None)
+        broker: Any = SimpleNamespace(
+            metrics=Metrics(), authorizer=authorizer, client_quotas=None, turns=Turns()
+        )
         return Dispatcher(broker)._table
 
     assert table(None) == SERVED
     changed = [key for key, served in table(AclAuthorizer()).items() if served != SERVED[key]]
     assert set(changed) == set(RULES | TRANSACTION_RULES)
+
+
+def named(count: int) -> DescribeGroupsRequest:
+    return DescribeGroupsRequest(groups=[f"group-{n}" for n in range(count)])
+
+
+class LargeDesk(Desk):
+    """A dispatcher whose DescribeGroups handler answers each group, in slices."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch)
+        served = self.dispatcher._table[ApiKey.DESCRIBE_GROUPS]
+        self.dispatcher._table[ApiKey.DESCRIBE_GROUPS] = served._replace(handle=self.describe)
+
+    def describe(self, context: RequestContext, request: DescribeGroupsRequest) -> Work[Any]:
+        rows = []
+        for name in request.groups:
+            rows.append(DescribedGroup(group_id=name))
+            yield 10
+            if isinstance(self.outcome, Exception):
+                raise self.outcome
+        return DescribeGroupsResponse(groups=rows)
+
+    def answered(self, message: Any, version: int = 4) -> Any:
+        """What the connection gets in the end, and the turns of the loop that it took."""
+
+        async def ask() -> tuple[Any, int]:
+            outcome, turns = self.ask(message, version), 0
+            while isinstance(outcome, Pending):
+                assert outcome.blocks
+                while not outcome.done:
+                    await asyncio.sleep(0)
+                    turns += 1
+                header = RequestHeader(ApiKey.DESCRIBE_GROUPS, version, 77, None)
+                outcome = self.dispatcher.encode(header, outcome.response)
+            return outcome, turns
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def large_desk(monkeypatch: pytest.MonkeyPatch) -> LargeDesk:
+    return LargeDesk(monkeypatch)
+
+
+@pytest.mark.parametrize("count", [10, 1000, 20_000])
+def test_a_large_request_is_answered_as_a_small_one_is_but_in_slices(
+    large_desk: LargeDesk, count: int
+) -> None:
+    parts, turns = large_desk.answered(named(count))
+    answer = read(parts, DescribeGroupsResponse, 4)
+    assert [row.group_id for row in answer.groups] == [f"group-{n}" for n in range(count)]
+    # 10 units a row, and those of decoding and encoding it.
+    assert turns >= count * 12 // (SLICE_UNITS + 10)
+    assert large_desk.dispatcher._turns.units_max <= SLICE_UNITS + 10
+
+
+def test_a_frame_that_is_overwritten_meanwhile_is_read_as_it_was(large_desk: LargeDesk) -> None:
+    async def ask() -> Any:
+        frame = bytearray(encode_request(named(20_000), 4, 77, "me")[4:])
+        view = memoryview(frame)
+        header, body = decode_request_header(view)
+        pending = large_desk.dispatcher.dispatch(CONNECTION, Request(0, header, view, body))
+        frame[:] = bytes(len(frame))
+        while not pending.done:
+            await asyncio.sleep(0)
+        return pending.response
+
+    assert asyncio.run(ask()).groups[-1].group_id == "group-19999"
+
+
+def test_a_frame_that_unfolds_to_too_much_closes_its_connection(large_desk: LargeDesk) -> None:
+    outcome, _ = large_desk.answered(DescribeGroupsRequest(groups=[""] * 500_000))
+    assert isinstance(outcome, ProtocolViolation)
+    assert str(outcome) == "DescribeGroupsRequest v4: too large in memory"
+
+
+@pytest.mark.parametrize("count", [10, 20_000])
+def test_a_fault_in_a_slice_is_the_answer(large_desk: LargeDesk, count: int) -> None:
+    large_desk.outcome = ApiError(ErrorCode.NOT_COORDINATOR)
+    parts, _ = large_desk.answered(named(count))
+    answer = read(parts, DescribeGroupsResponse, 4)
+    assert {row.error_code for row in answer.groups} == {ErrorCode.NOT_COORDINATOR}
+    assert len(answer.groups) == count
+
+
+def test_a_response_that_is_made_late_may_be_made_in_slices(large_desk: LargeDesk) -> None:
+    def make() -> Work[DescribeGroupsResponse]:
+        yield SLICE_UNITS
+        return DescribeGroupsResponse(groups=[DescribedGroup(group_id="late")])
+
+    async def encode() -> Any:
+        header = RequestHeader(ApiKey.DESCRIBE_GROUPS, 4, 77, None)
+        pending = large_desk.dispatcher.encode(header, make())
+        while not pending.done:
+            await asyncio.sleep(0)
+        return pending.response
+
+    answer = read(asyncio.run(encode()), DescribeGroupsResponse, 4)
+    assert [row.group_id for row in answer.groups] == ["late"]
+
+
+def test_a_response_that_its_version_cannot_say_closes_the_connection(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.outcome = HeartbeatResponse(error_code=1 << 20)
+    assert desk.ask() is CLOSE_CONNECTION
+    assert "cannot be encoded: HeartbeatResponse v4" in caplog.text

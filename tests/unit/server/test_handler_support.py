@@ -21,6 +21,7 @@ from kafkapy.server.handler_support import (
 from kafkapy.server.kafka_config import KafkaConfig
 from kafkapy.server.request import Pending
 from kafkapy.server.services import Services
+from kafkapy.server.turns import finished
 from kafkapy.zk.zookeeper import SessionExpired
 from tests.support.ports import ManualClock
 
@@ -137,11 +138,11 @@ def test_an_answer_of_many_waits_for_all_and_keeps_their_order() -> None:
     def later(answered: Any) -> None:
         waiting.append(answered)
 
-    outcome = gather([later, lambda answered: answered("b"), later], list)
+    outcome = finished(gather([later, lambda answered: answered("b"), later], list))
     assert isinstance(outcome, Pending)
     waiting[1]("c")
     assert not outcome.done
     waiting[0]("a")
     assert outcome.response == ["a", "b", "c"]
-    assert gather([lambda answered: answered(1)], list) == [1]
-    assert gather([], list) == []
+    assert finished(gather([lambda answered: answered(1)], list)) == [1]
+    assert finished(gather([], list)) == []

@@ -19,6 +19,7 @@ from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.server.handlers import delete_records
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.turns import finished
 from tests.support.partitions import TOPIC_ID, batch
 from tests.support.server_parts import Parts
 
@@ -37,7 +38,7 @@ def delete(parts: Parts, *offsets: int, topic: str = "t") -> Any:
     )
     header = RequestHeader(21, 2, 1, "test")
     context = RequestContext(parts.services, header, "127.0.0.1", "PLAINTEXT")
-    return delete_records.handle(context, request)
+    return finished(delete_records.handle(context, request))
 
 
 def rows_of(response: Any) -> list[tuple[ErrorCode, int]]:

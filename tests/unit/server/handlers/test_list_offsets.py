@@ -17,6 +17,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.server.handlers import list_offsets
 from kafkapy.server.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import finished
 from tests.support.server_parts import Parts
 
 
@@ -46,7 +47,7 @@ def look_up(
     )
     header = RequestHeader(2, version, 1, "test")
     context = RequestContext(parts.services, header, "127.0.0.1", "PLAINTEXT")
-    [row] = list_offsets.handle(context, request).topics[0].partitions
+    [row] = finished(list_offsets.handle(context, request)).topics[0].partitions
     return ErrorCode(row.error_code), row.offset
 
 

@@ -1,0 +1,168 @@
+"""Runs the work of large requests in slices, one slice a turn of the event loop.
+
+Everything is served by one event loop: 50,000 rows that a request handles in one go are half a
+second in which no other client is answered. Work that grows with a request is a generator. It
+yields what the step before cost, in units of about a microsecond of processor time, and is
+suspended when a slice is used up. Between two slices the loop serves the other connections.
+
+Large requests take their turns first in, first out, so that one of them at a time holds memory for
+its rows, however many clients send them. Units are counted, not measured: the same requests are cut
+at the same places on every machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Generator
+from typing import Any, Final, TypeVar
+
+from kafkapy.server.request import CLOSE_CONNECTION, Pending
+
+R = TypeVar("R")
+
+Work = Generator[int, None, R]
+"""Yields costs in units; returns its result."""
+
+SLICE_UNITS: Final = 5_000
+ROW_UNITS: Final = 10
+"""One row of a request: looked up, checked, answered."""
+
+CHECK_UNITS: Final = 3
+"""One row that an authorizer decides on."""
+CHANGE_UNITS: Final = 200
+"""One row that may write to ZooKeeper."""
+
+
+class Turns:
+    """Of one event loop. `units_max` is the most that one slice has cost, for tests and metrics."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Job | asyncio.Future[None]] = deque()
+        self._is_scheduled = False
+        self.units_max = 0
+        self.slices = 0
+
+    def run(self, work: Work[Any]) -> Any:
+        """The result of `work` if it needs one slice only; otherwise a `Pending` of it."""
+        units = 0
+        try:
+            while units < SLICE_UNITS:
+                units += next(work)
+        except StopIteration as end:
+            return end.value
+        return self.queue(work)
+
+    def queue(self, work: Work[Any]) -> Pending:
+        """Begin `work` when its turn comes. Its connection waits: its requests are in order."""
+        job = _Job(work)
+        self._add(job)
+        return job.pending
+
+    def pace(self) -> Pace:
+        """What a coroutine counts its units with."""
+        return Pace(self)
+
+    async def turn(self) -> None:
+        """Wait for the next turn that is free."""
+        turn = asyncio.get_running_loop().create_future()
+        self._add(turn)
+        await turn
+
+    def _add(self, job: _Job | asyncio.Future[None]) -> None:
+        self._waiting.append(job)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        waiting = self._waiting
+        job = waiting.popleft()
+        try:
+            if isinstance(job, _Job):
+                units = job.run_slice()
+                self.slices += 1
+                self.units_max = max(self.units_max, units)
+                if not job.is_finished:
+                    waiting.appendleft(job)
+            elif not job.done():
+                job.set_result(None)
+        finally:
+            self._is_scheduled = bool(waiting)
+            if waiting:
+                asyncio.get_running_loop().call_soon(self._take_turn)
+
+
+class _Job:
+    """One request's work, and who waits for it."""
+
+    __slots__ = ("_work", "is_finished", "pending")
+
+    def __init__(self, work: Work[Any]) -> None:
+        self._work = work
+        self.pending = Pending(blocks=True)
+        self.is_finished = False
+
+    def run_slice(self) -> int:
+        """Go on for one slice; the units it cost."""
+        units = 0
+        work = self._work
+        started = time.perf_counter()
+        try:
+            while units < SLICE_UNITS:
+                units += next(work)
+        except StopIteration as end:
+            self.is_finished = True
+            self.pending.seconds += time.perf_counter() - started
+            self.pending.follow(end.value)
+        except BaseException:
+            self.is_finished = True
+            self.pending.complete(CLOSE_CONNECTION)
+            raise
+        else:
+            self.pending.seconds += time.perf_counter() - started
+        return units
+
+
+class Pace:
+    """A coroutine's count of units since its last turn."""
+
+    __slots__ = ("_turns", "_units")
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._units = 0
+
+    async def spend(self, units: int) -> None:
+        """Count what was done; wait for the next turn when a slice is used up."""
+        self._units += units
+        if self._units >= SLICE_UNITS:
+            self._units = 0
+            await self._turns.turn()
+
+
+async def finish(work: Work[R], pace: Pace) -> R:
+    """The result of `work`, for a coroutine."""
+    try:
+        while True:
+            await pace.spend(next(work))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+def worked(outcome: Any) -> Work[Any]:
+    """The outcome of a handler, whether it is a generator function or not."""
+    return (yield from outcome) if isinstance(outcome, Generator) else outcome
+
+
+def finished(outcome: Any) -> Any:
+    """The outcome of a handler whose work is done in one go: for callers that are not a client."""
+    if not isinstance(outcome, Generator):
+        return outcome
+    try:
+        while True:
+            next(outcome)
+    except StopIteration as end:
+        return end.value
