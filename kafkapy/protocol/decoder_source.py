@@ -37,7 +37,7 @@ ROOM_BYTES: Final = 1 << 28
 # What CPython takes for a value, with the slot or list entry that holds it.
 _STRUCT_BYTES: Final = 56
 _NUMBER_BYTES: Final = 40
-_ROW_BYTES: Final = 256  # of a number in an array: often a partition, which is answered by a row
+_ANSWER_BYTES: Final = 128  # of the row that answers an element: a number is often a partition
 _SMALL_NUMBER_BYTES: Final = 8
 _OBJECT_BYTES: Final = 64  # str, bytes, list, Uuid
 _TAG_BYTES: Final = 64  # nothing is kept of an unknown tagged field, but to skip it takes as long
@@ -323,21 +323,26 @@ class _DecoderWriter:
 
 
 def memory_of(item: Kind[Any] | type[Struct], version: int) -> int:
-    """The bytes of memory that one array element takes, without the bytes of its strings."""
+    """The bytes of memory that one array element takes, without the bytes of its strings, and what
+    answers it."""
+    if isinstance(item, Kind) and item.code and item.code in "b?":
+        return _SMALL_NUMBER_BYTES
+    return _ANSWER_BYTES + _memory_of(item, version)
+
+
+def _memory_of(item: Kind[Any] | type[Struct], version: int) -> int:
     if isinstance(item, Kind):
         if not item.code or item is UUID:
             return _OBJECT_BYTES
-        return _SMALL_NUMBER_BYTES if item.code in "b?" else _ROW_BYTES
+        return _SMALL_NUMBER_BYTES if item.code in "b?" else _NUMBER_BYTES
     size = _STRUCT_BYTES
     for field in item.FIELDS:
         if version not in field.versions or field.tag is not None:
             size += _OBJECT_BYTES if field.is_array else _SMALL_NUMBER_BYTES
         elif field.is_array:
             size += _OBJECT_BYTES
-        elif isinstance(field.item, Kind) and field.item.code and field.item is not UUID:
-            size += _SMALL_NUMBER_BYTES if field.item.code in "b?" else _NUMBER_BYTES
         else:
-            size += memory_of(field.item, version)
+            size += _memory_of(field.item, version)
     return size
 
 

@@ -14,7 +14,7 @@ partitions to read, in which order) and, when the rows are there, picks the ones
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -28,6 +28,10 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
+PARTITIONS_MAX: Final = 100_000
+"""In the sessions of all consumers, and so many again in those of brokers: 35 MB each."""
+_FEW: Final = 256
+"""So many partitions a session may always have."""
 
 PartitionKey = tuple[str | bytes, int]
 """A topic, by its name or id, and an index."""
@@ -206,7 +210,7 @@ class FetchContext:
         self.incremental = incremental
         self._session = session
 
-    def choose(self, results: list[FetchResult]) -> list[FetchResult]:
+    def choose(self, results: Sequence[FetchResult]) -> Sequence[FetchResult]:
         """The rows to send, in order; a full fetch sends all."""
         session = self._session
         if session is None:
@@ -221,10 +225,13 @@ class FetchContext:
 
 
 class FetchSessionCache:
-    """All sessions of a broker, at most `slots` of them."""
+    """All sessions of a broker, at most `slots` of them. Those of many partitions have at most
+    `partitions_max` together, of consumers and again of brokers. Kafka counts slots only; 1,000
+    requests of 1 MB would be 16 GB. Without a session, each request names all its partitions."""
 
-    def __init__(self, slots: int, random: Random) -> None:
+    def __init__(self, slots: int, random: Random, partitions_max: int = PARTITIONS_MAX) -> None:
         self._slots = slots
+        self._partitions_max = partitions_max
         self._random = random
         self._sessions: dict[int, FetchSession] = {}
         self.evictions = 0
@@ -271,6 +278,10 @@ class FetchSessionCache:
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids and (wanted or session.partitions):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if wanted and self._is_full(session, wanted):
+            # The client begins anew, and if there is no room then either, without a session.
+            del self._sessions[session_id]
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         self._apply(session, wanted, forgotten)
         if not session.partitions:
             del self._sessions[session_id]
@@ -281,6 +292,18 @@ class FetchSessionCache:
     def forget(self, context: FetchContext) -> None:
         """The session that a full fetch made is not told of."""
         self._sessions.pop(context.session_id, None)
+
+    def _is_full(self, session: FetchSession, wanted: list[FetchPartition]) -> bool:
+        """Whether a session may not have the partitions that are new to it."""
+        known = session.partitions
+        if len(known) + len(wanted) <= _FEW:
+            return False
+        more = sum(session.key(item) not in known for item in wanted)
+        return more > 0 and self._held(session.privileged) + more > self._partitions_max
+
+    def _held(self, privileged: bool) -> int:
+        sessions = self._sessions.values()
+        return sum(len(s.partitions) for s in sessions if s.privileged == privileged)
 
     def _apply(
         self,
@@ -316,6 +339,8 @@ class FetchSessionCache:
     def _make_room(self, size: int, privileged: bool, now_ms: int) -> bool:
         """Evict one session if all slots are taken: an idle one, else a smaller unprivileged
         one."""
+        if size > _FEW and self._held(privileged) + size > self._partitions_max:
+            return False
         if len(self._sessions) < self._slots:
             return True
         if not self._sessions:

@@ -24,6 +24,7 @@ from kafkapy.server.authorization import are_allowed
 from kafkapy.server.handlers import fetch
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.standing_decision import StandingDecision
+from kafkapy.server.turns import finished
 from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class FetchFastPath:
                 return plain
         results = self._broker.fetcher.read_again(self._params, wait.in_turn(news))
         context = FetchContext([], wait.session, incremental=True)
-        message = fetch.answer(self._context, context, results)
+        message = finished(fetch.answer(self._context, context, results))
         header = self._context.header
         return encode_response(message, header.api_key, header.api_version, self._correlation_id)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWait
@@ -19,11 +19,15 @@ from kafkapy.replication.replica_selector import (
     ReplicaView,
     select_in_rack,
 )
+from kafkapy.server.region_sender import hold_regions
+from kafkapy.server.turns import ROW_UNITS, Work
 from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.server.replica_manager import ReplicaManager
+
+_ROWS_AT_ONCE: Final = 256
 
 
 class Fetcher:
@@ -68,6 +72,27 @@ class Fetcher:
         if purgatory.try_complete_else_watch(operation, keys):
             return None
         return operation
+
+    def read_in_slices(
+        self, params: FetchParams, plan: list[FetchPartition]
+    ) -> Work[list[FetchResult] | None]:
+        """The rows of a plan of many; None if `fetch` is to wait for more."""
+        results: list[FetchResult] = []
+        is_due = params.max_wait_ms <= 0
+        taken = 0
+        for start in range(0, len(plan), _ROWS_AT_ONCE):
+            few = plan[start : start + _ROWS_AT_ONCE]
+            rows, waits = self._read(params, few, is_first=True, taken=taken)
+            taken += sum(row.size_bytes for row in rows)
+            is_due = is_due or waits is None
+            results += rows
+            # The turns that follow may close the files.
+            hold_regions([row.records for row in rows])
+            yield ROW_UNITS * len(few)
+        if not is_due:
+            return None
+        self._count(params, results)
+        return results
 
     def read_again(self, params: FetchParams, plan: list[FetchPartition]) -> list[FetchResult]:
         """The rows of a plan, for the answer to a fetch that has been taken note of."""
@@ -121,16 +146,17 @@ class Fetcher:
         )
 
     def _read(
-        self, params: FetchParams, plan: list[FetchPartition], *, is_first: bool
+        self, params: FetchParams, plan: list[FetchPartition], *, is_first: bool, taken: int = 0
     ) -> tuple[list[FetchResult], list[FetchWait] | None]:
         """Rows in plan order; and what to wait for, or None if the answer must go out now.
 
-        Only the first reading of a fetch says where its follower is.
+        Only the first reading of a fetch says where its follower is. `taken` bytes are those of
+        rows read before.
         """
         results: list[FetchResult] = []
         readable: list[Partition] = []
-        budget = params.max_bytes
-        total = 0
+        budget = params.max_bytes - taken if taken < params.max_bytes else 0
+        total = taken
         now_ms = self._clock.monotonic_ms()
         for wanted in plan:
             result, partition = self._read_one(params, wanted, budget, total == 0, is_first, now_ms)
@@ -150,7 +176,7 @@ class Fetcher:
             return results, None  # what there is; the client asks again
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
-            return self._read(params, plan, is_first=False)
+            return self._read(params, plan, is_first=False, taken=taken)
 
     def _read_one(
         self,

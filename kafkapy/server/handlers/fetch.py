@@ -10,7 +10,7 @@ followers (KIP-392); v12 diverging epochs; v13 topic ids; v15 replica state; v16
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,10 +23,12 @@ from kafkapy.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
 )
+from kafkapy.protocol.messages.fetch import FetchPartition as WantedRow
 from kafkapy.replication.delayed_fetch import READS_FOLLOWERS_VERSION, FetchParams
 from kafkapy.replication.fetch_session import (
     NO_SESSION,
@@ -36,10 +38,13 @@ from kafkapy.replication.fetch_session import (
     PartitionKey,
 )
 from kafkapy.server.authorization import Need, is_allowed
+from kafkapy.server.handler_support import ROWS_AT_ONCE, pieces
 from kafkapy.server.request import Pending, RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
+    from kafkapy.server.fetcher import Fetcher
     from kafkapy.server.throttler import FetchMeter
 
 NEEDS_OF_FOLLOWER = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
@@ -51,13 +56,34 @@ _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOC
 
 def handle(context: RequestContext, request: FetchRequest) -> Any:
     """Read what the session's plan says, or park until there is enough."""
+    wanted: dict[PartitionKey, FetchPartition] = {}
+    for topic in request.topics:
+        rows = topic.partitions
+        if len(wanted) + len(rows) > ROWS_AT_ONCE:
+            return _in_slices(context, request)
+        _add_wanted(context, topic, rows, wanted)
+    return _fetch(context, request, list(wanted.values()))
+
+
+def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
+    """The same for a request of many rows."""
+    wanted: dict[PartitionKey, FetchPartition] = {}
+    for topic in request.topics:
+        for rows in pieces(topic.partitions):
+            _add_wanted(context, topic, rows, wanted)
+            yield 2 * len(rows) + 1
+    yield len(wanted)
+    return (yield from worked(_fetch(context, request, list(wanted.values()))))
+
+
+def _fetch(context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]) -> Any:
     broker = context.broker
     version = context.version
     replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
-        _wanted(context, request),
+        wanted,
         _forgotten(request, version),
         uses_topic_ids=version >= _FIRST_VERSION_WITH_IDS,
         privileged=replica_id >= 0
@@ -98,15 +124,37 @@ def handle(context: RequestContext, request: FetchRequest) -> Any:
             results = _still_readable(context, results, replica_id)
         pending.complete(respond(context, session, [*results, *refused] if refused else results))
 
-    operation = broker.fetcher.fetch(params, plan, complete)
-    if pending.done:
-        return pending.response
-    is_parked = True
-    if meter is not None:
-        meter.park()
-    if operation is not None:
-        pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
-    return pending
+    def read() -> Any:
+        nonlocal is_parked
+        operation = broker.fetcher.fetch(params, plan, complete)
+        if pending.done:
+            return pending.response
+        is_parked = True
+        if meter is not None:
+            meter.park()
+        if operation is not None:
+            pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
+        return pending
+
+    if len(plan) <= ROWS_AT_ONCE:
+        return read()
+    return _read_in_slices(broker.fetcher, params, plan, complete, pending, read)
+
+
+def _read_in_slices(
+    fetcher: Fetcher,
+    params: FetchParams,
+    plan: list[FetchPartition],
+    complete: Callable[[list[FetchResult]], None],
+    pending: Pending,
+    wait: Callable[[], Any],
+) -> Work[Any]:
+    """Read a plan of many rows; `wait` if there is nothing to answer yet."""
+    results = yield from fetcher.read_in_slices(params, plan)
+    if results is None:
+        return (yield from worked(wait()))
+    complete(results)
+    return (yield from worked(pending.response))
 
 
 def _readable(
@@ -163,28 +211,30 @@ def _resolve(context: RequestContext, plan: list[FetchPartition]) -> None:
             wanted.topic = image.topic_name(None, wanted.topic_id)
 
 
-def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
-    """The rows of the request. Of a partition that is named several times the last one counts, as
+def _add_wanted(
+    context: RequestContext,
+    topic: FetchTopic,
+    rows: Sequence[WantedRow],
+    wanted: dict[PartitionKey, FetchPartition],
+) -> None:
+    """Add rows of the request. Of a partition that is named several times the last one counts, as
     in Kafka: each would be read, and hold its file, of its own."""
-    image = context.broker.metadata.image
-    wanted: dict[PartitionKey, FetchPartition] = {}
     by_id = context.version >= _FIRST_VERSION_WITH_IDS
-    for topic in request.topics:
-        topic_id = topic.topic_id if by_id else ZERO_UUID
-        name = image.topic_name(None, topic_id) if by_id else topic.topic
-        key = topic_id if by_id else topic.topic
-        for row in topic.partitions:
-            wanted[key, row.partition] = FetchPartition(
-                name,
-                topic_id,
-                row.partition,
-                row.fetch_offset,
-                row.partition_max_bytes,
-                row.current_leader_epoch,
-                row.last_fetched_epoch,
-                row.log_start_offset,
-            )
-    return list(wanted.values())
+    topic_id = topic.topic_id if by_id else ZERO_UUID
+    image = context.broker.metadata.image
+    name = image.topic_name(None, topic_id) if by_id else topic.topic
+    key = topic_id if by_id else topic.topic
+    for row in rows:
+        wanted[key, row.partition] = FetchPartition(
+            name,
+            topic_id,
+            row.partition,
+            row.fetch_offset,
+            row.partition_max_bytes,
+            row.current_leader_epoch,
+            row.last_fetched_epoch,
+            row.log_start_offset,
+        )
 
 
 def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
@@ -197,7 +247,7 @@ def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
 
 def _metered(
     meter: FetchMeter, context: RequestContext, session: FetchContext, results: list[FetchResult]
-) -> FetchResponse:
+) -> Any:
     """The rows; or none, and as if none had been read, where the client must pause."""
     pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
     if not pause_ms:
@@ -210,17 +260,42 @@ def _metered(
     return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
-def answer(
-    context: RequestContext, session: FetchContext, results: list[FetchResult]
-) -> FetchResponse:
-    """What a session's rows come to."""
-    broker = context.broker
+def answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
+    """The response that a session's rows come to, or the work that makes it of many."""
     topics: list[FetchableTopicResponse] = []
-    last: object = None
     leaders: set[int] = set()
-    for result in session.choose(results):
+    if len(results) > ROWS_AT_ONCE:
+        return _answer_in_slices(context, session, results)
+    _add_rows(context, session.choose(results), topics, leaders)
+    if leaders:
+        return _response(context, session, topics, leaders)
+    return FetchResponse(session_id=session.session_id, responses=topics)
+
+
+def _answer_in_slices(
+    context: RequestContext, session: FetchContext, results: list[FetchResult]
+) -> Work[FetchResponse]:
+    topics: list[FetchableTopicResponse] = []
+    leaders: set[int] = set()
+    for few in pieces(results):
+        _add_rows(context, session.choose(few), topics, leaders)
+        yield ROW_UNITS // 2 * len(few)
+    return _response(context, session, topics, leaders)
+
+
+def _add_rows(
+    context: RequestContext,
+    results: Sequence[FetchResult],
+    topics: list[FetchableTopicResponse],
+    leaders: set[int],
+) -> None:
+    broker = context.broker
+    by_id = context.version >= _FIRST_VERSION_WITH_IDS
+    last: object = None
+    if topics:
+        last = topics[-1].topic_id if by_id else topics[-1].topic
+    for result in results:
         wanted = result.wanted
-        by_id = context.version >= _FIRST_VERSION_WITH_IDS
         key = wanted.topic_id if by_id else wanted.topic
         if key != last or not topics:
             last = key
@@ -237,11 +312,19 @@ def answer(
         elif result.size_bytes:
             broker.metrics.fetched(wanted.topic or "", result.size_bytes)
         topics[-1].partitions.append(row)
+
+
+def _response(
+    context: RequestContext,
+    session: FetchContext,
+    topics: list[FetchableTopicResponse],
+    leaders: set[int],
+) -> FetchResponse:
     response = FetchResponse(session_id=session.session_id, responses=topics)
     if leaders:
         response.node_endpoints = [
             NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-            for node, host, port, rack in broker.nodes(context.listener)
+            for node, host, port, rack in context.broker.nodes(context.listener)
             if node in leaders
         ]
     return response
