@@ -111,15 +111,26 @@ def encode_request(
 
 
 def encode_response(
-    message: Message, api_key: int, version: int, correlation_id: int
+    message: Message,
+    api_key: int,
+    version: int,
+    correlation_id: int,
+    parts: list[Buffer] | None = None,
 ) -> list[Buffer]:
-    """The whole frame of a response, size prefix first, as buffers. Raises as `encode`."""
-    parts: list[Buffer] = []
-    try:
-        encoder(type(message), version)(message, parts)
-    except ENCODING_ERRORS as error:
-        raise unencodable(message, version, error) from error
-    return _framed(parts, api_key, version, correlation_id)
+    """The whole frame of a response, size prefix first, as buffers; `parts` are those of the
+    message, if it is encoded already. Raises as `encode`."""
+    if parts is None:
+        parts = []
+        try:
+            encoder(type(message), version)(message, parts)
+        except ENCODING_ERRORS as error:
+            raise unencodable(message, version, error) from error
+    size = 4 + (len(parts[0]) if len(parts) == 1 else sum(map(len, parts)))
+    if version >= _TAGGED_RESPONSE[api_key]:
+        parts[0] = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0" + parts[0]
+    else:
+        parts[0] = _SIZE_AND_CORRELATION.pack(size, correlation_id) + parts[0]
+    return parts
 
 
 def sliced_encode_response(
@@ -132,18 +143,7 @@ def sliced_encode_response(
         yield from sliced_encoder(type(message), version)(message, parts)
     except ENCODING_ERRORS as error:
         raise unencodable(message, version, error) from error
-    return _framed(parts, header.api_key, version, header.correlation_id)
-
-
-def _framed(
-    parts: list[Buffer], api_key: int, version: int, correlation_id: int
-) -> list[Buffer]:
-    size = 4 + (len(parts[0]) if len(parts) == 1 else sum(map(len, parts)))
-    if version >= _TAGGED_RESPONSE[api_key]:
-        parts[0] = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0" + parts[0]
-    else:
-        parts[0] = _SIZE_AND_CORRELATION.pack(size, correlation_id) + parts[0]
-    return parts
+    return encode_response(message, header.api_key, version, header.correlation_id, parts)
 
 
 def decode_response(cls: type[M], version: int, frame: Buffer) -> tuple[int, M]:

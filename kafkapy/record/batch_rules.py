@@ -54,6 +54,16 @@ class InvalidRecords(ApiError):
         self.record_errors = record_errors
 
 
+class TakesLong(Exception):
+    """A batch that another thread is to prepare, for the event loop would be kept by it."""
+
+    def __init__(self, rules: BatchRules, now_ms: int, produce_version: int) -> None:
+        super().__init__()
+        self.rules = rules
+        self.now_ms = now_ms
+        self.produce_version = produce_version
+
+
 def check_timestamp(timestamp: int, rules: BatchRules, now_ms: int) -> None:
     """Raises ApiError INVALID_TIMESTAMP for a time outside the topic's window (KIP-937)."""
     if timestamp == NO_TIMESTAMP:

@@ -38,6 +38,7 @@ from kafkapy.record.batch_rules import (
     RECORDS_MAX,
     BatchRules,
     PreparedBatch,
+    TakesLong,
     check_timestamp,
     too_large,
     too_many_records,
@@ -48,7 +49,7 @@ from kafkapy.record.compression import Codec
 PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
 PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110
 PRODUCE_VERSION_LATEST: Final = 11
-
+BRIEF_BYTES: Final = 4096
 
 _unpack = HEADER.unpack_from
 _new = tuple.__new__
@@ -61,14 +62,19 @@ def prepare_client_batch(
     rules: BatchRules,
     now_ms: int,
     produce_version: int = PRODUCE_VERSION_LATEST,
+    briefly: bool = False,
 ) -> PreparedBatch:
     """Hold the records of one partition of a Produce request against all rules by batch.
 
     Raises:
+        TakesLong: the batch would have to be decompressed, or more than BRIEF_BYTES be walked or
+            compressed, and the caller wants it `briefly`.
         ApiError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP,
             UNSUPPORTED_COMPRESSION_TYPE or INVALID_RECORD (perhaps InvalidRecords).
     """
     if produce_version < PRODUCE_VERSION_V2_ONLY and _is_legacy(records):
+        if briefly and (len(records) > BRIEF_BYTES or records[MAGIC_OFFSET + 1] & CODEC_MASK):
+            raise TakesLong(rules, now_ms, produce_version)
         return rewriting.convert_up(records, rules, now_ms)
     header = _single_batch(records)
     base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, sequence, count = header
@@ -97,6 +103,10 @@ def prepare_client_batch(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce v{produce_version} may not use zstd",
         )
+    if briefly and (rules.compacted or rules.codec is not None):
+        codec = attributes & CODEC_MASK
+        if (rules.compacted or rules.codec != codec) and (codec or len(records) > BRIEF_BYTES):
+            raise TakesLong(rules, now_ms, produce_version)
     return _prepare(header, records, rules, now_ms)
 
 
@@ -160,7 +170,7 @@ def _single_batch(records: Buffer) -> BatchHeader:
 
 
 def _is_legacy(records: Buffer) -> bool:
-    return len(records) > MAGIC_OFFSET and records[MAGIC_OFFSET] < MAGIC
+    return len(records) > MAGIC_OFFSET + 1 and records[MAGIC_OFFSET] < MAGIC
 
 
 def _invalid(message: str) -> ApiError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.record.long_preparation import PreparedAhead
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.partition_leadership import PartitionLeadership
 from kafkapy.replication.replica import Replica
@@ -35,6 +36,8 @@ class Partition(PartitionLeadership):
         now_ms: int,
         produce_version: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        briefly: bool = False,
+        ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
         """Append a producer's batch; the high watermark may move at once.
 
@@ -51,7 +54,7 @@ class Partition(PartitionLeadership):
         if self.refused:
             self.refused.check(records, self.log.producers.state, now_ms)
         info = self.log.append_as_leader(
-            records, self.leader_epoch, time_ms, origin, produce_version
+            records, self.leader_epoch, time_ms, origin, produce_version, briefly, ahead
         )
         self.maybe_increment_high_watermark(now_ms)
         return info

@@ -163,6 +163,7 @@ class Broker:
         self._services.groups.stop()
         self._connections.close_all()
         await self._services.cancel_tasks()
+        self._services.turns.close()
         if self._metrics_server is not None:
             await self._metrics_server.stop()
         await self._member.leave()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
+_FETCH: Final = int(ApiKey.FETCH)
 _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
@@ -108,7 +109,7 @@ class Dispatcher:
             outcome = self._broker.throttler.settle(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
-        if header.api_key > ApiKey.FETCH:
+        if header.api_key > _FETCH:
             return self.encode(header, outcome)
         # Hot: rows answer rows, and those of the request were few enough to be decoded at once.
         return encode_response(outcome, header.api_key, version, header.correlation_id)

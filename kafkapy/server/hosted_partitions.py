@@ -25,6 +25,7 @@ from kafkapy.storage.log_manager import LogManager
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.record.long_preparation import PreparedAhead
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -108,6 +109,8 @@ class HostedPartitions:
         acks: int,
         produce_version: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        briefly: bool = False,
+        ahead: PreparedAhead | None = None,
     ) -> tuple[LogAppendInfo, Partition]:
         """Append to a partition led here and wake what waits on it.
 
@@ -123,8 +126,9 @@ class HostedPartitions:
         try:
             clock = self._clock
             info = partition.append_as_leader(
-                records, acks, clock.time_ms(), clock.monotonic_ms(), produce_version, origin
-            )
+                records, acks, clock.time_ms(), clock.monotonic_ms(), produce_version, origin,
+                briefly, ahead,
+            )  # fmt: skip
         except LogDirFailure as failure:
             self.log_dir_failed(failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure

@@ -16,12 +16,15 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_rules import TakesLong
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.server.request import Pending
 from kafkapy.server.transaction_verifier import Writing
+from kafkapy.storage.log_append import AppendOrigin
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
+    from kafkapy.record.long_preparation import PreparedAhead
     from kafkapy.replication.partition import Partition
     from kafkapy.server.metrics import Metrics
     from kafkapy.server.replica_manager import ReplicaManager
@@ -69,10 +72,12 @@ def append(
     acks: int,
     version: int,
     client_id: str | None,
+    ahead: PreparedAhead | None = None,
 ) -> tuple[LogAppendInfo, Partition]:
     """Append one row, and count it.
 
     Raises:
+        TakesLong: nothing was done. Another thread is to prepare the records (`ahead`).
         ApiError: the row's refusal; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or
             not the records are in the log.
     """
@@ -83,8 +88,10 @@ def append(
     if records is None:
         raise ApiError(ErrorCode.INVALID_RECORD, "The request has no records for this partition")
     try:
-        appended = replicas.append(topic, index, records, acks, version)
-    except ApiError:
+        appended = replicas.append(
+            topic, index, records, acks, version, AppendOrigin.CLIENT, True, ahead
+        )
+    except (ApiError, TakesLong):
         raise
     except Exception as fault:
         # As in Kafka, the other rows of the request keep their own outcome.

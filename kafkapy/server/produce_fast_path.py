@@ -23,6 +23,7 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.produce_shape import ProduceShape
 from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_rules import TakesLong
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.authorization import are_allowed
 from kafkapy.server.authorization_rules import needs_of_produce
@@ -132,6 +133,8 @@ class ProduceFastPath:
             )  # fmt: skip
         except ApiError as error:
             return self._refused(correlation_id, index, error)
+        except TakesLong:
+            return None
         if acks == 0:
             return NO_RESPONSE
         if acks == -1:

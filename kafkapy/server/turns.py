@@ -15,15 +15,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Generator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkapy.server.request import CLOSE_CONNECTION, Pending
 
 R = TypeVar("R")
 
-Work = Generator[int, None, R]
-"""Yields costs in units; returns its result."""
+
+class Elsewhere(NamedTuple):
+    """What another thread is to do: the work that yields it goes on when that is done."""
+
+    function: Callable[[], Any]
+
+
+Work = Generator[int | Elsewhere, Any, R]
+"""Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
+own."""
 
 SLICE_UNITS: Final = 5_000
 ROW_UNITS: Final = 10
@@ -40,7 +49,9 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[_Job | asyncio.Future[None]] = deque()
+        self._threads: ThreadPoolExecutor | None = None
         self._is_scheduled = False
+        self._is_closed = False
         self.units_max = 0
         self.slices = 0
 
@@ -49,7 +60,12 @@ class Turns:
         units = 0
         try:
             while units < SLICE_UNITS:
-                units += next(work)
+                cost = next(work)
+                if isinstance(cost, Elsewhere):
+                    job = _Job(work)
+                    self._send_elsewhere(job, cost)
+                    return job.pending
+                units += cost
         except StopIteration as end:
             return end.value
         return self.queue(work)
@@ -78,13 +94,17 @@ class Turns:
 
     def _take_turn(self) -> None:
         waiting = self._waiting
+        if not waiting:
+            return  # closed meanwhile
         job = waiting.popleft()
         try:
             if isinstance(job, _Job):
-                units = job.run_slice()
+                elsewhere = job.run_slice()
                 self.slices += 1
-                self.units_max = max(self.units_max, units)
-                if not job.is_finished:
+                self.units_max = max(self.units_max, job.units)
+                if elsewhere is not None:
+                    self._send_elsewhere(job, elsewhere)
+                elif not job.is_finished:
                     waiting.appendleft(job)
             elif not job.done():
                 job.set_result(None)
@@ -93,36 +113,66 @@ class Turns:
             if waiting:
                 asyncio.get_running_loop().call_soon(self._take_turn)
 
+    def _send_elsewhere(self, job: _Job, elsewhere: Elsewhere) -> None:
+        """Let the other thread do it. There is one: what is decompressed takes memory."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(1, "large-requests")
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._threads, elsewhere.function)
+
+        def done(future: asyncio.Future[Any]) -> None:
+            if not future.cancelled() and not self._is_closed:
+                job.done_elsewhere = future
+                self._add(job)
+
+        future.add_done_callback(done)
+
+    def close(self) -> None:
+        """Do no more; do not wait for what the other thread does."""
+        self._waiting.clear()
+        self._is_closed = True
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
 
 class _Job:
     """One request's work, and who waits for it."""
 
-    __slots__ = ("_work", "is_finished", "pending")
+    __slots__ = ("_work", "done_elsewhere", "is_finished", "pending", "units")
 
     def __init__(self, work: Work[Any]) -> None:
         self._work = work
         self.pending = Pending(blocks=True)
         self.is_finished = False
+        self.done_elsewhere: asyncio.Future[Any] | None = None
+        self.units = 0  # of the last slice
 
-    def run_slice(self) -> int:
-        """Go on for one slice; the units it cost."""
-        units = 0
+    def run_slice(self) -> Elsewhere | None:
+        """Go on for one slice, or until something is to be done elsewhere."""
+        self.units = 0
         work = self._work
+        done, self.done_elsewhere = self.done_elsewhere, None
         started = time.perf_counter()
         try:
-            while units < SLICE_UNITS:
-                units += next(work)
+            cost = next(work) if done is None else work.send(done)
+            while not isinstance(cost, Elsewhere):
+                self.units += cost
+                if self.units >= SLICE_UNITS:
+                    return None
+                cost = next(work)
         except StopIteration as end:
             self.is_finished = True
             self.pending.seconds += time.perf_counter() - started
             self.pending.follow(end.value)
+            return None
         except BaseException:
             self.is_finished = True
             self.pending.complete(CLOSE_CONNECTION)
             raise
-        else:
-            self.pending.seconds += time.perf_counter() - started
-        return units
+        finally:
+            if not self.is_finished:
+                self.pending.seconds += time.perf_counter() - started
+        return cost
 
 
 class Pace:
@@ -142,11 +192,20 @@ class Pace:
             await self._turns.turn()
 
 
+def elsewhere(function: Callable[[], R]) -> Work[R]:
+    """The result of `function`, which another thread calls. It must not touch what the event loop
+    touches."""
+    done: asyncio.Future[R] = yield Elsewhere(function)
+    return done.result()
+
+
 async def finish(work: Work[R], pace: Pace) -> R:
-    """The result of `work`, for a coroutine."""
+    """The result of `work`, for a coroutine. It does nothing elsewhere."""
     try:
         while True:
-            await pace.spend(next(work))
+            cost = next(work)
+            assert isinstance(cost, int)
+            await pace.spend(cost)
     except StopIteration as end:
         result: R = end.value
         return result
@@ -162,7 +221,13 @@ def finished(outcome: Any) -> Any:
     if not isinstance(outcome, Generator):
         return outcome
     try:
+        cost = next(outcome)
         while True:
-            next(outcome)
+            if isinstance(cost, Elsewhere):
+                done: Future[Any] = Future()
+                done.set_result(cost.function())
+                cost = outcome.send(done)
+            else:
+                cost = next(outcome)
     except StopIteration as end:
         return end.value

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_16_bytes
 from kafkapy.record.control import ControlRecordType
+from kafkapy.record.long_preparation import PreparedAhead
 from kafkapy.record.validation import (
     PRODUCE_VERSION_LATEST,
     prepare_client_batch,
@@ -76,20 +77,25 @@ class UnifiedLog(PartitionLog):
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int = PRODUCE_VERSION_LATEST,
+        briefly: bool = False,
+        ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
-        """Check a producer's batch, give it offsets and append it.
+        """Check a producer's batch, unless that was done `ahead`, give it offsets and append it.
 
         One that repeats one of its producer's last five is not: its first offsets are the answer.
 
         Raises:
+            TakesLong: to be done `briefly`, it must be prepared ahead.
             ApiError: what `record.validation`, `producer_state` and the segment size refuse.
         """
         local, rules = self.local, self._rules
         base_offset = local.log_end_offset
         try:
-            if origin is AppendOrigin.CLIENT:
+            if ahead is not None:
+                prepared = ahead.batch(rules, now_ms, produce_version)
+            elif origin is AppendOrigin.CLIENT:
                 view = memoryview(records)
-                prepared = prepare_client_batch(view, rules, now_ms, produce_version)
+                prepared = prepare_client_batch(view, rules, now_ms, produce_version, briefly)
             else:
                 prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header

@@ -44,7 +44,6 @@ from kafkapy.server.turns import ROW_UNITS, Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
-    from kafkapy.server.fetcher import Fetcher
     from kafkapy.server.throttler import FetchMeter
 
 NEEDS_OF_FOLLOWER = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
@@ -54,36 +53,26 @@ _NONE_REFUSED: list[FetchResult] = []
 _LEADER_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def handle(context: RequestContext, request: FetchRequest) -> Any:
-    """Read what the session's plan says, or park until there is enough."""
-    wanted: dict[PartitionKey, FetchPartition] = {}
-    for topic in request.topics:
-        rows = topic.partitions
-        if len(wanted) + len(rows) > ROWS_AT_ONCE:
-            return _in_slices(context, request)
-        _add_wanted(context, topic, rows, wanted)
-    return _fetch(context, request, list(wanted.values()))
-
-
-def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
-    """The same for a request of many rows."""
-    wanted: dict[PartitionKey, FetchPartition] = {}
-    for topic in request.topics:
-        for rows in pieces(topic.partitions):
-            _add_wanted(context, topic, rows, wanted)
-            yield 2 * len(rows) + 1
-    yield len(wanted)
-    return (yield from worked(_fetch(context, request, list(wanted.values()))))
-
-
-def _fetch(context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]) -> Any:
+def handle(
+    context: RequestContext,
+    request: FetchRequest,
+    wanted: dict[PartitionKey, FetchPartition] | None = None,
+) -> Any:
+    """Read what the session's plan says, or park until there is enough. `wanted` are the rows of
+    the request, where they are many."""
+    if wanted is None:
+        wanted = {}
+        for topic in request.topics:
+            if len(wanted) + len(topic.partitions) > ROWS_AT_ONCE:
+                return _in_slices(context, request)
+            _add_wanted(context, topic, topic.partitions, wanted)
     broker = context.broker
     version = context.version
     replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
     session = broker.fetch_sessions.open(
         request.session_id,
         request.session_epoch,
-        wanted,
+        list(wanted.values()),
         _forgotten(request, version),
         uses_topic_ids=version >= _FIRST_VERSION_WITH_IDS,
         privileged=replica_id >= 0
@@ -124,37 +113,48 @@ def _fetch(context: RequestContext, request: FetchRequest, wanted: list[FetchPar
             results = _still_readable(context, results, replica_id)
         pending.complete(respond(context, session, [*results, *refused] if refused else results))
 
-    def read() -> Any:
-        nonlocal is_parked
-        operation = broker.fetcher.fetch(params, plan, complete)
-        if pending.done:
-            return pending.response
-        is_parked = True
-        if meter is not None:
-            meter.park()
-        if operation is not None:
-            pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
-        return pending
+    if len(plan) > ROWS_AT_ONCE:
+        is_parked = True  # other requests are handled between its slices
+        return _read_in_slices(context, params, plan, complete, pending)
+    operation = broker.fetcher.fetch(params, plan, complete)
+    if pending.done:
+        return pending.response
+    is_parked = True
+    if meter is not None:
+        meter.park()
+    if operation is not None:
+        pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
+    return pending
 
-    if len(plan) <= ROWS_AT_ONCE:
-        return read()
-    return _read_in_slices(broker.fetcher, params, plan, complete, pending, read)
+
+def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
+    """The same for a request of many rows."""
+    wanted: dict[PartitionKey, FetchPartition] = {}
+    for topic in request.topics:
+        for rows in pieces(topic.partitions):
+            _add_wanted(context, topic, rows, wanted)
+            yield 2 * len(rows) + 1
+    yield len(wanted)
+    return (yield from worked(handle(context, request, wanted)))
 
 
 def _read_in_slices(
-    fetcher: Fetcher,
+    context: RequestContext,
     params: FetchParams,
     plan: list[FetchPartition],
     complete: Callable[[list[FetchResult]], None],
     pending: Pending,
-    wait: Callable[[], Any],
 ) -> Work[Any]:
-    """Read a plan of many rows; `wait` if there is nothing to answer yet."""
-    results = yield from fetcher.read_in_slices(params, plan)
-    if results is None:
-        return (yield from worked(wait()))
-    complete(results)
-    return (yield from worked(pending.response))
+    """Read a plan of many rows, or park until there is enough."""
+    broker = context.broker
+    results = yield from broker.fetcher.read_in_slices(params, plan)
+    if results is not None:
+        complete(results)
+        return (yield from worked(pending.response))
+    operation = broker.fetcher.fetch(params, plan, complete)
+    if operation is not None:
+        pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
+    return pending
 
 
 def _readable(

@@ -10,6 +10,7 @@ Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -24,10 +25,14 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kafkapy.protocol.produce_shape import ACKS
+from kafkapy.record.batch_rules import TakesLong
+from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server import produce_append
+from kafkapy.server.handler_support import ROWS_AT_ONCE
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 from kafkapy.server.transaction_verifier import Writing
+from kafkapy.server.turns import ROW_UNITS, Work, elsewhere
 
 _FIRST_VERSION_WITH_LEADERS = 10
 _FIRST_VERSION_WITH_ABORTABLE = 11
@@ -72,25 +77,38 @@ def _verify(
     """Have the coordinator vouch for partitions first. Later requests of the connection wait, for
     their batches follow these; and the records are kept, for the next read overwrites them."""
     pending = Pending(blocks=True)
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            records: Any = data.records
-            if records is not None:
-                data.records = bytes(records)
+    _keep_records(request)
 
     def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
         if pending.done:
             return
-        pending.follow(_append_all(context, request, errors))
+        pending.follow(context.broker.turns.run(_append_all(context, request, errors)))
 
     context.broker.verifier.verify(transactional_id, unverified, verified)
     return pending
 
 
+def _keep_records(request: ProduceRequest) -> None:
+    """Copy what the next read of the connection may overwrite."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records: Any = data.records
+            if records is not None and not isinstance(records, bytes):
+                data.records = bytes(records)
+
+
 def _append_all(
     context: RequestContext, request: ProduceRequest, refused: dict[TopicPartition, ErrorCode]
-) -> Any:
+) -> Work[Any]:
+    """Append row by row. Later requests of the connection wait while another thread prepares
+    records, so the batches of a producer stay in order."""
     acks = request.acks
+    rows_in_all = 0
+    for topic in request.topic_data:
+        rows_in_all += len(topic.partition_data)
+    is_large = rows_in_all > ROWS_AT_ONCE
+    if is_large:
+        _keep_records(request)
     waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
     responses = []
     failed = False
@@ -102,13 +120,19 @@ def _append_all(
             try:
                 if refused:
                     _check_verified(context, TopicPartition(topic.name, data.index), refused)
-                wait = _append(context, topic.name, data, acks, row)
+                try:
+                    wait = _append(context, topic.name, data, acks, row)
+                except TakesLong as long:
+                    _keep_records(request)
+                    wait = yield from _append_at_length(context, topic.name, data, acks, row, long)
             except ApiError as error:
                 failed = True
                 refuse_row(context, topic.name, row, error)
             else:
                 if wait is not None:
                     waits.append((wait, row))
+            if is_large:
+                yield ROW_UNITS * 2
         responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
     if acks == 0:
         return CLOSE_CONNECTION if failed else NO_RESPONSE
@@ -140,14 +164,36 @@ def _check_verified(
     raise ApiError(error, reason)
 
 
+def _append_at_length(
+    context: RequestContext,
+    topic: str,
+    data: Any,
+    acks: int,
+    row: PartitionProduceResponse,
+    long: TakesLong,
+) -> Work[ProduceWait | None]:
+    """Append what another thread prepares; again, should the topic's configs change meanwhile."""
+    while True:
+        ahead = yield from elsewhere(partial(prepare_at_length, data.records, long))
+        try:
+            return _append(context, topic, data, acks, row, ahead)
+        except TakesLong as again:
+            long = again
+
+
 def _append(
-    context: RequestContext, topic: str, data: Any, acks: int, row: PartitionProduceResponse
+    context: RequestContext,
+    topic: str,
+    data: Any,
+    acks: int,
+    row: PartitionProduceResponse,
+    ahead: PreparedAhead | None = None,
 ) -> ProduceWait | None:
     """Append one partition; a `ProduceWait` if its replicas still have to follow."""
     broker = context.broker
     info, partition = produce_append.append(
         broker.replicas, broker.metrics, topic, data.index, data.records, acks, context.version,
-        context.header.client_id,
+        context.header.client_id, ahead,
     )  # fmt: skip
     row.base_offset = info.first_offset
     row.log_append_time_ms = info.log_append_time
