@@ -40,7 +40,9 @@ GROWTH_LIMIT_BYTES: Final = 200 << 20
 SIZES: Final = ((300, 60), (4_000, 25), (60_000, 10), (SMALL_BYTES_MAX, 5))
 ANSWER_LIMIT_S: Final = 5.0
 AGAIN: Final = 3
-_LOGGED: Final = re.compile(r"Traceback|FATAL|^Exception|Task exception", re.MULTILINE)
+_LOGGED: Final = re.compile(
+    r"Traceback|FATAL|^Exception|Task exception|A step of a large request cost \d+", re.MULTILINE
+)
 _CONTROL: Final = (
     ApiKey.LEADER_AND_ISR,
     ApiKey.STOP_REPLICA,

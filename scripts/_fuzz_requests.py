@@ -12,7 +12,13 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages import request_class
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from kafkapy.protocol.primitives import uvarint
 from kafkapy.protocol.schema import BOOL, BYTES, FLOAT64, RECORDS, STRING, UUID, Field, Kind
 from kafkapy.server.handlers import SERVED
@@ -48,6 +54,7 @@ _VALUES: Final[dict[str, tuple[int, ...]]] = {
     "mechanism": (1, 2, 0),
 }
 _INTEGERS: Final = {"b": 7, "h": 15, "i": 31, "q": 63}
+_OF_RECORDS: Final = 0.6
 # Distinct names of these would make topics.
 _MAKES_TOPICS: Final = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
 
@@ -73,8 +80,30 @@ def served_versions() -> tuple[tuple[ApiKey, int], ...]:
 
 def hostile_request(seed: int, api: ApiKey, version: int, size_bytes: int) -> Hostile:
     """The request of a seed, of about so many bytes where its shape is huge."""
-    maker = _Maker(Random(seed), api, version, size_bytes)
+    random = Random(seed)
+    if api == ApiKey.PRODUCE and random.random() < _OF_RECORDS:
+        return hostile_records(random, version)
+    maker = _Maker(random, api, version, size_bytes)
     return Hostile(maker.what, api, version, maker.frame())
+
+
+def hostile_records(random: Random, version: int) -> Hostile:
+    """A Produce request that is plain but for its records."""
+    topic = random.choice(("fuzz", "compact", "gzip", "lz4", "stamped"))
+    # Clients of before Kafka 0.11 send message sets.
+    batches = [row for row in hostile_batches() if ("magic" in row[0]) == (version < 3)]
+    what, records = random.choice(batches or hostile_batches())
+    request = ProduceRequest(
+        acks=random.choice((1, -1)),
+        timeout_ms=100,
+        topic_data=[
+            TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=0, records=records)]
+            )
+        ],
+    )
+    frame = encode_request(request, version, 1, "fuzz")
+    return Hostile(f"PRODUCE v{version} to {topic}: {what}", ApiKey.PRODUCE, version, frame)
 
 
 class _Maker:

@@ -13,6 +13,7 @@ at the same places on every machine.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator
@@ -34,7 +35,11 @@ Work = Generator[int | Elsewhere, Any, R]
 """Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
 own."""
 
+logger = logging.getLogger("kafka.server.KafkaApis")
+
 SLICE_UNITS: Final = 5_000
+STEP_UNITS_MAX: Final = 30_000
+"""More in one slice is worth a warning: a step of its work is too large."""
 ROW_UNITS: Final = 10
 """One row of a request: looked up, checked, answered."""
 
@@ -101,7 +106,8 @@ class Turns:
             if isinstance(job, _Job):
                 elsewhere = job.run_slice()
                 self.slices += 1
-                self.units_max = max(self.units_max, job.units)
+                if job.units > self.units_max:
+                    self._note(job.units)
                 if elsewhere is not None:
                     self._send_elsewhere(job, elsewhere)
                 elif not job.is_finished:
@@ -112,6 +118,11 @@ class Turns:
             self._is_scheduled = bool(waiting)
             if waiting:
                 asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _note(self, units: int) -> None:
+        self.units_max = units
+        if units > STEP_UNITS_MAX:
+            logger.warning("A step of a large request cost %d units", units)
 
     def _send_elsewhere(self, job: _Job, elsewhere: Elsewhere) -> None:
         """Let the other thread do it. There is one: what is decompressed takes memory."""

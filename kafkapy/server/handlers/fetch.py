@@ -134,7 +134,7 @@ def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
         for rows in pieces(topic.partitions):
             _add_wanted(context, topic, rows, wanted)
             yield 2 * len(rows) + 1
-    yield len(wanted)
+    yield len(wanted) // ROW_UNITS
     return (yield from worked(handle(context, request, wanted)))
 
 

@@ -109,7 +109,7 @@ def _response(context: RequestContext, request: MetadataRequest) -> Work[Metadat
     else:
         # Kafka takes the set of what is named.
         asked = {(wanted.name, wanted.topic_id): wanted for wanted in request.topics or ()}
-        yield len(asked)
+        yield len(asked) // ROW_UNITS
         for wanted in asked.values():
             row = _asked(context, wanted, reachable)
             topics.append(row)

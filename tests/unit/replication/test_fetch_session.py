@@ -215,3 +215,29 @@ def test_a_session_that_nobody_is_told_of_is_forgotten() -> None:
     cache.forget(open_session(cache, 0, -1, [wanted("t")]))
     assert len(cache) == 1
     assert open_session(cache, kept.session_id, 1, []).session_id == kept.session_id
+
+
+def rows(count: int, first: int = 0) -> list[FetchPartition]:
+    return [wanted("many", first + index) for index in range(count)]
+
+
+def test_sessions_of_many_partitions_hold_a_bounded_number_together() -> None:
+    cache = FetchSessionCache(1000, Counting(), partitions_max=1000)
+    first = open_session(cache, 0, 0, rows(600))
+    assert first.session_id > 0
+    second = open_session(cache, 0, 0, rows(600))
+    assert second.session_id == 0  # it is answered, and names all partitions again next time
+    assert len(second.plan) == 600
+    assert open_session(cache, 0, 0, rows(100)).session_id > 0
+    assert open_session(cache, 0, 0, rows(600), privileged=True).session_id > 0
+
+
+def test_a_session_does_not_grow_beyond_the_bound() -> None:
+    cache = FetchSessionCache(1000, Counting(), partitions_max=1000)
+    session_id = open_session(cache, 0, 0, rows(600)).session_id
+    known = open_session(cache, session_id, 1, rows(600))
+    assert known.session_id == session_id
+    with pytest.raises(ApiError) as refused:
+        open_session(cache, session_id, 2, rows(600, first=600))
+    assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert cache.partition_count == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkapy.server.request import Pending
-from kafkapy.server.turns import SLICE_UNITS, Turns, Work, finish, finished, worked
+from kafkapy.server.turns import SLICE_UNITS, Turns, Work, elsewhere, finish, finished, worked
 
 
 def steps(count: int, units: int, log: list[str] | None = None, name: str = "") -> Work[str]:
@@ -144,3 +145,68 @@ def test_outcomes_that_are_no_work_are_left_alone(outcome: Any) -> None:
     assert finished(outcome) is outcome
     assert finished(worked(outcome)) is outcome
     assert finished(steps(2, 1, name="w")) == "w done"
+
+
+@on_a_loop
+async def test_what_another_thread_does_keeps_nobody_waiting() -> None:
+    turns = Turns()
+    may_end = threading.Event()
+    log: list[str] = []
+
+    def work() -> Work[str]:
+        log.append("begun")
+        done = yield from elsewhere(lambda: may_end.wait(60))
+        log.append(f"done {done}")
+        yield 1
+        return "result"
+
+    pending = turns.run(work())
+    assert log == ["begun"]
+    assert await turned(turns.queue(steps(2, SLICE_UNITS, name="other"))) == "other done"
+    assert not pending.done
+    may_end.set()
+    assert await turned(pending) == "result"
+    assert log == ["begun", "done True"]
+    turns.close()
+
+
+@on_a_loop
+async def test_a_fault_of_the_other_thread_is_raised_in_the_work() -> None:
+    turns = Turns()
+
+    def work() -> Work[str]:
+        try:
+            yield from elsewhere(lambda: [][0])
+        except IndexError:
+            return "caught"
+        return "nothing"
+
+    assert await turned(turns.run(work())) == "caught"
+    turns.close()
+
+
+@on_a_loop
+async def test_nothing_goes_on_when_the_broker_has_stopped() -> None:
+    turns = Turns()
+    log: list[str] = []
+    may_end = threading.Event()
+
+    def work() -> Work[None]:
+        yield from elsewhere(lambda: may_end.wait(60))
+        log.append("went on")
+
+    turns.run(work())
+    turns.queue(steps(2, 1, log, "waited"))
+    turns.close()
+    may_end.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert log == []
+
+
+def test_who_needs_a_result_at_once_does_it_all_in_one_go() -> None:
+    def work() -> Work[str]:
+        yield 1
+        return (yield from elsewhere(lambda: "done here"))
+
+    assert finished(work()) == "done here"

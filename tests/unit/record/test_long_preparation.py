@@ -1,0 +1,82 @@
+"""Which batches another thread prepares, and that what comes of it is what the rules say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_rules import BatchRules, PreparedBatch, TakesLong
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.compression import Codec
+from kafkapy.record.long_preparation import prepare_at_length
+from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_LATEST, prepare_client_batch
+from tests.support.legacy_messages import message, message_set, wrapper
+
+NOW_MS = 1_767_225_600_000
+PLAIN = BatchRules()
+COMPACTED = BatchRules(compacted=True)
+GZIP = BatchRules(codec=Codec.GZIP, level=-1)
+
+
+def batch(codec: Codec = Codec.NONE, size: int = 10, key: bytes | None = b"k") -> bytes:
+    return build_batch([RecordData(key, b"v" * size, NOW_MS)], codec=codec)
+
+
+def briefly(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LATEST) -> Any:
+    return prepare_client_batch(memoryview(records), rules, NOW_MS, version, briefly=True)
+
+
+@pytest.mark.parametrize(
+    ("records", "rules", "version"),
+    [
+        (batch(Codec.GZIP), COMPACTED, 11),
+        (batch(Codec.ZSTD), GZIP, 11),
+        (batch(size=BRIEF_BYTES), COMPACTED, 11),
+        (batch(size=BRIEF_BYTES), GZIP, 11),
+        (wrapper(1, Codec.GZIP, message_set(1, [0])), PLAIN, 2),
+        (message(0, 0, b"k", b"v" * BRIEF_BYTES), PLAIN, 1),
+    ],
+    ids=["walk compressed", "recompress", "walk", "compress", "wrapper", "message set"],
+)
+def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int) -> None:
+    with pytest.raises(TakesLong) as long:
+        briefly(records, rules, version)
+    ahead = prepare_at_length(records, long.value)
+    expected = prepare_client_batch(memoryview(records), rules, NOW_MS, version)
+    assert ahead.batch(rules, NOW_MS + 5, version) == expected
+
+
+@pytest.mark.parametrize(
+    ("records", "rules", "version"),
+    [
+        (batch(Codec.GZIP, 100_000), PLAIN, 11),
+        (batch(Codec.GZIP, 100_000), GZIP, 11),
+        (batch(), COMPACTED, 11),
+        (batch(), GZIP, 11),
+        (message_set(1, [0, 1]), PLAIN, 2),
+    ],
+    ids=["as it is", "the topic's codec", "a small walk", "a small batch", "a small set"],
+)
+def test_what_is_brief_is_done_at_once(records: bytes, rules: BatchRules, version: int) -> None:
+    assert isinstance(briefly(records, rules, version), PreparedBatch)
+
+
+def test_a_refusal_is_given_to_who_appends() -> None:
+    records = batch(Codec.GZIP, key=None)
+    with pytest.raises(TakesLong) as long:
+        briefly(records, COMPACTED)
+    ahead = prepare_at_length(records, long.value)
+    with pytest.raises(ApiError, match="without key"):
+        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+
+
+def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
+    records = batch(Codec.ZSTD)
+    with pytest.raises(TakesLong) as long:
+        briefly(records, GZIP)
+    ahead = prepare_at_length(records, long.value)
+    with pytest.raises(TakesLong) as again:
+        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+    assert again.value.rules == COMPACTED
