@@ -98,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = []
     for kind in given.broker or ("plain", "guarded"):
         with tempfile.TemporaryDirectory(prefix="kafkapy-fuzz-") as directory:
-            fuzzer = Fuzzer(Path(directory) / "log", kind, given.seed, given.size, given.verbose)
+            fuzzer = Fuzzer(
+                Path(directory) / "log", kind, given.seed, given.size, is_loud=given.verbose
+            )
             fuzzer.run(given.requests, [ApiKey[name] for name in given.api])
             results.append(fuzzer.result)
     for result in results:
@@ -112,8 +114,16 @@ class Fuzzer:
     """One broker and its hostile client."""
 
     def __init__(
-        self, directory: Path, kind: str, seed: int, size_bytes: int = 0, is_loud: bool = False
+        self,
+        directory: Path,
+        kind: str,
+        seed: int,
+        size_bytes: int = 0,
+        *,
+        is_loud: bool = False,
+        is_timed: bool = True,
     ) -> None:
+        """`is_timed` False: nothing is measured, and the bombs are small."""
         self.result = Result(kind, seed)
         self._directory = directory
         self._is_guarded = kind == "guarded"
@@ -121,6 +131,8 @@ class Fuzzer:
         self._size_bytes = size_bytes
         self._random = Random(seed)
         self._is_loud = is_loud
+        self._is_timed = is_timed
+        self._scale = 1 if is_timed else 50
         self._client: Client | None = None
 
     def run(self, count: int, apis: Sequence[ApiKey] = ()) -> None:
@@ -137,6 +149,8 @@ class Fuzzer:
                 self._send_all(count, apis)
             finally:
                 self._pinger.close()
+                if self._client is not None:
+                    self._client.close()
             if self._broker.running:
                 self.result.end_bytes, self.result.peak_bytes = resident_bytes(self._broker.pid)
             self._judge()
@@ -150,7 +164,9 @@ class Fuzzer:
         for number in range(count):
             among = last if last and number >= count * 9 // 10 else first
             api, version = among[self._random.randrange(len(among))]
-            request = hostile_request(self._seed * 1_000_003 + number, api, version, self._size())
+            request = hostile_request(
+                self._seed * 1_000_003 + number, api, version, self._size(), self._scale
+            )
             self._send(request)
             if not self._broker.running:
                 self.result.violations.append(f"the broker died after {request.what}")
@@ -178,6 +194,8 @@ class Fuzzer:
         if used_s > worst.used_s:
             worst.used_s, worst.used_what = used_s, request.what
         ping = max(slow, key=lambda ping: ping.delay_s, default=Ping(0, 0, 0))
+        if not self._is_timed:
+            return
         if ping.delay_s > DELAY_LIMIT_S:
             ping = self._again(request, ping)
         if self._is_loud:

@@ -63,29 +63,31 @@ def keyed_records(count: int) -> bytes:
 
 
 @cache
-def hostile_batches() -> tuple[tuple[str, bytes], ...]:
-    """(what it is, records of one partition), each within the size of one small request."""
+def hostile_batches(scale: int = 1) -> tuple[tuple[str, bytes], ...]:
+    """(what it is, records of one partition), each within the size of one small request. With a
+    `scale` they are so many times smaller, for who has no ten seconds to make them."""
+    frame_bytes, many_records = FRAME_BYTES_MAX // scale, BOMB_RECORDS // scale
+    zero_bytes = BOMB_BYTES // scale
     found: list[tuple[str, bytes]] = []
     for codec in Codec:
         name = codec.label
-        nulls, keyed = null_records(BOMB_RECORDS), keyed_records(BOMB_RECORDS)
-        many = BOMB_RECORDS
-        if codec is Codec.NONE:
-            many = FRAME_BYTES_MAX // 12
-            nulls, keyed = null_records(many), keyed_records(many)
+        many = many_records if codec is not Codec.NONE else frame_bytes // 12
+        nulls, keyed = null_records(many), keyed_records(many)
         found.append((f"{name}: {many} null records", batch(compress(codec, nulls), many, codec)))
         found.append((f"{name}: {many} keyed records", batch(compress(codec, keyed), many, codec)))
         same = null_records(1) * many
         found.append((f"{name}: {many} times a record", batch(compress(codec, same), many, codec)))
         if codec is not Codec.NONE:
-            zeros = compress(codec, bytes(BOMB_BYTES))
-            found.append((f"{name}: {BOMB_BYTES} zeros", batch(zeros, 1, codec)))
+            zeros = compress(codec, bytes(zero_bytes))
+            found.append((f"{name}: {zero_bytes} zeros", batch(zeros, 1, codec)))
             found.append((f"{name}: not compressed", batch(b"\0" * 1000, 1, codec)))
         found.append((f"{name}: count of 2^31-1", batch(compress(codec, b"\0"), 2**31 - 1, codec)))
         for magic in (0, 1):
-            found += legacy_sets(codec, magic)
-    headers = [(f"h{n}", b"") for n in range(100_000)]
-    found.append(("100000 headers", build_batch([RecordData(b"k", b"v", _NOW_MS, headers)])))
+            found += legacy_sets(codec, magic, frame_bytes, many_records)
+    headers = [(f"h{n}", b"") for n in range(frame_bytes // 10)]
+    found.append(
+        (f"{len(headers)} headers", build_batch([RecordData(b"k", b"v", _NOW_MS, headers)]))
+    )
     found.append(("one record", build_batch([RecordData(b"k", b"v", _NOW_MS)])))
     found.append(("two batches", build_batch([RecordData(b"k", b"v", _NOW_MS)]) * 2))
     found.append(("a batch cut short", build_batch([RecordData(b"k", b"v", _NOW_MS)])[:-1]))
@@ -95,23 +97,23 @@ def hostile_batches() -> tuple[tuple[str, bytes], ...]:
     return tuple((what, data) for what, data in found if len(data) <= FRAME_BYTES_MAX)
 
 
-def legacy_sets(codec: Codec, magic: int) -> list[tuple[str, bytes]]:
+def legacy_sets(codec: Codec, magic: int, frame_bytes: int, many: int) -> list[tuple[str, bytes]]:
     """Message sets of before 0.11: flat ones, and wrappers that hold many."""
     name = f"magic {magic} {codec.label}"
     if codec is Codec.NONE:
         one = message(magic, 0, None, None, timestamp=_NOW_MS)
-        return [(f"{name}: many", one * (FRAME_BYTES_MAX // len(one)))]
+        return [(f"{name}: many", one * (frame_bytes // len(one)))]
     if codec is Codec.ZSTD:
         return []
     one = message(magic, 0, b"k", None, timestamp=_NOW_MS)
     found = []
-    for count in (100, BOMB_RECORDS):
+    for count in (100, many):
         inner = numbered(one, count)
         found.append((f"{name}: {count} messages", wrapper(magic, codec, inner)))
-    inner = one * BOMB_RECORDS
-    found.append((f"{name}: {BOMB_RECORDS} times a message", wrapper(magic, codec, inner)))
+    inner = one * many
+    found.append((f"{name}: {many} times a message", wrapper(magic, codec, inner)))
     few = wrapper(magic, codec, one)
-    found.append((f"{name}: many wrappers", few * (FRAME_BYTES_MAX // len(few))))
+    found.append((f"{name}: many wrappers", few * (frame_bytes // len(few))))
     return found
 
 

@@ -21,6 +21,7 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.primitives import uvarint
 from kafkapy.protocol.schema import BOOL, BYTES, FLOAT64, RECORDS, STRING, UUID, Field, Kind
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.server.handlers import SERVED
 from scripts._fuzz_records import hostile_batches
 
@@ -78,21 +79,23 @@ def served_versions() -> tuple[tuple[ApiKey, int], ...]:
     )
 
 
-def hostile_request(seed: int, api: ApiKey, version: int, size_bytes: int) -> Hostile:
+def hostile_request(
+    seed: int, api: ApiKey, version: int, size_bytes: int, scale: int = 1
+) -> Hostile:
     """The request of a seed, of about so many bytes where its shape is huge."""
     random = Random(seed)
     if api == ApiKey.PRODUCE and random.random() < _OF_RECORDS:
-        return hostile_records(random, version)
+        return hostile_records(random, version, scale)
     maker = _Maker(random, api, version, size_bytes)
     return Hostile(maker.what, api, version, maker.frame())
 
 
-def hostile_records(random: Random, version: int) -> Hostile:
+def hostile_records(random: Random, version: int, scale: int) -> Hostile:
     """A Produce request that is plain but for its records."""
     topic = random.choice(("fuzz", "compact", "gzip", "lz4", "stamped"))
     # Clients of before Kafka 0.11 send message sets.
-    batches = [row for row in hostile_batches() if ("magic" in row[0]) == (version < 3)]
-    what, records = random.choice(batches or hostile_batches())
+    batches = [row for row in hostile_batches(scale) if ("magic" in row[0]) == (version < 3)]
+    what, records = random.choice(batches)
     request = ProduceRequest(
         acks=random.choice((1, -1)),
         timeout_ms=100,
@@ -118,7 +121,6 @@ class _Maker:
         self.flexible = first is not None and version >= first
         self.shape = random.choice(SHAPES)
         self.room = max(64, size_bytes - 400)
-        self.records = ""
         self.is_marking = False
         self.names = list(NAMES)
         paths = self.array_paths(self.cls, ())
@@ -142,8 +144,6 @@ class _Maker:
             if self.flexible:
                 head += self.tags() if self.random.random() < 0.5 else b"\0"
         body = head + self.struct(self.cls, ())
-        if self.records:
-            self.what += f" ({self.records})"
         return struct.pack(">i", len(body)) + body
 
     def array_paths(self, cls: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -282,10 +282,7 @@ class _Maker:
 
     def sized(self, kind: Any, path: tuple[str, ...]) -> bytes:
         if kind is RECORDS:
-            self.records, data = self.random.choice(hostile_batches())
-            if self.huge or len(data) > self.room + 100:
-                self.records, data = "one record", dict(hostile_batches())["one record"]
-            return data
+            return build_batch([RecordData(b"k", b"v", 0)])
         if self.is_marking and kind is STRING:
             self.is_marking = False
             return _MARK

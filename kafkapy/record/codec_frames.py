@@ -52,6 +52,20 @@ def decompress(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -
         return _decompress_frame(_FRAMES[codec], data, limit)
 
 
+def decompress_view(codec: Codec, data: bytes | bytearray | memoryview, limit: int) -> memoryview:
+    """The same without a copy, for what may be large: pages that are given back with the view.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE.
+    """
+    if codec is Codec.SNAPPY:
+        return memoryview(decompress(codec, data, limit))
+    with _corrupt_beyond(codec, data, limit):
+        pages = unwritten(max(limit, 1))
+        written = _FRAMES[codec].decompress_into(data, pages)
+        return memoryview(pages)[:written]
+
+
 def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
     """Decompress to the start of `room`; the bytes written.
 

@@ -80,6 +80,21 @@ def decompress(
     )
 
 
+def decompress_view(
+    codec: Codec, data: bytes | bytearray | memoryview, max_bytes: int
+) -> memoryview:
+    """`decompress` without a copy of what may be large.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, as `decompress`.
+    """
+    if codec is Codec.NONE:
+        return memoryview(data)
+    from kafkapy.record import codec_frames
+
+    return codec_frames.decompress_view(codec, data, max_bytes)
+
+
 def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
     """Decompress to the start of `room`, for callers who use it again and again; the bytes written.
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
@@ -30,13 +30,21 @@ from kafkapy.record.batch_rules import (
     too_many_records,
 )
 from kafkapy.record.builder import RecordData, build_batch, seal
-from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, Codec, compress
+from kafkapy.record.compression import Codec, compress, decompress_view
 from kafkapy.record.legacy import read_messages, validate_message_crc
 from kafkapy.record.record_check import check_records
-from kafkapy.record.records import records_payload
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
 _ERRORS_SHOWN: Final = 3
+_ERRORS_TOLD: Final = 1000  # each is a row of the answer, and a batch may have a million records
+
+PRODUCED_BYTES_MAX: Final = 64 << 20
+"""What a produced batch may unfold to where it must be decompressed: 64 times the most that a topic
+takes by default."""
+CONVERTED_BYTES_MAX: Final = 16 << 20
+"""What a message set of before 0.11 may unfold to: each message is converted by itself."""
+_COPIED_BYTES_MAX: Final = 1 << 20
+_MESSAGE_BYTES: Final = 26  # with neither key nor value
 
 
 def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int) -> PreparedBatch:
@@ -53,7 +61,7 @@ def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int
     if codec is header.codec:
         batch = bytearray(records)
     else:
-        payload = records_payload(records, header)
+        payload = _payload(records, header)
         if header.record_count * RECORD_BYTES_MIN > len(payload):
             raise too_many_records(header.record_count, len(payload))
         batch = bytearray(HEADER_SIZE)
@@ -74,9 +82,17 @@ def check_keys(records: Buffer, header: BatchHeader) -> None:
     Raises:
         ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
     """
-    without_key = check_records(records_payload(records, header), header)
+    without_key = check_records(_payload(records, header), header)
     if without_key:
         raise _keys_missing(without_key)
+
+
+def _payload(records: Buffer, header: BatchHeader) -> bytes:
+    """The records section, decompressed: bytes, or a view of what is too large to be copied, which
+    reads as bytes do. Raises ApiError CORRUPT_MESSAGE."""
+    section = memoryview(records)[HEADER_SIZE : header.size]
+    payload: Any = decompress_view(header.codec, section, PRODUCED_BYTES_MAX)
+    return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
 
 
 def _keys_missing(indexes: list[int]) -> InvalidRecords:
@@ -84,7 +100,7 @@ def _keys_missing(indexes: list[int]) -> InvalidRecords:
     return InvalidRecords(
         ErrorCode.INVALID_RECORD,
         f"{len(indexes)} records have been rejected, at most {_ERRORS_SHOWN} shown: {shown}",
-        [(index, _NO_KEY) for index in indexes],
+        [(index, _NO_KEY) for index in indexes[:_ERRORS_TOLD]],
     )
 
 
@@ -129,13 +145,18 @@ def convert_up(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch
 def _rows(
     records: Buffer, rules: BatchRules, now_ms: int, without_key: list[int]
 ) -> Iterator[RecordData]:
-    index, room = 0, DECOMPRESSED_BYTES_MAX
+    index, room = 0, CONVERTED_BYTES_MAX
     for position, header in iter_headers(records):
         for message in read_messages(records, header, position, room):
             if message.key is None and rules.compacted:
                 without_key.append(index)
             if not rules.log_append_time:
                 check_timestamp(message.timestamp, rules, now_ms)
-            room -= len(message.key or b"") + len(message.value or b"")
+            room -= _MESSAGE_BYTES + len(message.key or b"") + len(message.value or b"")
+            if room < 0:
+                raise ApiError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"A message set unfolds to more than {CONVERTED_BYTES_MAX} bytes",
+                )
             yield RecordData(message.key, message.value, message.timestamp)
             index += 1

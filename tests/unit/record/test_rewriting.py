@@ -231,6 +231,14 @@ def test_the_keys_that_a_converted_set_lacks_are_named() -> None:
 
 def test_the_messages_of_a_set_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     one = wrapper(1, Codec.GZIP, message(1, 0, b"k", bytes(600)))
-    monkeypatch.setattr(rewriting, "DECOMPRESSED_BYTES_MAX", 1000)
+    monkeypatch.setattr(rewriting, "CONVERTED_BYTES_MAX", 1000)
     assert prepared(one, BatchRules(), version=2).header.record_count == 1
     assert refusal(one + one, BatchRules(), version=2).code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_of_very_many_records_without_a_key_the_first_are_named() -> None:
+    data = build_batch([RecordData(None, b"", 1)] * 5000)
+    error = refusal(data, BatchRules(compacted=True))
+    assert isinstance(error, InvalidRecords)
+    assert str(error).startswith("5000 records have been rejected, at most 3 shown")
+    assert [index for index, _ in error.record_errors] == list(range(1000))
