@@ -97,7 +97,8 @@ class Dispatcher:
                 request.frame, request.body, ROOM_AT_ONCE_BYTES
             )
         except MessageTooLarge:
-            outcome = self._turns.queue(self._handle_large(served, context, request))
+            work = self._handle_large(served, context, request)
+            outcome = self._turns.queue(work, may_drop=header.api_key != ApiKey.PRODUCE)
         else:
             outcome = self._call(served, context, message)
             if isinstance(outcome, GeneratorType):

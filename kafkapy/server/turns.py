@@ -26,9 +26,11 @@ R = TypeVar("R")
 
 
 class Elsewhere(NamedTuple):
-    """What another thread is to do: the work that yields it goes on when that is done."""
+    """What another thread is to do: the work that yields it goes on when that is done. If
+    `may_drop`, it is not begun when nobody waits for the answer any more."""
 
     function: Callable[[], Any]
+    may_drop: bool
 
 
 Work = Generator[int | Elsewhere, Any, R]
@@ -54,6 +56,8 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[_Job | asyncio.Future[None]] = deque()
+        self._elsewhere: dict[_Job, Elsewhere] = {}  # in the order of their arrival
+        self._is_busy = False  # the other thread
         self._threads: ThreadPoolExecutor | None = None
         self._is_scheduled = False
         self._is_closed = False
@@ -75,9 +79,13 @@ class Turns:
             return end.value
         return self.queue(work)
 
-    def queue(self, work: Work[Any]) -> Pending:
-        """Begin `work` when its turn comes. Its connection waits: its requests are in order."""
+    def queue(self, work: Work[Any], may_drop: bool = False) -> Pending:
+        """Begin `work` when its turn comes. Its connection waits: its requests are in order. If
+        `may_drop`, it is not begun when nobody waits for the answer any more: who sends large
+        requests and goes away leaves no work behind."""
         job = _Job(work)
+        if may_drop:
+            job.pending.on_abandon = job.drop
         self._add(job)
         return job.pending
 
@@ -125,22 +133,39 @@ class Turns:
             logger.warning("A step of a large request cost %d units", units)
 
     def _send_elsewhere(self, job: _Job, elsewhere: Elsewhere) -> None:
-        """Let the other thread do it. There is one: what is decompressed takes memory."""
+        self._elsewhere[job] = elsewhere
+        if elsewhere.may_drop:
+            job.pending.on_abandon = lambda: self._drop(job)
+        self._begin_elsewhere()
+
+    def _drop(self, job: _Job) -> None:
+        self._elsewhere.pop(job, None)
+
+    def _begin_elsewhere(self) -> None:
+        """Let the other thread do what waits. There is one: what is decompressed takes memory."""
+        if self._is_busy or not self._elsewhere or self._is_closed:
+            return
+        job = next(iter(self._elsewhere))
+        elsewhere = self._elsewhere.pop(job)
+        job.pending.on_abandon = None
         if self._threads is None:
             self._threads = ThreadPoolExecutor(1, "large-requests")
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._threads, elsewhere.function)
 
         def done(future: asyncio.Future[Any]) -> None:
+            self._is_busy = False
             if not future.cancelled() and not self._is_closed:
                 job.done_elsewhere = future
                 self._add(job)
+            self._begin_elsewhere()
 
-        future.add_done_callback(done)
+        self._is_busy = True
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._threads, elsewhere.function).add_done_callback(done)
 
     def close(self) -> None:
         """Do no more; do not wait for what the other thread does."""
         self._waiting.clear()
+        self._elsewhere.clear()
         self._is_closed = True
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -149,18 +174,25 @@ class Turns:
 class _Job:
     """One request's work, and who waits for it."""
 
-    __slots__ = ("_work", "done_elsewhere", "is_finished", "pending", "units")
+    __slots__ = ("_is_begun", "_work", "done_elsewhere", "is_finished", "pending", "units")
 
     def __init__(self, work: Work[Any]) -> None:
         self._work = work
         self.pending = Pending(blocks=True)
         self.is_finished = False
+        self._is_begun = False
         self.done_elsewhere: asyncio.Future[Any] | None = None
         self.units = 0  # of the last slice
+
+    def drop(self) -> None:
+        """Do not begin."""
+        if not self._is_begun:
+            self._work.close()
 
     def run_slice(self) -> Elsewhere | None:
         """Go on for one slice, or until something is to be done elsewhere."""
         self.units = 0
+        self._is_begun = True
         work = self._work
         done, self.done_elsewhere = self.done_elsewhere, None
         started = time.perf_counter()
@@ -203,10 +235,10 @@ class Pace:
             await self._turns.turn()
 
 
-def elsewhere(function: Callable[[], R]) -> Work[R]:
+def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
     """The result of `function`, which another thread calls. It must not touch what the event loop
-    touches."""
-    done: asyncio.Future[R] = yield Elsewhere(function)
+    touches. `may_drop` as for `Turns.queue`."""
+    done: asyncio.Future[R] = yield Elsewhere(function, may_drop)
     return done.result()
 
 

@@ -81,11 +81,10 @@ class UnifiedLog(PartitionLog):
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
         """Check a producer's batch, unless that was done `ahead`, give it offsets and append it.
-
         One that repeats one of its producer's last five is not: its first offsets are the answer.
 
         Raises:
-            TakesLong: to be done `briefly`, it must be prepared ahead.
+            TakesLong: it cannot be done `briefly`.
             ApiError: what `record.validation`, `producer_state` and the segment size refuse.
         """
         local, rules = self.local, self._rules
@@ -94,8 +93,8 @@ class UnifiedLog(PartitionLog):
             if ahead is not None:
                 prepared = ahead.batch(rules, now_ms, produce_version)
             elif origin is AppendOrigin.CLIENT:
-                view = memoryview(records)
-                prepared = prepare_client_batch(view, rules, now_ms, produce_version, briefly)
+                records = memoryview(records)
+                prepared = prepare_client_batch(records, rules, now_ms, produce_version, briefly)
             else:
                 prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header
@@ -115,11 +114,9 @@ class UnifiedLog(PartitionLog):
             last_offset = base_offset + header.last_offset_delta
             max_timestamp = header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
+            head = first_16_bytes(base_offset, header.batch_length, leader_epoch)
             segment.append(
-                [
-                    first_16_bytes(base_offset, header.batch_length, leader_epoch),
-                    memoryview(prepared.records)[16:],
-                ],
+                [head, memoryview(prepared.records)[16:]],
                 size, base_offset, last_offset, max_timestamp, last_offset,
                 self.config.index_interval_bytes,
             )  # fmt: skip

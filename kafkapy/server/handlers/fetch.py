@@ -79,24 +79,11 @@ def handle(
         and is_allowed(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
         now_ms=broker.clock.monotonic_ms(),
     )
-    max_bytes, min_bytes = min(request.max_bytes, broker.fetch_max_bytes), request.min_bytes
     meter, respond = None, answer
     if broker.client_quotas.are_set and replica_id < 0:
         meter = broker.throttler.meter(context)
         respond = partial(_metered, meter)
-        if meter.bytes_max is not None:
-            max_bytes = min(max_bytes, meter.bytes_max)
-            min_bytes = min(min_bytes, max_bytes)
-    params = FetchParams(
-        replica_id,
-        request.max_wait_ms,
-        min_bytes,
-        max_bytes,
-        request.isolation_level,
-        version,
-        request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
-        context.listener,
-    )
+    params = _params(context, request, replica_id, meter)
     plan, refused = session.plan, _NONE_REFUSED
     if version >= _FIRST_VERSION_WITH_IDS:
         _resolve(context, plan)
@@ -136,6 +123,26 @@ def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
             yield 2 * len(rows) + 1
     yield len(wanted) // ROW_UNITS
     return (yield from worked(handle(context, request, wanted)))
+
+
+def _params(
+    context: RequestContext, request: FetchRequest, replica_id: int, meter: FetchMeter | None
+) -> FetchParams:
+    version = context.version
+    max_bytes, min_bytes = min(request.max_bytes, context.broker.fetch_max_bytes), request.min_bytes
+    if meter is not None and meter.bytes_max is not None:
+        max_bytes = min(max_bytes, meter.bytes_max)
+        min_bytes = min(min_bytes, max_bytes)
+    return FetchParams(
+        replica_id,
+        request.max_wait_ms,
+        min_bytes,
+        max_bytes,
+        request.isolation_level,
+        version,
+        request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
+        context.listener,
+    )
 
 
 def _read_in_slices(

@@ -174,7 +174,9 @@ def _append_at_length(
 ) -> Work[ProduceWait | None]:
     """Append what another thread prepares; again, should the topic's configs change meanwhile."""
     while True:
-        ahead = yield from elsewhere(partial(prepare_at_length, data.records, long))
+        prepare = partial(prepare_at_length, data.records, long)
+        # A batch that nobody wanted acknowledged is appended though its producer is gone.
+        ahead = yield from elsewhere(prepare, may_drop=acks != 0)
         try:
             return _append(context, topic, data, acks, row, ahead)
         except TakesLong as again:

@@ -210,3 +210,39 @@ def test_who_needs_a_result_at_once_does_it_all_in_one_go() -> None:
         return (yield from elsewhere(lambda: "done here"))
 
     assert finished(work()) == "done here"
+
+
+@on_a_loop
+async def test_large_work_that_nobody_waits_for_is_not_begun() -> None:
+    turns = Turns()
+    log: list[str] = []
+    gone = turns.queue(steps(3, SLICE_UNITS, log, "gone"), may_drop=True)
+    kept = turns.queue(steps(3, 1, log, "kept"))
+    gone.abandon()
+    kept.abandon()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert log == ["kept"] * 3
+
+
+@on_a_loop
+async def test_nor_is_what_another_thread_would_do_for_it() -> None:
+    turns = Turns()
+    may_end = threading.Event()
+    done: list[str] = []
+
+    def work(name: str, may_drop: bool) -> Work[None]:
+        yield from elsewhere(lambda: done.append(name), may_drop)
+
+    def busy() -> Work[None]:
+        yield from elsewhere(lambda: may_end.wait(60))
+
+    first = turns.run(busy())
+    turns.run(work("gone", True)).abandon()
+    turns.run(work("not acknowledged", False)).abandon()
+    last = turns.run(work("last", True))
+    may_end.set()
+    await turned(first)
+    await turned(last)
+    assert done == ["not acknowledged", "last"]
+    turns.close()
