@@ -87,8 +87,7 @@ class UnifiedLog(PartitionLog):
             TakesLong: it cannot be done `briefly`.
             ApiError: what `record.validation`, `producer_state` and the segment size refuse.
         """
-        local, rules = self.local, self._rules
-        base_offset = local.log_end_offset
+        local, rules, base_offset = self.local, self._rules, self.local.log_end_offset
         try:
             if ahead is not None:
                 prepared = ahead.batch(rules, now_ms, produce_version)
@@ -111,8 +110,7 @@ class UnifiedLog(PartitionLog):
                 self.epochs.assign(leader_epoch, base_offset)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:
                 local.probe()  # it is noted in an index once it is in the log
-            last_offset = base_offset + header.last_offset_delta
-            max_timestamp = header.max_timestamp
+            last_offset, max_timestamp = base_offset + header.last_offset_delta, header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
             head = first_16_bytes(base_offset, header.batch_length, leader_epoch)
             segment.append(
