@@ -97,20 +97,20 @@ class UnifiedLog(PartitionLog):
             else:
                 prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header
-            size = len(prepared.records)
-            if size > self.config.segment_bytes:
+            if (size := len(prepared.records)) > self.config.segment_bytes:
                 raise self._too_large(size)
             marker = None
             if header.producer_id >= 0:
                 marker = marker_of(header, prepared.records)
-                duplicate = self.producers.check(header, marker, origin is AppendOrigin.CLIENT)
-                if duplicate is not None:
-                    return self._repeated(duplicate, leader_epoch, header.record_count, size)
+                earlier = self.producers.check(header, marker, origin is AppendOrigin.CLIENT)
+                if earlier is not None:
+                    return self._repeated(earlier, leader_epoch, header.record_count, size)
             if leader_epoch > self.epochs.latest:
                 self.epochs.assign(leader_epoch, base_offset)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:
                 local.probe()  # it is noted in an index once it is in the log
-            last_offset, max_timestamp = base_offset + header.last_offset_delta, header.max_timestamp
+            last_offset = base_offset + header.last_offset_delta
+            max_timestamp = header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
             head = first_16_bytes(base_offset, header.batch_length, leader_epoch)
             segment.append(
@@ -124,7 +124,7 @@ class UnifiedLog(PartitionLog):
                 self.first_unstable_offset = self.producers.state.first_unstable_offset
         except OSError as error:
             raise self._failure(error, local.log_end_offset != base_offset) from error
-        if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
+        if local.log_end_offset - local.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
         return LogAppendInfo(
             base_offset, last_offset, max_timestamp, prepared.log_append_time,
@@ -184,7 +184,7 @@ class UnifiedLog(PartitionLog):
                     self.first_unstable_offset = self.producers.state.first_unstable_offset
         except OSError as error:
             raise self._failure(error, local.log_end_offset != base_offset) from error
-        if last_offset + 1 - local.recovery_point >= self.config.flush_messages:
+        if local.log_end_offset - local.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
         return LogAppendInfo(
             first.base_offset, last_offset, newest.max_timestamp, -1, self.log_start_offset,
