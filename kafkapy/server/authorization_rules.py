@@ -32,7 +32,7 @@ from kafkapy.server.authorized_operations import (
     GROUP_OPERATIONS,
     TOPIC_OPERATIONS,
 )
-from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE, pieces
 from kafkapy.server.request import CLOSE_CONNECTION, RequestContext, then
 from kafkapy.server.turns import CHECK_UNITS, ROW_UNITS, Work, worked
 
@@ -99,10 +99,14 @@ def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
         passed, refused = yield from split(context, request, rows, need_of)
         if not refused:
             return (yield from worked(served.handle(context, request)))
-        answers = [
-            served.refuse(with_rows(request, rows, denied), ApiError(code), context.version)
-            for code, denied in refused.items()
-        ]
+        answers = []
+        for code, denied in refused.items():
+            for few in pieces(denied):
+                part = served.refuse(
+                    with_rows(request, rows, list(few)), ApiError(code), context.version
+                )
+                answers.append(part)
+                yield ROW_UNITS * len(few)
         if CLOSE_CONNECTION in answers:  # a produce without acknowledgement
             if passed:
                 yield from worked(served.handle(context, with_rows(request, rows, passed)))
@@ -150,8 +154,10 @@ def with_rows(request: Any, field: str, rows: list[Any]) -> Any:
 
 
 def _joined(response: Any, others: list[Any], field: str) -> Any:
+    rows = list(getattr(response, field))
     for other in others:
-        setattr(response, field, [*getattr(response, field), *getattr(other, field)])
+        rows += getattr(other, field)
+    setattr(response, field, rows)
     return response
 
 

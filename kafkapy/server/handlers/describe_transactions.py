@@ -63,5 +63,17 @@ def refuse(
     request: DescribeTransactionsRequest, error: ApiError, version: int
 ) -> DescribeTransactionsResponse:
     """The error for each id."""
-    rows = [DescribedTransaction(name, error.code) for name in request.transactional_ids]
-    return _response(DescribeTransactionsResult(rows))
+    none = _row(DescribedTransaction("", error.code))
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(
+                error_code=error.code,
+                transactional_id=name,
+                transaction_state=none.transaction_state,
+                transaction_start_time_ms=none.transaction_start_time_ms,
+                producer_id=none.producer_id,
+                producer_epoch=none.producer_epoch,
+            )
+            for name in dict.fromkeys(request.transactional_ids)
+        ]
+    )

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kafkapy.server.request import RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work, finished, worked
+from kafkapy.server.turns import ROW_UNITS, Work, worked
 
 
 def handle(context: RequestContext, request: OffsetCommitRequest) -> Work[Any]:
@@ -73,10 +73,17 @@ def _response(
 
 def refuse(request: OffsetCommitRequest, error: ApiError, version: int) -> OffsetCommitResponse:
     """The same error for every partition."""
-    errors = {
-        TopicPartition(topic.name, p.partition_index): error.code
-        for topic in request.topics
-        for p in topic.partitions
-    }
-    response: OffsetCommitResponse = finished(_response(request, CommitOffsetsResult(errors)))
-    return response
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=error.code
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

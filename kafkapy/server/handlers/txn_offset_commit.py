@@ -23,7 +23,7 @@ from kafkapy.protocol.messages.txn_offset_commit import (
 )
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.transaction_verifier import Writing
-from kafkapy.server.turns import ROW_UNITS, Work, finished, worked
+from kafkapy.server.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
 
@@ -94,18 +94,13 @@ def _commit(
 def _response(
     request: TxnOffsetCommitRequest, errors: dict[TopicPartition, ErrorCode], version: int
 ) -> Work[TxnOffsetCommitResponse]:
-    def code(partition: TopicPartition) -> ErrorCode:
-        error = errors.get(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        is_old = version < _FIRST_VERSION_WITH_LOAD_IN_PROGRESS
-        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and is_old:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return error
-
     topics = []
     for topic in request.topics:
         rows = []
         for p in topic.partitions:
-            error = code(TopicPartition(topic.name, p.partition_index))
+            key = TopicPartition(topic.name, p.partition_index)
+            error = errors.get(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = _of_version(error, version)
             rows.append(
                 TxnOffsetCommitResponsePartition(
                     partition_index=p.partition_index, error_code=error
@@ -117,14 +112,29 @@ def _response(
     return TxnOffsetCommitResponse(topics=topics)
 
 
+def _of_version(error: ErrorCode, version: int) -> ErrorCode:
+    is_old = version < _FIRST_VERSION_WITH_LOAD_IN_PROGRESS
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and is_old:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return error
+
+
 def refuse(
     request: TxnOffsetCommitRequest, error: ApiError, version: int
 ) -> TxnOffsetCommitResponse:
     """The same error for every partition."""
-    errors = {
-        TopicPartition(topic.name, p.partition_index): error.code
-        for topic in request.topics
-        for p in topic.partitions
-    }
-    response: TxnOffsetCommitResponse = finished(_response(request, errors, version))
-    return response
+    code = _of_version(ErrorCode(error.code), version)
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=code
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
