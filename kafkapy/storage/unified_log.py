@@ -80,7 +80,8 @@ class UnifiedLog(PartitionLog):
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
-        """Append a producer's batch, checked now or `ahead`; one of its last five only once.
+        """Check a producer's batch, unless that was done `ahead`, give it offsets and append it.
+        One that repeats one of its producer's last five is not: its first offsets are the answer.
 
         Raises:
             TakesLong: it cannot be done `briefly`.
@@ -113,8 +114,9 @@ class UnifiedLog(PartitionLog):
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
             head = first_16_bytes(base_offset, header.batch_length, leader_epoch)
             segment.append(
-                [head, memoryview(prepared.records)[16:]], size, base_offset, last_offset,
-                max_timestamp, last_offset, self.config.index_interval_bytes,
+                [head, memoryview(prepared.records)[16:]],
+                size, base_offset, last_offset, max_timestamp, last_offset,
+                self.config.index_interval_bytes,
             )  # fmt: skip
             local.log_end_offset = last_offset + 1
             if header.producer_id >= 0:
