@@ -21,7 +21,7 @@ from kafkapy.server.authorization import Need, is_allowed, log_denied
 from kafkapy.server.handler_support import distinct, mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
 from kafkapy.server.topic_admin import Charge
-from kafkapy.server.turns import ROW_UNITS
+from kafkapy.server.turns import ROW_UNITS, Work, finish
 
 _STRICT_SINCE: Final = 5
 
@@ -33,17 +33,22 @@ def handle(context: RequestContext, request: DeleteTopicsRequest) -> Any:
     return run_async(context, work, lambda error: refuse(request, error, context.version))
 
 
-def _resolved(context: RequestContext, request: DeleteTopicsRequest) -> list[DeletableTopicResult]:
+def _resolved(
+    context: RequestContext, request: DeleteTopicsRequest
+) -> Work[list[DeletableTopicResult]]:
     """A row for each topic asked for, with its name; or with an error, if it is unknown or not the
     caller's to delete. Only those who may describe a topic learn the name that an id has."""
-    if context.version < 6:
-        names = dict.fromkeys(request.topic_names)
-        return [_authorized(context, DeletableTopicResult(name=name)) for name in names]
-    image = context.broker.metadata.image
     rows = []
+    if context.version < 6:
+        for name in dict.fromkeys(request.topic_names):
+            rows.append(_authorized(context, DeletableTopicResult(name=name)))
+            yield ROW_UNITS
+        return rows
+    image = context.broker.metadata.image
     for topic in distinct(request.topics, lambda topic: (topic.name, topic.topic_id)):
         row = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         rows.append(row)
+        yield ROW_UNITS
         if topic.name is not None and not topic.topic_id.is_zero:
             row.error_code = ErrorCode.INVALID_REQUEST
             row.error_message = "Topic name and topic ID can not both be specified."
@@ -73,11 +78,11 @@ async def _delete_all(
 ) -> DeleteTopicsResponse:
     broker = context.broker
     allowed = mutations(context, _STRICT_SINCE)
-    rows = _resolved(context, request)
     gone: list[DeletableTopicResult] = []
     pace = broker.turns.pace()
+    rows = await finish(_resolved(context, request), pace)
     for row in rows:
-        await pace.spend(ROW_UNITS)
+        await pace.spend(2 * ROW_UNITS)
         if row.error_code or row.name is None:
             continue
         known = broker.metadata.image.topics.get(row.name)
