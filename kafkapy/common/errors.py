@@ -13,6 +13,7 @@ The exception tree:
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -186,16 +187,23 @@ class KafkapyError(Exception):
     """Base of every error that kafkapy raises on purpose."""
 
 
+_MESSAGE_LENGTH_MAX: Final = 8000  # a string of the protocol has 32,767 bytes at most
+
+
 class ApiError(KafkapyError):
     """An expected refusal. A handler's mapper turns it into `code` on the wire.
 
-    `message` is what a person reads; it defaults to the code's name.
+    `message` is what a person reads; it defaults to the code's name. It is cut where it names so
+    much of a request that no answer could hold it.
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        super().__init__(message or code.name)
+        message = message or code.name
+        if len(message) > _MESSAGE_LENGTH_MAX:
+            message = message[:_MESSAGE_LENGTH_MAX] + "..."
+        super().__init__(message)
         self.code = code
-        self.message = message or code.name
+        self.message = message
 
 
 class ProtocolViolation(KafkapyError):

@@ -33,3 +33,9 @@ def test_a_refusal_is_read_by_people() -> None:
 def test_a_failed_directory_is_named_and_explained() -> None:
     failure = LogDirFailure("/data/1", "Input/output error")
     assert (failure.log_dir, str(failure)) == ("/data/1", "Input/output error")
+
+
+def test_a_message_that_names_a_whole_request_fits_a_string_of_the_protocol() -> None:
+    error = ApiError(ErrorCode.INVALID_REQUEST, "\u4e2d" * 100_000)
+    assert error.message.endswith("\u4e2d...")
+    assert len(error.message.encode()) < 32767
