@@ -21,6 +21,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.primitives import (
     FEW,
     STRING_BYTES_MAX,
+    TAGGED_FIELDS_MAX,
     few_numbers,
     read_numbers,
     read_uvarint,
@@ -252,6 +253,8 @@ class _DecoderWriter:
             return
         source.open(f"if {count}:")
         source.line(f"{count}, p = read_uvarint(buf, p - 1)")
+        limit = f"{count} <= {TAGGED_FIELDS_MAX}"
+        self.refuse_unless(limit, f"{{{count}}} tagged fields in one section")
         source.line(f"room -= {count} * {_TAG_BYTES}")
         self.refuse_large()
         tag, size, stop = source.name("t"), source.name("n"), source.name("e")

@@ -18,7 +18,7 @@ from kafkapy.protocol.compile import (
     sliced_decoder,
     sliced_encoder,
 )
-from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.primitives import Buffer, tagged_field, tagged_fields, uvarint
@@ -121,6 +121,12 @@ def test_unknown_tagged_fields_cost_room() -> None:
     wire = b"\0\xff\xff\0\0\0\0" + uvarint(201) + many * 200 + b"\0"
     with pytest.raises(MessageTooLarge):
         decoder(ProduceRequest, 9)(memoryview(wire), 0, 8 << 20)
+
+
+def test_fields_beside_known_tagged_ones_are_counted_too() -> None:
+    wire = encode_bytes(FetchRequest(), 17)[:-1] + uvarint(1025) + b"\xe7\x07\0" * 1025
+    with pytest.raises(ProtocolViolation, match="1025 tagged fields in one section"):
+        decode(FetchRequest, 17, wire)
 
 
 def test_a_compact_string_is_not_longer_than_a_classic_one() -> None:
