@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafkapy.common.acls import (
@@ -19,6 +20,7 @@ from kafkapy.common.acls import (
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.server.acl_changes import AclChangeListener
+from kafkapy.server.turns import CHANGE_UNITS, Pace
 from kafkapy.zk.acl_store import Entries
 from kafkapy.zk.store import ZkStore
 
@@ -58,7 +60,7 @@ class AclAdmin:
                 found[resource] = entries
         return found
 
-    async def create(self, bindings: Sequence[Binding]) -> list[ApiError | None]:
+    async def create(self, bindings: Sequence[Binding], pace: Pace) -> list[ApiError | None]:
         """Add entries; for each, in order, None or why it was not added."""
         results = [_refusal(binding) for binding in bindings]
         by_resource: dict[ResourcePattern, list[int]] = {}
@@ -66,41 +68,38 @@ class AclAdmin:
             if results[index] is None:
                 by_resource.setdefault(binding.resource, []).append(index)
         for resource, indexes in by_resource.items():
+            await pace.spend(CHANGE_UNITS + len(indexes))
             added = frozenset(bindings[index].entry for index in indexes)
             error = await self._update(resource, added.union)
             for index in indexes:
                 results[index] = error
         return results
 
-    async def delete(self, filters: Sequence[Binding]) -> list[list[Deleted]]:
+    async def delete(self, filters: Sequence[Binding], pace: Pace) -> list[list[Deleted]]:
         """Remove the entries that match; for each filter, those that no earlier one matched."""
         found: list[list[Deleted]] = [[] for _ in filters]
         resources = dict.fromkeys(self._authorizer.acls)
-        # This broker may not have heard yet of a resource that is named.
-        resources |= dict.fromkeys(each.resource for each in filters if _names_one(each.resource))
+        named: dict[ResourcePattern, _Filters] = {}
+        general: list[tuple[int, Binding]] = []
+        # One that repeats an earlier one matches nothing that is left.
+        for each, index in {each: n for n, each in reversed([*enumerate(filters)])}.items():
+            if _names_one(each.resource):
+                named.setdefault(each.resource, _Filters()).add(index, each.entry)
+                # This broker may not have heard yet of a resource that is named.
+                resources.setdefault(each.resource)
+            else:
+                general.append((index, each))
         for resource in resources:
-            matching = [
-                (index, each.entry)
-                for index, each in enumerate(filters)
-                if each.resource.matches(resource)
-            ]
+            matching = named.get(resource, _Filters())
+            for index, each in general:
+                if each.resource.matches(resource):
+                    matching.add(index, each.entry)
+            await pace.spend(1 + len(general) // 2)
             if not matching:
                 continue
+            await pace.spend(CHANGE_UNITS)
             removed: dict[AccessControlEntry, int] = {}
-
-            def without(
-                entries: Entries,
-                matching: list[tuple[int, AccessControlEntry]] = matching,
-                removed: dict[AccessControlEntry, int] = removed,
-            ) -> Entries:
-                removed.clear()
-                for entry in sorted(entries):
-                    for index, wanted in matching:
-                        if wanted.matches(entry):
-                            removed.setdefault(entry, index)
-                return entries.difference(removed)
-
-            error = await self._update(resource, without)
+            error = await self._update(resource, partial(_without, matching, removed))
             for entry, index in removed.items():
                 found[index].append(Deleted(Binding(resource, entry), error))
         return found
@@ -118,6 +117,48 @@ class AclAdmin:
             return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         logger.info("Updated ACLs for %s", resource)
         return None
+
+
+class _Filters:
+    """Filters of the entries of one resource, found by what an entry has: as many may be deleted
+    as there are, one by one."""
+
+    def __init__(self) -> None:
+        self._by_client: dict[
+            tuple[str | None, str | None], list[tuple[int, AccessControlEntry]]
+        ] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_client)
+
+    def add(self, index: int, wanted: AccessControlEntry) -> None:
+        client = (wanted.principal, wanted.host)
+        self._by_client.setdefault(client, []).append((index, wanted))
+
+    def first(self, entry: AccessControlEntry) -> int | None:
+        """The first filter that lets the entry through."""
+        principal, host = entry.principal, entry.host
+        return min(
+            (
+                index
+                for client in ((principal, host), (principal, None), (None, host), (None, None))
+                for index, wanted in self._by_client.get(client, ())
+                if wanted.matches(entry)
+            ),
+            default=None,
+        )
+
+
+def _without(
+    filters: _Filters, removed: dict[AccessControlEntry, int], entries: Entries
+) -> Entries:
+    """The entries that no filter lets through; `removed` are the others, with their filters."""
+    removed.clear()
+    for entry in sorted(entries):
+        index = filters.first(entry)
+        if index is not None:
+            removed[entry] = index
+    return entries.difference(removed)
 
 
 def _names_one(resource: ResourcePattern) -> bool:

@@ -16,6 +16,7 @@ from kafkapy.common.scram import (
     ScramCredential,
     ScramMechanism,
 )
+from kafkapy.server.turns import CHANGE_UNITS, Pace
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.store import ControllerMoved, ZkStore
 from kafkapy.zk.znodes import ConfigChange
@@ -41,6 +42,9 @@ class Deletion(NamedTuple):
     mechanism: int
 
 
+_MECHANISMS: Final = frozenset(ScramMechanism)
+
+
 class Upsertion(NamedTuple):
     """A credential to set."""
 
@@ -57,7 +61,7 @@ class ScramAdmin:
     def __init__(self, store: ZkStore) -> None:
         self._configs = store.configs
 
-    async def describe(self, users: Sequence[str]) -> list[Described]:
+    async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
         """What there is of these users, or of all that have any if none is named."""
         if not users:
             every = await self._configs.get_all("users")
@@ -68,7 +72,11 @@ class ScramAdmin:
             ]
             return sorted(one for one in found if one.error is not ErrorCode.RESOURCE_NOT_FOUND)
         times = Counter(users)
-        return [await self._describe(user, times[user]) for user in times]
+        described = []
+        for user, count in times.items():
+            await pace.spend(CHANGE_UNITS)
+            described.append(await self._describe(user, count))
+        return described
 
     async def _describe(self, user: str, times: int) -> Described:
         if not user:
@@ -84,19 +92,19 @@ class ScramAdmin:
         return _described(user, await self._configs.get("users", sanitize(user)))
 
     async def alter(
-        self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
+        self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion], pace: Pace
     ) -> dict[str, ApiError | None]:
         """Change what may be changed; by user, None or why nothing of it was."""
         results: dict[str, ApiError | None] = _refusals(deletions, upsertions)
-        changes: list[Deletion | Upsertion] = [*upsertions, *deletions]
-        users = dict.fromkeys(change.user for change in changes)
-        for user in users:
+        by_user: dict[str, tuple[list[Deletion], list[Upsertion]]] = {}
+        for upsertion in upsertions:
+            by_user.setdefault(upsertion.user, ([], []))[1].append(upsertion)
+        for deletion in deletions:
+            by_user.setdefault(deletion.user, ([], []))[0].append(deletion)
+        for user, (deleted, upserted) in by_user.items():
             if user not in results:
-                results[user] = await self._alter(
-                    user,
-                    [each for each in deletions if each.user == user],
-                    [each for each in upsertions if each.user == user],
-                )
+                await pace.spend(CHANGE_UNITS)
+                results[user] = await self._alter(user, deleted, upserted)
         return results
 
     async def _alter(
@@ -152,7 +160,7 @@ def _refusals(
     for change in changes:
         if not change.user:
             found[change.user] = ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)
-        elif change.mechanism not in list(ScramMechanism):
+        elif change.mechanism not in _MECHANISMS:
             message = "Unknown SCRAM mechanism"
             found[change.user] = ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, message)
         elif isinstance(change, Upsertion) and change.iterations > ITERATIONS_MAX:

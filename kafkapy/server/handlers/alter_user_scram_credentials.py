@@ -29,7 +29,9 @@ def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -
     ]
 
     async def altered() -> AlterUserScramCredentialsResponse:
-        results = await context.broker.scram_admin.alter(deletions, upsertions)
+        results = await context.broker.scram_admin.alter(
+            deletions, upsertions, context.broker.turns.pace()
+        )
         # Who is told of a password can log in with it, here at least.
         await context.broker.config_changes.process()
         return AlterUserScramCredentialsResponse(

@@ -24,7 +24,7 @@ def handle(context: RequestContext, request: CreateAclsRequest) -> Any:
     bindings = [acl_binding(row) for row in request.creations]
 
     async def created() -> CreateAclsResponse:
-        errors = await admin.create(bindings)
+        errors = await admin.create(bindings, context.broker.turns.pace())
         return CreateAclsResponse(results=[_row(error) for error in errors])
 
     return run_async(context, created(), lambda error: refuse(request, error, context.version))

@@ -29,7 +29,7 @@ def handle(context: RequestContext, request: DeleteAclsRequest) -> Any:
     async def deleted() -> DeleteAclsResponse:
         results = [
             DeleteAclsFilterResult(matching_acls=[_row(each) for each in found])
-            for found in await admin.delete(filters)
+            for found in await admin.delete(filters, context.broker.turns.pace())
         ]
         return DeleteAclsResponse(filter_results=results)
 

@@ -31,7 +31,9 @@ def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest
                     for mechanism, iterations in found.iterations.items()
                 ],
             )
-            for found in await context.broker.scram_admin.describe(users)
+            for found in await context.broker.scram_admin.describe(
+                users, context.broker.turns.pace()
+            )
         ]
         return DescribeUserScramCredentialsResponse(results=rows)
 

@@ -16,11 +16,13 @@ from kafkapy.common.acls import (
 )
 from kafkapy.common.errors import ErrorCode
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
-from kafkapy.server.acl_admin import AclAdmin, Binding
+from kafkapy.server.acl_admin import AclAdmin, Binding, Deleted
 from kafkapy.server.acl_changes import AclChangeListener
+from kafkapy.server.turns import Turns
 from kafkapy.zk import acl_store
 from kafkapy.zk.store import ZkStore
 from tests.support import admins
+from tests.support.call_counts import calls
 from tests.support.ports import ManualClock
 from tests.support.znodes import run
 
@@ -45,7 +47,7 @@ def admin(store: ZkStore) -> AclAdmin:
 
 
 def add(admin: AclAdmin, *bindings: Binding) -> None:
-    assert run(admin.create(bindings)) == [None] * len(bindings)
+    assert run(admin.create(bindings, Turns().pace())) == [None] * len(bindings)
 
 
 def test_what_is_added_is_in_force_and_described(admin: AclAdmin) -> None:
@@ -68,7 +70,7 @@ def test_an_entry_is_refused_alone_and_in_kafkas_words(admin: AclAdmin) -> None:
         Binding(TOPIC, ALICE._replace(operation=Operation.ANY)),
         Binding(TOPIC, ALICE._replace(permission=Permission.ANY)),
     ]
-    *refused, last = run(admin.create([*bad, Binding(TOPIC, ALICE)]))
+    *refused, last = run(admin.create([*bad, Binding(TOPIC, ALICE)], Turns().pace()))
     assert last is None
     assert {error.code for error in refused if error} == {ErrorCode.INVALID_REQUEST}
     assert [error.message for error in refused if error] == [
@@ -87,7 +89,7 @@ def test_an_entry_is_a_row_of_the_first_filter_that_matches(admin: AclAdmin) -> 
         Binding(ANY_RESOURCE, ANY_ENTRY._replace(host="nowhere")),
         Binding(TOPIC, ANY_ENTRY),
     ]
-    found = run(admin.delete(filters))
+    found = run(admin.delete(filters, Turns().pace()))
     assert [[each.binding for each in row] for row in found] == [
         [Binding(TOPIC, BOB)],
         [],
@@ -99,7 +101,9 @@ def test_an_entry_is_a_row_of_the_first_filter_that_matches(admin: AclAdmin) -> 
 def test_what_another_broker_has_just_added_can_be_removed(admin: AclAdmin, store: ZkStore) -> None:
     run(store.acls.update(TOPIC, lambda _: frozenset((ALICE,))))
     assert admin.describe(ALL) == {}
-    assert [len(row) for row in run(admin.delete([Binding(TOPIC, ANY_ENTRY)]))] == [1]
+    assert [len(row) for row in run(admin.delete([Binding(TOPIC, ANY_ENTRY)], Turns().pace()))] == [
+        1
+    ]
     assert run(store.acls.get(TOPIC)) == frozenset()
 
 
@@ -108,10 +112,10 @@ def test_a_failed_update_is_told_with_its_entries(
 ) -> None:
     add(admin, Binding(TOPIC, ALICE))
     monkeypatch.setattr(acl_store.AclStore, "_write", _never)
-    [error] = run(admin.create([Binding(TOPIC, BOB)]))
+    [error] = run(admin.create([Binding(TOPIC, BOB)], Turns().pace()))
     assert error is not None
     assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
-    [[deleted]] = run(admin.delete([ALL]))
+    [[deleted]] = run(admin.delete([ALL], Turns().pace()))
     assert deleted.binding == Binding(TOPIC, ALICE)
     assert deleted.error is not None
     assert admin.describe(ALL) == {TOPIC: [ALICE]}
@@ -119,3 +123,26 @@ def test_a_failed_update_is_told_with_its_entries(
 
 async def _never(*_: object) -> bool:
     return False
+
+
+def test_each_filter_costs_the_same_however_many_there_are(admin: AclAdmin) -> None:
+    def cost(count: int) -> int:
+        resources = [TOPIC._replace(name=f"topic-{n}") for n in range(count)]
+        bindings = [Binding(resource, ALICE) for resource in resources]
+        run(admin.create(bindings, Turns().pace()))
+        return calls(lambda: run(admin.delete(bindings, Turns().pace()))).total()
+
+    assert cost(20) < 5 * cost(5)
+
+
+def test_each_entry_of_a_resource_is_deleted_by_its_own_filter(admin: AclAdmin) -> None:
+    def cost(count: int) -> int:
+        entries = [ALICE._replace(principal=f"User:{n}") for n in range(count)]
+        bindings = [Binding(TOPIC, entry) for entry in entries]
+        run(admin.create(bindings, Turns().pace()))
+        counted = calls(lambda: found.extend(run(admin.delete(bindings, Turns().pace()))))
+        return counted.total()
+
+    found: list[list[Deleted]] = []
+    assert cost(20) < 5 * cost(5)
+    assert [len(rows) for rows in found] == [1] * 25

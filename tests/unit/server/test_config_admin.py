@@ -270,3 +270,23 @@ def test_passwords_are_stored_encoded_and_stay_when_something_else_changes() -> 
     assert seen[1] == {name: "changeit", "listener.name.a.ssl.keystore.location": "/k"}
     run(made.change(BROKER_RESOURCE, "1", [(name, DELETE, None)]))
     assert name not in run(store.configs.get("brokers", "1"))
+
+
+class Compared(str):
+    """A name that counts how often it is compared."""
+
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_each_name_is_looked_up_however_many_are_changed() -> None:
+    """40,000 names kept the event loop for 46 seconds: each was looked for among all others."""
+    ops = [(Compared(f"name-{n}"), AlterOp.SET, "1") for n in range(200)]
+    with pytest.raises(ApiError):
+        run(admin(admins.store()).change(TOPIC_RESOURCE, "t", ops))
+    assert Compared.times < 10 * len(ops)
