@@ -24,6 +24,7 @@ from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode
 
 UNSET: Final = -1
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+PARTITIONS_AT_ONCE: Final = 10_000
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -104,6 +105,7 @@ class TopicAdmin:
                 "Both numPartitions or replicationFactor and replicasAssignments were set."
                 " Both cannot be used at the same time.",
             )
+        _bound(len(assignment) if assignment else num_partitions)
         if assignment:
             placed = {index: tuple(replicas) for index, replicas in sorted(assignment.items())}
         else:
@@ -166,6 +168,7 @@ class TopicAdmin:
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
         increment = _increment(len(topic.assignment), count)
+        _bound(increment)
         brokers = [
             BrokerPlace(broker_id, registration.broker.rack)
             for broker_id, registration in sorted((await self._store.brokers.get_all()).items())
@@ -282,6 +285,18 @@ def _validate_configs(configs: Mapping[str, str]) -> None:
         validate_topic_configs(configs)
     except ConfigError as error:
         raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
+
+def _bound(partitions: int) -> None:
+    """Refuse more new partitions than can be placed and written in one go.
+
+    The bound, code and message of Kafka 4's controller (`MAX_PARTITIONS_PER_BATCH`). Kafka 3.9
+    with ZooKeeper has none: a request for 2^31-1 partitions takes all memory.
+    """
+    if partitions > PARTITIONS_AT_ONCE:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
 
 
 def _increment(old: int, count: int) -> int:

@@ -359,6 +359,21 @@ def test_a_reassignment_that_begins_meanwhile_is_not_overwritten() -> None:
     assert run(plain.get("t")) == moving
 
 
+def test_no_request_makes_more_partitions_than_can_be_placed() -> None:
+    """2^31-1 of them would take the event loop and the memory for good."""
+    store = admins.store()
+    excessive = (
+        ErrorCode.POLICY_VIOLATION,
+        "Excessively large number of partitions per request.",
+    )
+    for count in (10_001, 2**31 - 1):
+        assert refused(admin(store).create_topic("t", count, 1)) == excessive
+    run(admin(store).create_topic("t", 2, 1))
+    assert refused(admin(store).create_partitions("t", 2**31 - 1)) == excessive
+    given = dict.fromkeys(range(10_001), (1,))
+    assert refused(admin(store).create_topic("u", assignment=given)) == excessive
+
+
 def test_partitions_that_somebody_else_adds_meanwhile_count() -> None:
     store = admins.store()
     topic = TopicDescription("t", topic_id(1), {0: (1,)})
