@@ -124,7 +124,6 @@ def alter(
 
     Raises:
         ConfigError: a key to delete is not there, a value is not allowed, or the broker runs.
-        ControllerMoved: there is no controller now.
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
     kind, node = node_of(entities)
@@ -144,7 +143,7 @@ def alter(
         if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
             await store.configs.begin_broker(node, configs)
             return
-        await store.configs.set(kind, node, configs)
+        await store.configs.set(kind, node, configs, needs_controller=False)
         await store.configs.notify(znodes.ConfigChange(kind, node))
 
     with_zookeeper(connect, work, properties)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.zk import change_notifications, paths
-from kafkapy.zk.fencing import ControllerMoved, create_recursive
+from kafkapy.zk.fencing import ControllerMoved, create_recursive, ensure
 from kafkapy.zk.znodes import (
     ConfigChange,
     decode_config,
@@ -78,27 +78,34 @@ class ConfigStore:
         except NoNode:
             await create_recursive(self._zk, path, data)
 
-    async def set(self, entity_type: str, entity_name: str, configs: Mapping[str, str]) -> None:
+    async def set(
+        self,
+        entity_type: str,
+        entity_name: str,
+        configs: Mapping[str, str],
+        *,
+        needs_controller: bool = True,
+    ) -> None:
         """Replace an entity's configs, provided that the cluster has a controller. Users, clients
         and addresses that have none left are forgotten.
+
+        Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
+        credentials that the first broker of a cluster logs in with.
 
         Raises:
             ControllerMoved: there is no controller, or it changed meanwhile: try again.
         """
-        stat = await self._zk.exists(paths.CONTROLLER)
-        if stat is None:
-            raise ControllerMoved("there is no controller: configs cannot be changed now")
+        checks = [await self._controller()] if needs_controller else []
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
-        check = Check(paths.CONTROLLER, stat.version)
         if (
             not configs
             and entity_type in _FORGOTTEN
-            and await self._forget(entity_type, entity_name, check)
+            and await self._forget(entity_type, entity_name, checks)
         ):
             return
         while True:
             try:
-                await self._zk.multi([check, SetData(path, data)])
+                await self._zk.multi([*checks, SetData(path, data)])
                 return
             except (BadVersion, NoNode) as error:
                 if error.path == paths.CONTROLLER:
@@ -109,36 +116,45 @@ class ConfigStore:
             except NodeExists:
                 continue
 
-    async def _forget(self, entity_type: str, name: str, check: Check) -> bool:
+    async def _controller(self) -> Check:
+        """That the controller is still the one of now. Raises ControllerMoved: there is none."""
+        stat = await self._zk.exists(paths.CONTROLLER)
+        if stat is None:
+            raise ControllerMoved("there is no controller: configs cannot be changed now")
+        return Check(paths.CONTROLLER, stat.version)
+
+    async def _forget(self, entity_type: str, name: str, checks: list[Check]) -> bool:
         """Delete an entity's node, if nothing is below it. With a user's last client go what held
         his clients and, if nothing is configured for him, the user."""
-        if not await self._delete(paths.config(entity_type, name), check):
+        if not await self._delete(paths.config(entity_type, name), checks):
             return False
         user, is_client, _ = name.partition("/clients/")
         if entity_type == "users" and is_client:
-            emptied = await self._delete(paths.config("users", f"{user}/clients"), check)
+            emptied = await self._delete(paths.config("users", f"{user}/clients"), checks)
             if emptied and not await self.get("users", user):
-                await self._delete(paths.config("users", user), check)
+                await self._delete(paths.config("users", user), checks)
         return True
 
-    async def _delete(self, path: str, check: Check) -> bool:
+    async def _delete(self, path: str, checks: list[Check]) -> bool:
         """Whether a node is gone, as it is not if it has children."""
         try:
-            await self._zk.multi([check, Delete(path)])
+            await self._zk.multi([*checks, Delete(path)])
         except NotEmpty:
             return False
         except (BadVersion, NoNode) as error:
-            if error.path == check.path:
+            if error.path == paths.CONTROLLER:
                 raise _moved() from error
         return True
 
     async def notify(self, change: ConfigChange) -> None:
         """Tell every broker to read the entity's configs again."""
-        await self._zk.create(
-            f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}",
-            encode_config_change(change),
-            CreateMode.PERSISTENT_SEQUENTIAL,
-        )
+        node = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
+        data, mode = encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL
+        try:
+            await self._zk.create(node, data, mode)
+        except NoNode:  # no broker has ever been there
+            await ensure(self._zk, paths.CONFIG_CHANGES)
+            await self._zk.create(node, data, mode)
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
         """The sequence numbers of the notifications there are, ascending."""

@@ -39,6 +39,18 @@ def test_without_a_controller_nothing_is_written() -> None:
     assert run(store.zookeeper.exists("/config/topics/t")) is None
 
 
+def test_a_tool_writes_before_any_broker_has_been_there() -> None:
+    """No controller, and none of the nodes that brokers make."""
+    store = ZkStore(server().connect())
+    for configs in ({"SCRAM-SHA-256": "a"}, {"SCRAM-SHA-256": "b"}):
+        run(store.configs.set("users", "u", configs, needs_controller=False))
+        run(store.configs.notify(ConfigChange("users", "u")))
+        assert run(store.configs.get("users", "u")) == configs
+    assert run(store.configs.changes()) == [0, 1]
+    run(store.configs.set("users", "u", {}, needs_controller=False))
+    assert run(store.zookeeper.exists("/config/users/u")) is None
+
+
 def test_all_entities_sorted_with_nested_users() -> None:
     store = prepared()
     for kind, name in (
