@@ -68,6 +68,7 @@ _PROTOCOL_MAP: Final = [f"{p}:{p}" for p in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT
 BROKER_CONFIG_ROWS: Final = (
     # identity and listeners
     _i("broker.id", -1),
+    _i("node.id", -1),
     _b("broker.id.generation.enable", True),
     _i("reserved.broker.max.id", 1000, _NOT_NEGATIVE),
     _s("broker.rack", None),
@@ -343,6 +344,21 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "zookeeper.metadata.migration.enable": "KRaft is not served",
 }
 """Keys of Kafka that nothing here reads, and why. Whoever sets one is told."""
+
+_LISTENERS: Final = "listeners=PLAINTEXT://HOST:PORT"
+_CLIENT_QUOTAS: Final = (
+    "kafka-configs.sh --alter --entity-type clients --entity-default --add-config"
+)
+
+REMOVED: Final[Mapping[str, str]] = {
+    "advertised.host.name": f"advertised.{_LISTENERS}",
+    "advertised.port": f"advertised.{_LISTENERS}",
+    "host.name": _LISTENERS,
+    "port": _LISTENERS,
+    "quota.consumer.default": f"{_CLIENT_QUOTAS} consumer_byte_rate=...",
+    "quota.producer.default": f"{_CLIENT_QUOTAS} producer_byte_rate=...",
+}
+"""Keys that Kafka 3.0 removed, and what to write instead."""
 
 AT_START_ONLY: Final = frozenset(
     {

@@ -9,7 +9,7 @@ from typing import Final
 
 from kafkapy.common import topic_configs
 from kafkapy.metadata.dynamic_broker_configs import QUOTAS
-from kafkapy.server.broker_config_table import AT_START_ONLY, NO_EFFECT
+from kafkapy.server.broker_config_table import AT_START_ONLY, NO_EFFECT, REMOVED
 from kafkapy.server.kafka_config import BROKER_CONFIGS
 
 logger = logging.getLogger("kafka.server.KafkaConfig")
@@ -36,6 +36,8 @@ def of_broker(names: Iterable[str], *, dynamic: bool = False) -> Iterator[tuple[
             yield name, f"has no effect: {NO_EFFECT[behind]}"
         elif dynamic and behind in AT_START_ONLY:
             yield name, "has no effect as a dynamic config: set it in server.properties and restart"
+        elif behind in REMOVED:
+            yield name, f"has no effect since Kafka 3.0: write instead {REMOVED[behind]}"
         elif behind not in BROKER_CONFIGS.keys and behind not in QUOTAS:
             yield name, "is not known and has no effect"
 

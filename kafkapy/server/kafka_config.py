@@ -47,6 +47,14 @@ _EMBEDDED_DEFAULTS: Final = {
 seconds for other members of a group on a laptop. Kafka's own server.properties sets the same."""
 
 
+def _with_both_ids(properties: dict[str, str]) -> dict[str, str]:
+    """`node.id` is the newer name of `broker.id`: either sets both (`populateSynonyms`)."""
+    for given, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
+        if given in properties and other not in properties:
+            return {**properties, other: properties[given]}
+    return properties
+
+
 class KafkaConfig:
     """A broker's complete, checked configuration.
 
@@ -60,7 +68,7 @@ class KafkaConfig:
         Raises:
             ConfigError: names the key, the value and what is allowed.
         """
-        self.properties = {k: v.strip() for k, v in properties.items()}
+        self.properties = _with_both_ids({k: v.strip() for k, v in properties.items()})
         self.values: dict[str, ConfigValue] = BROKER_CONFIGS.parse_all(
             {k: v for k, v in self.properties.items() if k in BROKER_CONFIGS.keys}
         )
@@ -89,7 +97,7 @@ class KafkaConfig:
                 if key not in self.properties:
                     self.values[key] = value
             if self.values["broker.id"] == -1:
-                self.values["broker.id"] = 0
+                self.values["broker.id"] = self.values["node.id"] = 0
 
     def get_int(self, name: str) -> int:
         """The value of a numeric key that cannot be null."""
@@ -164,6 +172,11 @@ class KafkaConfig:
         for key, reason in _NOT_SERVED.items():
             if self.properties.get(key):
                 raise ConfigError(f"{key}={self.properties[key]}: {reason}")
+        if self.get_int("node.id") != self.broker_id:
+            raise ConfigError(
+                f"node.id={self.get_int('node.id')} must have the same value as"
+                f" broker.id={self.broker_id}: they are two names of one config"
+            )
         if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):
             raise ConfigError(
                 f"broker.id={self.broker_id} must be at least 0 while broker.id.generation.enable"

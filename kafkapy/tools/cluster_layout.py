@@ -25,7 +25,7 @@ FILE: Final = "cluster.json"
 FORMAT_VERSION: Final = 1
 
 # What the cluster decides for each broker.
-OWN_KEYS: Final = ("broker.id", "listeners", "log.dirs", "log.dir", "zookeeper.connect")
+OWN_KEYS: Final = ("broker.id", "node.id", "listeners", "log.dirs", "log.dir", "zookeeper.connect")
 
 _REPLICATED: Final = (
     "default.replication.factor",

@@ -27,6 +27,7 @@ CONFIG_FILE: Final = "kafkapy-zookeeper.cfg"
 OUTPUT_FILE: Final = "zookeeper.out"
 MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
+LOOPBACK: Final = "127.0.0.1"
 # The values of Kafka's config/zookeeper.properties.
 DEFAULTS: Final = {
     "dataDir": "/tmp/zookeeper",
@@ -95,11 +96,21 @@ def effective_config(file: Mapping[str, str], overrides: Mapping[str, str]) -> d
     Raises:
         ConfigError: the client port is not a port.
     """
-    config = {**DEFAULTS, **file, **overrides}
+    given = {**file, **overrides}
+    config = {**DEFAULTS, **_addresses(given), **given}
     port = config["clientPort"]
     if not port.isdecimal() or not 0 < int(port) <= 65535:
         raise ConfigError(f"Invalid value {port} for configuration clientPort: it must be a port")
     return config
+
+
+def _addresses(given: Mapping[str, str]) -> dict[str, str]:
+    """Loopback, where no address is given: ZooKeeper's default is every interface, and it asks
+    nobody for a password. The members of an ensemble (`server.N`) serve other machines."""
+    if any(key.startswith("server.") for key in given):
+        return {}
+    secure = {"secureClientPortAddress": LOOPBACK} if "secureClientPort" in given else {}
+    return {"clientPortAddress": LOOPBACK, **secure}
 
 
 def check(config: Mapping[str, str]) -> None:
@@ -198,8 +209,8 @@ def start_in_background(config: Mapping[str, str], limit_s: float) -> tuple[int,
 
 def address_of(config: Mapping[str, str]) -> tuple[str, int]:
     """Where clients of this machine reach the server."""
-    host = config.get("clientPortAddress", "127.0.0.1")
-    return ("127.0.0.1" if host == "0.0.0.0" else host), int(config["clientPort"])
+    host = config.get("clientPortAddress", LOOPBACK)
+    return (LOOPBACK if host == "0.0.0.0" else host), int(config["clientPort"])
 
 
 def serves(host: str, port: int) -> bool:

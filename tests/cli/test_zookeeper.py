@@ -26,6 +26,19 @@ def start(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def addresses_of(port: int) -> set[str]:
+    """Where a port of this machine is listened on."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_ = row.split()
+            address, _, at = local.partition(":")
+            if state == "0A" and int(at, 16) == port:
+                low = bytes.fromhex(address[-8:])[::-1]
+                found.add(".".join(map(str, low)))
+    return found
+
+
 def test_it_must_be_told_what_to_do() -> None:
     outcome = kafkapy("zookeeper", "restart")
     assert outcome.status == 1
@@ -52,7 +65,7 @@ def test_started_in_the_background_it_serves_until_stopped(
     monkeypatch.delenv("LOG_DIR", raising=False)
     data_dir, port = tmp_path / "data", free_port()
     file = tmp_path / "zoo.cfg"
-    file.write_text(f"dataDir={data_dir}\nclientPort=1\nclientPortAddress=127.0.0.1\n")
+    file.write_text(f"dataDir={data_dir}\nclientPort=1\n")
     outcome = start(str(file), "--port", str(port))
     assert outcome.returncode == 0, outcome.stderr
     (row,) = json.loads(outcome.stdout)["data"]
@@ -60,6 +73,7 @@ def test_started_in_the_background_it_serves_until_stopped(
         assert (row["host"], row["port"]) == ("127.0.0.1", port)
         assert row["output"] == str(data_dir / "zookeeper.out")
         assert is_zookeeper(row["pid"])
+        assert addresses_of(port) == {"127.0.0.1"}
         assert serves("127.0.0.1", port)
         assert four_letter_word("127.0.0.1", port, "ruok") == "imok"
         again = start(str(file), "--port", str(free_port()))

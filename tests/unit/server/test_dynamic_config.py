@@ -54,7 +54,7 @@ def test_rows_of_this_broker_and_of_the_cluster_wide_default(configs: DynamicCon
 
 
 def test_logs_get_what_was_set_somewhere_and_nothing_else(configs: DynamicConfig) -> None:
-    assert configs.log_defaults() == {"log.retention.ms": 1, "broker.id": 1}
+    assert configs.log_defaults() == {"log.retention.ms": 1, "broker.id": 1, "node.id": 1}
     configs.set_broker_layers(default={"log.cleanup.policy": "compact", "plugin.key": "x"})
     assert configs.log_defaults()["log.cleanup.policy"] == ["compact"]
     assert "plugin.key" not in configs.log_defaults()

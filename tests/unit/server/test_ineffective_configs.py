@@ -146,3 +146,13 @@ def test_a_topic_has_such_configs_too(caplog: pytest.LogCaptureFixture) -> None:
     assert record.getMessage() == (
         "The config 'remote.storage.enable' of topic t has no effect: tiered storage is not served"
     )
+
+
+def test_what_kafka_removed_is_answered_with_what_to_write_instead() -> None:
+    given = ("advertised.host.name", "advertised.port", "port")
+    advertised = "advertised.listeners=PLAINTEXT://HOST:PORT"
+    assert dict(of_broker(given)) == {
+        "advertised.host.name": f"has no effect since Kafka 3.0: write instead {advertised}",
+        "advertised.port": f"has no effect since Kafka 3.0: write instead {advertised}",
+        "port": "has no effect since Kafka 3.0: write instead listeners=PLAINTEXT://HOST:PORT",
+    }

@@ -97,3 +97,16 @@ def test_a_broker_that_may_not_choose_its_id_needs_one() -> None:
     with pytest.raises(ConfigError, match=r"broker\.id=-1 must be at least 0"):
         KafkaConfig(given)
     assert KafkaConfig({**given, "broker.id": "0"}).broker_id == 0
+
+
+@pytest.mark.parametrize("name", ["broker.id", "node.id"])
+def test_node_id_is_another_name_of_broker_id(name: str) -> None:
+    config = KafkaConfig({"zookeeper.connect": "h:2181", name: "7"})
+    assert (config.broker_id, config.values["node.id"]) == (7, 7)
+    assert config.properties["broker.id"] == config.properties["node.id"] == "7"
+
+
+def test_two_ids_must_be_the_same() -> None:
+    KafkaConfig({"broker.id": "7", "node.id": "7"})
+    with pytest.raises(ConfigError, match=r"node\.id=8 must have the same value as broker\.id=7"):
+        KafkaConfig({"broker.id": "7", "node.id": "8"})

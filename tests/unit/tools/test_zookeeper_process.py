@@ -38,11 +38,22 @@ def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None
         "clientPort": "2",
         "maxClientCnxns": "0",
         "admin.enableServer": "false",
+        "clientPortAddress": "127.0.0.1",
         "tickTime": "500",
     }
     assert address_of(config) == ("127.0.0.1", 2)
     assert address_of(config | {"clientPortAddress": "10.0.0.1"}) == ("10.0.0.1", 2)
     assert address_of(config | {"clientPortAddress": "0.0.0.0"}) == ("127.0.0.1", 2)
+
+
+def test_it_listens_on_loopback_unless_told_otherwise() -> None:
+    """Whoever reaches a ZooKeeper may change the cluster: it asks nobody for a password."""
+    address, secure = "clientPortAddress", "secureClientPortAddress"
+    assert effective_config({}, {})[address] == "127.0.0.1"
+    assert effective_config({"secureClientPort": "1"}, {})[secure] == "127.0.0.1"
+    assert effective_config({address: "0.0.0.0"}, {})[address] == "0.0.0.0"
+    member = {"server.1": "h1:2888:3888", "server.2": "h2:2888:3888"}
+    assert address not in effective_config(member, {})
 
 
 @pytest.mark.parametrize("port", ["", "x", "0", "65536", "-1"])
