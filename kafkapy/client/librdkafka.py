@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafkapy.client.security import security_from, store_of
+from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.kerberos_login import kerberos_login
@@ -42,6 +43,7 @@ _DROPPED: Final = frozenset(
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
         *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
+        tls_stores.ALLOW_SHA1,
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
         *("sasl.kerberos.ticket.renew.window.factor", "sasl.kerberos.ticket.renew.jitter"),
     }
@@ -123,6 +125,9 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
     }
     security = security_from(properties)
     config |= _stores(properties)
+    if tls_stores.sha1_is_allowed(PrefixedProperties(properties)):
+        ciphers = config.get("ssl.cipher.suites", "DEFAULT")
+        config["ssl.cipher.suites"] = f"{ciphers}:{tls_stores.SECURITY_LEVEL_0}"
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         config["ssl.endpoint.identification.algorithm"] = "none"
     if security.sasl and security.sasl_mechanism == GSSAPI:

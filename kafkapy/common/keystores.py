@@ -1,15 +1,16 @@
 """Java's key and trust stores as PEM: PKCS12, which keytool has written since Java 9 whatever the
-file is called, and which Kafka's default type `JKS` reads too.
+file is called, and JKS (with JCEKS), which it wrote before. Kafka's default type `JKS` reads both.
 
-The package `cryptography` (the extra `keystores`) opens them, those of old with 3DES and RC2 too;
-it is imported when there is one. Real JKS is read by nothing that is kept up: it is refused with
-the command that converts it.
+The packages `cryptography` for PKCS12, those of old with 3DES and RC2 too, and `purejks` for JKS
+(both in the extra `keystores`) open them; each is imported when there is such a store.
 """
 
 from __future__ import annotations
 
+import base64
+import textwrap
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
     from cryptography.x509 import Certificate
 
+# Of JKS and JCEKS.
 _OLD_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE: Final = b"\x30"
+_NO_KEY: Final = "it holds no private key with its certificate"
+_NO_CERTIFICATE: Final = "it holds no certificate"
+_PEM_COLUMNS: Final = 64
 
 
 class PemStore(NamedTuple):
@@ -29,11 +34,12 @@ class PemStore(NamedTuple):
 
 
 class StoreSource(NamedTuple):
-    """Where a store was named, for messages: the property, the file, the password's property."""
+    """Where a store was named, for messages: the property, the file, the passwords' properties."""
 
     key: str
     location: str
     password_key: str
+    key_password_key: str = "ssl.key.password"
 
     def __str__(self) -> str:
         return f"{self.key}={self.location}"
@@ -48,15 +54,20 @@ def is_pem(data: bytes) -> bool:
     return b"-----BEGIN " in data or not data.startswith((_SEQUENCE, *_OLD_MAGICS))
 
 
-def keystore(data: bytes, password: str, source: StoreSource) -> PemStore:
-    """The key of a store, with its certificate and those that vouch for it.
+def keystore(
+    data: bytes, password: str | None, source: StoreSource, key_password: str | None = None
+) -> PemStore:
+    """The key of a store, with its certificate and those that vouch for it. The key of a JKS store
+    has a password of its own, which is the store's if none is given.
 
     Raises:
-        ConfigError: it cannot be read, or holds no key; or `cryptography` is not there.
+        ConfigError: it cannot be read, or holds no key; or the package that reads it is not there.
     """
+    if data.startswith(_OLD_MAGICS):
+        return _old_keystore(data, password, source, key_password)
     opened = _opened(data, password, source, "-nodes")
     if opened.key is None or opened.cert is None:
-        raise source.unusable("it holds no private key with its certificate")
+        raise source.unusable(_NO_KEY)
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,
@@ -68,22 +79,65 @@ def keystore(data: bytes, password: str, source: StoreSource) -> PemStore:
     return PemStore(key, _pem(_chain(opened.cert.certificate, others)))
 
 
-def truststore(data: bytes, password: str, source: StoreSource) -> PemStore:
+def truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
     """Every certificate of a store. Raises as `keystore`, and if there is none."""
+    if data.startswith(_OLD_MAGICS):
+        return _old_truststore(data, password, source)
     opened = _opened(data, password, source, "-nokeys")
     own = [] if opened.cert is None else [opened.cert]
     certificates = [each.certificate for each in (*own, *opened.additional_certs)]
     if not certificates:
-        raise source.unusable("it holds no certificate")
+        raise source.unusable(_NO_CERTIFICATE)
     return PemStore("", _pem(certificates))
 
 
-def _opened(data: bytes, password: str, source: StoreSource, flag: str) -> PKCS12KeyAndCertificates:
-    if data.startswith(_OLD_MAGICS):
+def _old_keystore(
+    data: bytes, password: str | None, source: StoreSource, key_password: str | None
+) -> PemStore:
+    store = _opened_jks(data, password, source)
+    entry = next(iter(store.private_keys.values()), None)
+    if entry is None or not entry.cert_chain:
+        raise source.unusable(_NO_KEY)
+    import jks
+
+    try:
+        entry.decrypt(key_password if key_password is not None else password or "")
+    except jks.KeystoreException as error:
+        name = source.key_password_key if key_password is not None else source.password_key
+        raise source.unusable(f"{name} does not open its key {entry.alias}") from error
+    chain = "".join(_pem_of("CERTIFICATE", certificate) for _, certificate in entry.cert_chain)
+    return PemStore(_pem_of("PRIVATE KEY", entry.pkey_pkcs8), chain)
+
+
+def _old_truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
+    certificates = [entry.cert for entry in _opened_jks(data, password, source).certs.values()]
+    if not certificates:
+        raise source.unusable(_NO_CERTIFICATE)
+    return PemStore("", "".join(_pem_of("CERTIFICATE", each) for each in certificates))
+
+
+def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
+    """Its keys are not opened yet. Without a password nothing tells whether it was changed, and
+    Java opens it too."""
+    try:
+        import jks
+    except ImportError as error:
         raise source.unusable(
-            "it is a JKS store of before Java 9. Convert it: keytool -importkeystore -srckeystore"
-            f" {source.location} -destkeystore store.p12 -deststoretype PKCS12"
-        )
+            "JKS stores are read by an extra: pip install 'kafkapy[keystores]'. Or convert it:"
+            f" keytool -importkeystore -srckeystore {source.location} -destkeystore store.p12"
+            " -deststoretype PKCS12"
+        ) from error
+    try:
+        return jks.KeyStore.loads(data, password, try_decrypt_keys=False)
+    except (jks.KeystoreException, ValueError) as error:
+        raise source.unusable(
+            f"it is no JKS store, or {source.password_key} does not open it"
+        ) from error
+
+
+def _opened(
+    data: bytes, password: str | None, source: StoreSource, flag: str
+) -> PKCS12KeyAndCertificates:
     try:
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError as error:
@@ -92,7 +146,7 @@ def _opened(data: bytes, password: str, source: StoreSource, flag: str) -> PKCS1
             f" openssl pkcs12 -in {source.location} {flag} -out store.pem"
         ) from error
     try:
-        return load_pkcs12(data, password.encode())
+        return load_pkcs12(data, (password or "").encode())
     except ValueError as error:
         raise source.unusable(
             f"it is no PKCS12 store, or {source.password_key} does not open it"
@@ -113,3 +167,8 @@ def _pem(certificates: Iterable[Certificate]) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+
+
+def _pem_of(label: str, der: bytes) -> str:
+    body = "\n".join(textwrap.wrap(base64.b64encode(der).decode(), _PEM_COLUMNS))
+    return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"

@@ -1,10 +1,14 @@
 """TLS contexts from Kafka's `ssl.*` properties; `ssl` is imported on demand.
 
-Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or PKCS12 (`keystores`).
+Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or Java's (`keystores`).
+
+OpenSSL refuses certificates that are signed with SHA-1, and small keys; Java accepts them from
+authorities that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,6 +21,11 @@ from kafkapy.common.prefixed_properties import PrefixedProperties
 if TYPE_CHECKING:
     import ssl
 
+logger = logging.getLogger("kafka.security.ssl")
+
+ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
+SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
+"""What OpenSSL calls it, at the end of a list of ciphers."""
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
 _PEM_CHAIN: Final = re.compile(
@@ -24,6 +33,8 @@ _PEM_CHAIN: Final = re.compile(
 )
 _PEM_NAMES: Final = (".pem", ".crt", ".cer", ".key")
 _TLS_1_3_SUITES: Final = ("TLS_AES_", "TLS_CHACHA20_")
+# Reasons of OpenSSL, for the signature or the key of a certificate.
+_TOO_WEAK: Final = ("md too weak", "key too small")
 
 
 def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
@@ -36,6 +47,7 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    allow_sha1(context, properties)
     if not properties.text("ssl.endpoint.identification.algorithm", "https"):
         context.check_hostname = False
     if not load_trust(context, properties):
@@ -51,10 +63,11 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    allow_sha1(context, properties)
     if not load_identity(context, properties):
         raise ConfigError(
-            "a TLS listener needs a certificate: set ssl.keystore.location to a PEM or PKCS12 file,"
-            " or ssl.keystore.certificate.chain and ssl.keystore.key"
+            "a TLS listener needs a certificate: set ssl.keystore.location to a PEM, PKCS12 or JKS"
+            " file, or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
     trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
     if client_auth != "none":
@@ -86,7 +99,12 @@ def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
     location = properties.get(name)
     if location is None:
         return None
-    source = StoreSource(properties.key(name), location, properties.key(f"ssl.{kind}.password"))
+    source = StoreSource(
+        properties.key(name),
+        location,
+        properties.key(f"ssl.{kind}.password"),
+        properties.key("ssl.key.password"),
+    )
     type_ = properties.text(f"ssl.{kind}.type", "PEM" if location.endswith(_PEM_NAMES) else "JKS")
     if type_.upper() == "PEM":
         return Store(source, None)
@@ -97,8 +115,31 @@ def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
         raise source.unusable(error.strerror or str(error)) from error
     if keystores.is_pem(data):
         return Store(source, None)
-    convert = keystores.keystore if kind == "keystore" else keystores.truststore
-    return Store(source, convert(data, properties.text(f"ssl.{kind}.password"), source))
+    password = properties.get(f"ssl.{kind}.password")
+    if kind == "truststore":
+        return Store(source, keystores.truststore(data, password, source))
+    key_password = properties.get("ssl.key.password")
+    return Store(source, keystores.keystore(data, password, source, key_password))
+
+
+def sha1_is_allowed(properties: PrefixedProperties) -> bool:
+    """Whether `kafkapy.ssl.allow.sha1` is true; if so, a warning tells it."""
+    if properties.text(ALLOW_SHA1, "false").lower() != "true":
+        return False
+    logger.warning(
+        "%s=true: certificates signed with SHA-1, or with keys below 2048 bits, are accepted, as by"
+        " Java. They can be forged: issue them anew",
+        properties.key(ALLOW_SHA1),
+    )
+    return True
+
+
+def allow_sha1(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
+    """Accept weak certificates, if the properties allow them; ciphers stay what they are."""
+    if sha1_is_allowed(properties):
+        named = (cipher["name"] for cipher in context.get_ciphers())
+        older = [name for name in named if not name.startswith(_TLS_1_3_SUITES)]
+        context.set_ciphers(":".join([*older, SECURITY_LEVEL_0]))
 
 
 def openssl_cipher(name: str) -> str:
@@ -176,6 +217,11 @@ def _load(key: str, load: Callable[[], None]) -> None:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if "PEM lib" in reason or "bad decrypt" in reason.lower():
             reason = "no key and certificate in PEM form, or ssl.key.password does not open it"
+        if any(each in reason for each in _TOO_WEAK):
+            reason = (
+                f"{reason}: a certificate is signed with SHA-1, or its key is below 2048 bits."
+                f" Issue it anew, or accept it, as Java does: {ALLOW_SHA1}=true"
+            )
         raise ConfigError(f"{key} cannot be used: {reason}") from error
 
 

@@ -287,6 +287,7 @@ BROKER_CONFIG_ROWS: Final = (
     _s("kafkapy.log.dir", None),
     _secret("kafkapy.zookeeper.sasl.jaas.config"),
     _secret("kafkapy.zookeeper.auth"),
+    _b("kafkapy.ssl.allow.sha1", False),
     _i("kafkapy.authentication.timeout.ms", 30000, _POSITIVE),
     _i("kafkapy.max.unauthenticated.connections", 1000, _POSITIVE),
     _i("kafkapy.metrics.port", -1, between(-1, 65535)),

@@ -23,6 +23,7 @@ from kafkapy.common.config_def import (
 )
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.common.tls_stores import ALLOW_SHA1
 
 DEFAULT_PORT: Final = 2181
 SASL_LOGIN: Final = "kafkapy.zookeeper.sasl.jaas.config"
@@ -70,6 +71,7 @@ ZOOKEEPER_CLIENT_CONFIGS: Final = ConfigDef(
         _key("zookeeper.ssl.endpoint.identification.algorithm", ConfigType.STRING, "HTTPS"),
         _key("zookeeper.ssl.crl.enable", ConfigType.BOOLEAN, False),
         _key("zookeeper.ssl.ocsp.enable", ConfigType.BOOLEAN, False),
+        _key(ALLOW_SHA1, ConfigType.BOOLEAN, False),
         _key(SASL_LOGIN, ConfigType.PASSWORD),
         _key(AUTH, ConfigType.PASSWORD),
     ]
@@ -212,6 +214,7 @@ def _stores(values: Mapping[str, ConfigValue]) -> PrefixedProperties:
     """By the names of Kafka's own stores; a key has the password of its store."""
     found = {key: _text(values, key) for key in values if key.startswith(_STORES)}
     found[f"{_PREFIX}ssl.key.password"] = _text(values, f"{_PREFIX}ssl.keystore.password")
+    found[ALLOW_SHA1] = "true" if values[ALLOW_SHA1] else None
     given = {key: text for key, text in found.items() if text is not None}
     return PrefixedProperties(given, (_PREFIX,))
 

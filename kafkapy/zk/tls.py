@@ -6,7 +6,7 @@ import ssl
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.tls_stores import load_identity, load_trust
+from kafkapy.common.tls_stores import allow_sha1, load_identity, load_trust
 from kafkapy.zk.client_config import TlsConfig
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -19,6 +19,7 @@ def ssl_context(config: TlsConfig) -> ssl.SSLContext:
         ConfigError: a store cannot be read or holds nothing usable, or a cipher is unknown.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    allow_sha1(context, config.stores)
     context.check_hostname = config.verify_host
     versions = [_VERSIONS[name] for name in config.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)

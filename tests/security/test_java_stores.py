@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 
 from scripts import _kafka
 from tests.support.certificates import (
+    JavaAuthority,
     can_keytool,
     can_make,
     keytool,
@@ -105,6 +106,37 @@ if _kafka.installed():
         config = str(made.config)
         words = ("--bootstrap-server", made.servers, "--topic", "java")
         send_lines_through_java(config, *words)
+
+
+def test_jks_stores_with_chains_signed_with_sha_1(tmp_path: Path) -> None:
+    """What keytool wrote before Java 9, signed as was usual then: Apache Kafka's clients and ours
+    reach our broker with them."""
+    if not (can_make("JKS stores") and can_keytool("JKS stores")):
+        return
+    made = JavaAuthority(tmp_path, "JKS", "SHA1withRSA")
+    trust = made.truststore(PASSWORD)
+    allowed = {"kafkapy.ssl.allow.sha1": "true"}
+    own = stores(made.keystore("broker", "localhost", PASSWORD), trust)
+    client = stores(made.keystore("client", "localhost", PASSWORD), trust)
+    config = _kafka.write_properties(
+        tmp_path / "client.properties", {"security.protocol": "SSL", **client, **allowed}
+    )
+    with SecureBroker(tmp_path / "broker", {**own, **allowed}) as broker:
+        words = ("--bootstrap-server", broker.servers(MUTUAL), "--topic", "old")
+        create_topic(broker.bootstrap_servers, "old")
+        line = "from our own producer\n"
+        sent = kafkapy(
+            "console-producer", *words, "--producer.config", str(config), stdin=line.encode()
+        )
+        assert sent.status == 0, sent.stderr
+        limits = ("--from-beginning", "--max-messages", "1")
+        done = kafkapy("console-consumer", *words, "--consumer.config", str(config), *limits)
+        assert done.stdout == line, done.stderr
+        described = kafkapy("topics", *words, "--command-config", str(config), "--describe")
+        assert described.status == 0, described.stderr
+        if _kafka.installed():
+            java = ("--bootstrap-server", broker.servers(MUTUAL), "--topic", "java")
+            send_lines_through_java(str(config), *java)
 
 
 def test_a_password_that_does_not_open_the_store_is_one_line(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
+from confluent_kafka import Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
 from kafkapy.common.errors import ApiError, ConfigError
@@ -223,3 +224,13 @@ def test_librdkafkas_own_properties_of_kerberos_pass_through(
     assert config["sasl.kerberos.keytab"] == "/k"
     assert config["sasl.kerberos.kinit.cmd"] == "/usr/bin/kinit"
     assert "sasl.kerberos.ticket.renew.jitter" not in config
+
+
+def test_certificates_signed_with_sha_1_are_accepted_where_kafkas_java_does() -> None:
+    given = {"security.protocol": "SSL", "kafkapy.ssl.allow.sha1": "true"}
+    config = producer_config(given)
+    assert config["ssl.cipher.suites"] == "DEFAULT:@SECLEVEL=0"
+    assert "kafkapy.ssl.allow.sha1" not in config
+    Producer(config)
+    given["kafkapy.ssl.allow.sha1"] = "false"
+    assert "ssl.cipher.suites" not in producer_config(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.keystores import StoreSource
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.common.tls_stores import client_context, server_context
+from kafkapy.server.tls_rehearsal import rehearse
 from tests.support.certificates import (
+    JavaAuthority,
     can_keytool,
     can_make,
     keytool,
@@ -74,27 +77,97 @@ def test_what_keytool_writes(identity: Path | None, tmp_path: Path, more: tuple[
     assert certificates(text) == [expected, expected]
 
 
-def test_a_jks_store_of_old_is_refused_with_the_conversion(tmp_path: Path) -> None:
-    store = tmp_path / "old.jks"
-    store.write_bytes(bytes.fromhex("feedfeed00000002"))
-    given = {"listener.name.x.ssl.keystore.location": str(store)}
-    with pytest.raises(ConfigError) as refused:
-        server_context(of_listener(given, "X"), "none")
-    assert str(refused.value) == (
-        f"listener.name.x.ssl.keystore.location={store} cannot be used: it is a JKS store of before"
-        f" Java 9. Convert it: keytool -importkeystore -srckeystore {store} -destkeystore store.p12"
-        " -deststoretype PKCS12"
-    )
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory) -> JavaAuthority | None:
+    """Signs with SHA-1, as was usual when stores were JKS."""
+    if not can_keytool("JKS stores, and chains signed with SHA-1"):
+        return None
+    return JavaAuthority(tmp_path_factory.mktemp("java"), "JKS", "SHA1withRSA")
 
 
-def test_a_real_jks_store_is_known_as_such(tmp_path: Path) -> None:
-    if not can_keytool("real JKS stores"):
+@pytest.fixture(scope="module")
+def old(java: JavaAuthority | None) -> Path | None:
+    return None if java is None else java.keystore("broker", "localhost")
+
+
+def test_what_keytool_wrote_before_java_9(java: JavaAuthority | None, old: Path | None) -> None:
+    """A key with its chain, and who is believed; no property says that they are JKS."""
+    if java is None or old is None:
         return
-    store = tmp_path / "real.jks"
+    found = keystores.keystore(old.read_bytes(), "secret", SOURCE)
+    chain = [java.certificate("broker"), java.certificate("ca")]
+    assert certificates(found.certificates) == chain
+    text = keystores.truststore(java.truststore().read_bytes(), "secret", SOURCE).certificates
+    assert certificates(text) == [java.certificate("ca")]
+
+
+def test_chains_signed_with_sha_1(
+    java: JavaAuthority | None, old: Path | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """OpenSSL refuses them. Kafka takes them, as do we where it is allowed."""
+    if java is None or old is None:
+        return
+    given = stores(old, java.truststore()).properties
+    given = {**given, "ssl.endpoint.identification.algorithm": ""}
+    with pytest.raises(ConfigError) as refused:
+        server_context(PrefixedProperties(given), "none")
+    assert str(refused.value).endswith(
+        "a certificate is signed with SHA-1, or its key is below 2048 bits. Issue it anew, or"
+        " accept it, as Java does: kafkapy.ssl.allow.sha1=true"
+    )
+    allowing = PrefixedProperties({**given, "kafkapy.ssl.allow.sha1": "true"})
+    server = server_context(allowing, "required")
+    trusting = {k: v for k, v in given.items() if "keystore" not in k}
+    with pytest.raises(ssl.SSLError, match="too weak"):
+        rehearse(client_context(PrefixedProperties(trusting)), server_context(allowing, "none"))
+    rehearse(client_context(allowing), server)
+    assert "kafkapy.ssl.allow.sha1=true: certificates signed with SHA-1" in caplog.text
+    names = {c["name"] for c in server.get_ciphers()}
+    assert names == {c["name"] for c in ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).get_ciphers()}
+
+
+@pytest.mark.parametrize("store_type", ["JKS", "JCEKS"])
+def test_a_key_has_a_password_of_its_own(tmp_path: Path, store_type: str) -> None:
+    if not can_keytool("passwords of keys in JKS stores"):
+        return
+    store = tmp_path / "own.jks"
     words = ("-genkeypair", "-alias", "a", "-keyalg", "EC", "-dname", "CN=x")
-    keytool(store, *words, "-storetype", "JKS")
-    with pytest.raises(ConfigError, match="-deststoretype PKCS12"):
-        keystores.keystore(store.read_bytes(), "secret", SOURCE)
+    keytool(store, *words, "-storetype", store_type, "-keypass", "its own")
+    own = {"ssl.keystore.location": str(store), "ssl.keystore.password": "secret"}
+    server_context(PrefixedProperties({**own, "ssl.key.password": "its own"}), "none")
+    for given, blamed in (
+        (own, "ssl.keystore.password"),
+        ({**own, "ssl.key.password": "wrong"}, "ssl.key.password"),
+    ):
+        with pytest.raises(ConfigError, match=rf"{blamed} does not open its key a$"):
+            server_context(PrefixedProperties(given), "none")
+    with pytest.raises(ConfigError, match="it holds no certificate"):
+        keystores.truststore(store.read_bytes(), "secret", SOURCE)
+
+
+def test_a_jks_truststore_needs_no_password(java: JavaAuthority | None) -> None:
+    """Java does not ask for one either: the certificates are not encrypted."""
+    if java is None:
+        return
+    given = {"ssl.truststore.location": str(java.truststore())}
+    assert client_context(PrefixedProperties(given)).cert_store_stats()["x509"] == 1
+    with pytest.raises(ConfigError, match=r"no JKS store, or ssl.truststore.password does not"):
+        client_context(PrefixedProperties({**given, "ssl.truststore.password": "wrong"}))
+    with pytest.raises(ConfigError, match="it holds no private key"):
+        keystores.keystore(java.truststore().read_bytes(), "secret", SOURCE)
+
+
+def test_a_broken_jks_store_is_named(tmp_path: Path) -> None:
+    store = tmp_path / "old.jks"
+    given = {"listener.name.x.ssl.keystore.location": str(store)}
+    for data in ("feedfeed00000002", "feedfeed0000000200000001000000070001", "cececece00000009"):
+        store.write_bytes(bytes.fromhex(data))
+        with pytest.raises(ConfigError) as refused:
+            server_context(of_listener(given, "X"), "none")
+        assert str(refused.value) == (
+            f"listener.name.x.ssl.keystore.location={store} cannot be used: it is no JKS store, or"
+            " ssl.keystore.password does not open it"
+        )
 
 
 @pytest.mark.parametrize("password", ["", "wrong"])
@@ -157,6 +230,21 @@ def test_pem_under_another_name_is_pem(identity: Path | None) -> None:
         return
     store = identity.rename(identity.with_suffix(".store"))
     assert server_context(stores(store, store), "none").cert_store_stats()["x509"] == 1
+
+
+def test_without_the_package_of_jks_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "old.jks"
+    store.write_bytes(bytes.fromhex("feedfeed00000002"))
+    monkeypatch.setitem(sys.modules, "jks", None)
+    with pytest.raises(ConfigError) as refused:
+        client_context(stores(None, store))
+    assert str(refused.value) == (
+        f"ssl.truststore.location={store} cannot be used: JKS stores are read by an extra: pip"
+        f" install 'kafkapy[keystores]'. Or convert it: keytool -importkeystore -srckeystore"
+        f" {store} -destkeystore store.p12 -deststoretype PKCS12"
+    )
 
 
 def test_without_the_package_the_extra_is_named(
