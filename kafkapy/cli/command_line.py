@@ -7,12 +7,15 @@ than most commands.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from kafkapy.cli.commands import COMMANDS, load
+from kafkapy.cli.drop_in_names import DROP_IN
 from kafkapy.cli.environment import Environment
 from kafkapy.cli.exit_status import ExitStatus, UsageError
 from kafkapy.common.errors import KafkapyError
+from kafkapy.common.java_environment import without_effect
 
 
 def run(words: Sequence[str], env: Environment) -> int:
@@ -33,6 +36,7 @@ def run(words: Sequence[str], env: Environment) -> int:
 
 def _call(words: Sequence[str], env: Environment) -> int:
     if words and words[0] in COMMANDS:
+        _warn_of_environment(words, env)
         command = load(words[0])
         options = command.read(words[1:])
         if options is not None:
@@ -40,6 +44,16 @@ def _call(words: Sequence[str], env: Environment) -> int:
     from kafkapy.cli import typer_form
 
     return typer_form.run(words, env)
+
+
+def _warn_of_environment(words: Sequence[str], env: Environment) -> None:
+    """Name what Kafka's scripts take from the environment, and the commands that stand for them do
+    not."""
+    if any(words[0] == command for command, *_ in DROP_IN.values()):
+        starts_jvm = tuple(words[:2]) == DROP_IN["zookeeper-server-start.sh"]
+        line = without_effect(os.environ, starts_jvm=starts_jvm)
+        if line:
+            env.warn(line)
 
 
 def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitStatus:

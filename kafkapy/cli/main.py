@@ -8,6 +8,7 @@ from types import TracebackType
 
 from kafkapy.cli.command_line import run
 from kafkapy.cli.environment import Environment
+from kafkapy.common.java_environment import have_kerberos_config
 
 
 def surprise(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -23,6 +24,7 @@ def surprise(kind: type[BaseException], error: BaseException, trace: TracebackTy
 def main() -> None:
     """Run the command line of this process, and end it."""
     sys.excepthook = surprise
+    have_kerberos_config()
     try:
         sys.exit(run(sys.argv[1:], Environment()))
     finally:

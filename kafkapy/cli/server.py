@@ -111,11 +111,12 @@ def _signal(name: str) -> signal.Signals:
 
 
 def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
-    """The file's properties with the overrides on top."""
+    """The file's properties with the overrides on top, and below them what KAFKA_OPTS says."""
     from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.common.java_environment import with_login_config
 
     properties = load_properties(file) if file else {}
-    return properties | parse_assignments(options.override)
+    return with_login_config(properties | parse_assignments(options.override))
 
 
 COMMAND: Final = Command(

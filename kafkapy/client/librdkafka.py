@@ -14,6 +14,7 @@ from kafkapy.client.security import security_from, store_of
 from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.gss_context import MECHANISM as GSSAPI
+from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.kerberos_login import kerberos_login
 from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import PrefixedProperties
@@ -43,7 +44,7 @@ _DROPPED: Final = frozenset(
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
         *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
-        tls_stores.ALLOW_SHA1,
+        *(tls_stores.ALLOW_SHA1, LOGIN_CONFIG, ZOOKEEPER_SECTION),
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
         *("sasl.kerberos.ticket.renew.window.factor", "sasl.kerberos.ticket.renew.jitter"),
     }
@@ -124,6 +125,7 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
         if name not in _DROPPED and name not in _LEVELS
     }
     security = security_from(properties)
+    properties = security.properties
     config |= _stores(properties)
     if tls_stores.sha1_is_allowed(PrefixedProperties(properties)):
         ciphers = config.get("ssl.cipher.suites", "DEFAULT")

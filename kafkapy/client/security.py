@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials, jaas_credentials
+from kafkapy.common.jaas_file import JAAS, as_client
+from kafkapy.common.java_environment import with_login_config
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.common.tls_stores import Store
 
@@ -47,10 +49,11 @@ class Security(NamedTuple):
 
 
 def security_from(properties: Mapping[str, str]) -> Security:
-    """Read the `security.*` and `sasl.*` properties.
+    """Read the `security.*` and `sasl.*` properties. Without `sasl.jaas.config` the section
+    `KafkaClient` of the JAAS file in KAFKA_OPTS says who logs in.
 
     Raises:
-        ConfigError: names the property, its value and what is allowed.
+        ConfigError: names the property, its value and what is allowed; or the file.
     """
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
@@ -58,7 +61,10 @@ def security_from(properties: Mapping[str, str]) -> Security:
             f"Invalid value {protocol} for configuration security.protocol: "
             f"String must be one of: {', '.join(PROTOCOLS)}"
         )
-    return Security(protocol, properties.get("sasl.mechanism", "GSSAPI").upper(), properties)
+    mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
+    if protocol.startswith("SASL_") and JAAS not in properties:
+        properties = as_client(with_login_config(properties), mechanism)
+    return Security(protocol, mechanism, properties)
 
 
 def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:

@@ -285,6 +285,8 @@ BROKER_CONFIG_ROWS: Final = (
     _csv("metric.reporters", []),
     # kafkapy's own
     _s("kafkapy.log.dir", None),
+    _s("kafkapy.java.security.auth.login.config", None),
+    _s("kafkapy.zookeeper.sasl.clientconfig", "Client"),
     _secret("kafkapy.zookeeper.sasl.jaas.config"),
     _secret("kafkapy.zookeeper.auth"),
     _b("kafkapy.ssl.allow.sha1", False),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kafkapy.common import jaas_file
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigValue
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
@@ -84,6 +85,7 @@ class KafkaConfig:
         )
         self.inter_broker_listener = self._inter_broker_listener()
         self.log_dirs = self._log_dirs()
+        self.jaas = jaas_file.of_properties(self.properties)
         self._cross_check()
 
     @property

@@ -56,9 +56,20 @@ class ListenerSecurity(NamedTuple):
 
 
 def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> PrefixedProperties:
-    """The properties of one mechanism of a listener."""
+    """The properties of one mechanism of a listener, of server.properties and the JAAS file."""
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
-    return of_listener(config.properties, listener).within(prefix)
+    properties = of_listener(config.properties, listener).within(prefix)
+    if config.jaas is None:
+        return properties
+    found = config.jaas.at_listener(properties, listener, mechanism)
+    if found is not properties and properties.get(JAAS) is not None:
+        logger.warning(
+            "Server config %s should be prefixed with SASL mechanism name, ignoring config; the"
+            " JAAS file %s is used",
+            properties.key(JAAS),
+            config.jaas.path,
+        )
+    return found
 
 
 def secured_listeners(

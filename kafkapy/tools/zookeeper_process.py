@@ -12,10 +12,12 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_environment import OF_JVM
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools import background, pid_files
 from kafkapy.tools.background import Launched
@@ -133,7 +135,9 @@ def prepare(config: Mapping[str, str]) -> list[str]:
     Raises:
         ConfigError: no Java, no pyspark, or the data directory cannot be written.
     """
-    words = [java(), _HEAP, *_JVM_FLAGS, *os.environ.get("JVMFLAGS", "").split()]
+    heap, flags, *more = (os.environ.get(name, "").split() for name in (*OF_JVM, "JVMFLAGS"))
+    # Two collectors do not start: Kafka's performance options name one too.
+    words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(more)]
     words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
     words += ["-cp", class_path(), MAIN_CLASS]
     file = Path(config["dataDir"]) / CONFIG_FILE

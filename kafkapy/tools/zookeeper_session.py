@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from kafkapy.common.java_environment import with_login_config
 from kafkapy.zk.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo_adapter import KazooZooKeeper
 from kafkapy.zk.store import ZkStore
@@ -29,7 +30,7 @@ def with_zookeeper(
     # What goes wrong is told once, when it is over.
     logging.getLogger("kazoo").addHandler(logging.NullHandler())
     config = ZooKeeperClientConfig.from_properties(
-        {**(properties or {}), "zookeeper.connect": connect}
+        {**with_login_config(properties or {}), "zookeeper.connect": connect}
     )
 
     async def session() -> _T:

@@ -22,6 +22,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.security import ACL, Id
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.java_environment import with_login_config
 from kafkapy.tools.zookeeper_text import (
     PERMISSIONS,
     ShellError,
@@ -33,6 +34,7 @@ from kafkapy.tools.zookeeper_text import (
 )
 from kafkapy.zk.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo_handler import CallbackHandler
+from kafkapy.zk.kazoo_session import sasl_options
 from kafkapy.zk.tls import ssl_context
 
 CONNECT_LIMIT_S: Final = 15.0
@@ -68,13 +70,17 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
         ConfigError: `hosts` or a property is malformed.
     """
     config = ZooKeeperClientConfig.from_properties(
-        {**(properties or {}), "zookeeper.connect": hosts}
+        {**with_login_config(properties or {}), "zookeeper.connect": hosts}
     )
     context = None if config.tls is None else ssl_context(config.tls)
     handler = CallbackHandler(CONNECT_LIMIT_S, context)
     auth = [config.auth] if config.auth else None
     client = KazooClient(
-        ",".join(config.hosts) + config.chroot, handler=handler, auth_data=auth, logger=_log
+        ",".join(config.hosts) + config.chroot,
+        handler=handler,
+        auth_data=auth,
+        sasl_options=sasl_options(config),
+        logger=_log,
     )
     try:
         client.start(timeout=CONNECT_LIMIT_S)

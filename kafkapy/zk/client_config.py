@@ -1,8 +1,9 @@
 """How to reach ZooKeeper: Kafka's `zookeeper.*` keys, checked before anything connects.
 
-Kafka hands SASL logins and other credentials to ZooKeeper's client by JVM system properties. Here
-they are keys: `kafkapy.zookeeper.sasl.jaas.config` holds the line of a JAAS `Client` section, and
-`kafkapy.zookeeper.auth` holds `scheme:credential` (`digest:kafka:secret`).
+Kafka hands SASL logins and other credentials to ZooKeeper's client by JVM system properties. The
+section `Client` of a JAAS file in KAFKA_OPTS is read; `kafkapy.zookeeper.sasl.jaas.config` holds
+the line of such a section and wins. `kafkapy.zookeeper.auth` holds `scheme:credential`
+(`digest:kafka:secret`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kafkapy.common import jaas_file
 from kafkapy.common.config_def import (
     ConfigDef,
     ConfigKey,
@@ -22,6 +24,7 @@ from kafkapy.common.config_def import (
     list_of,
 )
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.common.tls_stores import ALLOW_SHA1
 
@@ -72,6 +75,8 @@ ZOOKEEPER_CLIENT_CONFIGS: Final = ConfigDef(
         _key("zookeeper.ssl.crl.enable", ConfigType.BOOLEAN, False),
         _key("zookeeper.ssl.ocsp.enable", ConfigType.BOOLEAN, False),
         _key(ALLOW_SHA1, ConfigType.BOOLEAN, False),
+        _key(LOGIN_CONFIG),
+        _key(ZOOKEEPER_SECTION, ConfigType.STRING, "Client"),
         _key(SASL_LOGIN, ConfigType.PASSWORD),
         _key(AUTH, ConfigType.PASSWORD),
     ]
@@ -124,14 +129,14 @@ class ZooKeeperClientConfig:
         session_timeout_ms = _int(values, "zookeeper.session.timeout.ms")
         _check_socket(_text(values, "zookeeper.clientCnxnSocket"))
         tls = _tls(values) if values["zookeeper.ssl.client.enable"] else None
-        sasl = _login(_text(values, SASL_LOGIN))
+        sasl = _login(_text(values, SASL_LOGIN)) or _login_of_file(values)
         auth = _auth(_text(values, AUTH))
         set_acl = bool(values["zookeeper.set.acl"])
         if set_acl and not (sasl or auth or (tls and tls.stores.get("ssl.keystore.location"))):
             raise ConfigError(
                 "zookeeper.set.acl=true needs an identity towards ZooKeeper: set"
                 " zookeeper.ssl.client.enable=true and zookeeper.ssl.keystore.location, or"
-                f" {SASL_LOGIN}, or {AUTH}"
+                f" {SASL_LOGIN}, or {AUTH}, or a JAAS file with a section Client"
             )
         return cls(
             hosts,
@@ -229,6 +234,21 @@ def _login(text: str | None) -> SaslLogin | None:
             f'{SASL_LOGIN} must read: {_DIGEST_LOGIN} required username="NAME" password="SECRET";'
         )
     return SaslLogin(*(re.sub(r"\\(.)", r"\1", options[k]) for k in ("username", "password")))
+
+
+def _login_of_file(values: Mapping[str, ConfigValue]) -> SaslLogin | None:
+    """By the section for ZooKeeper of the JAAS file; None without such a section."""
+    path, section = _text(values, LOGIN_CONFIG), _text(values, ZOOKEEPER_SECTION)
+    file = jaas_file.read(path) if path else None
+    if file is None or section is None or section not in file.sections:
+        return None
+    for module in file.sections[section]:
+        if module.name == _DIGEST_LOGIN and {"username", "password"} <= module.options.keys():
+            return SaslLogin(module.options["username"], module.options["password"])
+    raise ConfigError(
+        f"{file.path}: the section {section}, for ZooKeeper, must have {_DIGEST_LOGIN} required"
+        ' username="NAME" password="SECRET";'
+    )
 
 
 def _auth(text: str | None) -> tuple[str, str] | None:

@@ -193,7 +193,7 @@ class Session:
             timeout=config.session_timeout_ms / 1000,
             handler=self._handler,
             auth_data=[config.auth] if config.auth else None,
-            sasl_options=_sasl_options(config),
+            sasl_options=sasl_options(config),
             connection_retry=KazooRetry(
                 max_tries=-1,
                 max_delay=_RECONNECT_MAX_DELAY_S,
@@ -386,7 +386,8 @@ def _refusal(error: Exception, path: str) -> ZooKeeperError:
     return ZooKeeperError(path, f"ZooKeeper refused {path}: {type(error).__name__}")
 
 
-def _sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
+def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
+    """How kazoo logs in, if it does. Raises ConfigError: the package for it is not there."""
     if config.sasl is None:
         return None
     if not PURESASL_AVAILABLE:

@@ -57,6 +57,18 @@ def test_start_without_a_file_is_kafkas_usage_line() -> None:
         assert done.stdout.endswith(usage)
 
 
+def test_start_takes_the_environment_of_kafkas_script(tmp_path: Path) -> None:
+    file, jaas = tmp_path / "server.properties", tmp_path / "jaas.conf"
+    file.write_text("listeners=PLAINTEXT://127.0.0.1:0\n")
+    env = {"KAFKA_OPTS": f"-Djava.security.auth.login.config={jaas}", "KAFKA_HEAP_OPTS": "-Xmx1g"}
+    done = run("kafka-server-start.sh", str(file), **env)
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr.splitlines() == [
+        "Without effect, because there is no JVM here: KAFKA_HEAP_OPTS",
+        f"java.security.auth.login.config={jaas} cannot be read: No such file or directory",
+    ]
+
+
 def test_zookeeper_is_stopped_where_its_data_is() -> None:
     done = run("zookeeper-server-stop.sh", "--data-dir", "/nope")
     assert (done.stdout, done.returncode) == ("No zookeeper server to stop\n", 1)

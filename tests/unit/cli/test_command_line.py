@@ -99,3 +99,14 @@ def test_ctrl_c_is_silent_and_has_its_status() -> None:
     cluster.connect = interrupted  # type: ignore[method-assign]
     outcome = kafkapy("topics", "--list", "--bootstrap-server", "b:1", cluster=cluster)
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 130)
+
+
+def test_what_the_environment_says_to_a_jvm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_HEAP_OPTS", "-Xmx1g")
+    monkeypatch.setenv("KAFKA_LOG4J_OPTS", "-Dlog4j.configuration=file:/x")
+    named = "Without effect, because there is no JVM here: KAFKA_HEAP_OPTS, KAFKA_LOG4J_OPTS\n"
+    for command in ("server", "topics"):
+        assert kafkapy(command, "start", "/nope").stderr.startswith(named)
+    starting = kafkapy("zookeeper", "start", "/nope").stderr
+    assert starting.startswith("Without effect, because ZooKeeper's logging is set here: KAFKA_LOG")
+    assert "JVM" not in kafkapy("reassign", "--version").stdout

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.security import security_from, ssl_context, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials
@@ -72,3 +73,19 @@ def test_an_unusable_store_is_an_error(tmp_path: Path) -> None:
     for location in (tmp_path / "bad.pem", tmp_path / "missing.pem"):
         with pytest.raises(ConfigError, match=r"ssl\.truststore\.location=.* cannot be used"):
             ssl_context({"ssl.truststore.location": str(location)})
+
+
+def test_the_jaas_file_of_kafka_opts_says_who_logs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "jaas.conf"
+    file.write_text(f"KafkaClient {{ {JAAS.format('password=p')} }};")
+    monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={file}")
+    sasl = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    assert security_from(sasl).credentials() == Credentials("a b", "p")
+    config = producer_config(sasl)
+    assert (config["sasl.username"], config["sasl.password"]) == ("a b", "p")
+    assert not any(name.startswith("kafkapy.") for name in config)
+    own = {**sasl, "sasl.jaas.config": JAAS.format("password=own")}
+    assert security_from(own).credentials() == Credentials("a b", "own")
+    assert "sasl.jaas.config" not in security_from({}).properties

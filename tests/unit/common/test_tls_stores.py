@@ -27,7 +27,7 @@ def store(identity: Path, **more: str) -> PrefixedProperties:
 
 
 def test_a_listener_needs_a_certificate() -> None:
-    with pytest.raises(ConfigError, match=r"set ssl\.keystore\.location to a PEM, PKCS12 or JKS file"):
+    with pytest.raises(ConfigError, match=r"keystore\.location to a PEM, PKCS12 or JKS file"):
         server_context(PrefixedProperties({}), "none")
 
 

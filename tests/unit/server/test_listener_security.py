@@ -75,6 +75,32 @@ def test_the_users_of_plain_may_stand_less_deep(key: str) -> None:
     assert secured("SASL_PLAINTEXT", sasl_enabled_mechanisms="PLAIN", **{key: JAAS}).sasl
 
 
+def test_a_jaas_file_names_users_and_wins_over_what_kafka_reads_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "jaas.conf"
+    file.write_text(
+        f"x.KafkaServer {{ {JAAS} }}; KafkaServer {{ {JAAS.replace('alice', 'bob')} }};"
+    )
+    given = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,X://127.0.0.1:0,Y://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,X:SASL_PLAINTEXT,Y:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.jaas.config": JAAS.replace("alice", "carol"),
+        "kafkapy.java.security.auth.login.config": str(file),
+    }
+    for index, user in (1, b"alice"), (2, b"bob"):
+        found = security_of(KafkaConfig(given), index).sasl
+        assert found is not None
+        assert found.mechanisms["PLAIN"].begin().evaluate(b"\0%b\0secret" % user) == b""
+    assert "sasl.jaas.config should be prefixed with SASL mechanism name, ignoring" in caplog.text
+    file.write_text("KafkaServer { a.PlainLoginModule required; };")
+    with pytest.raises(
+        ConfigError, match=r"/jaas\.conf, KafkaServer: sasl\.jaas\.config must name"
+    ):
+        security_of(KafkaConfig(given), 1)
+
+
 def test_plain_needs_users() -> None:
     with pytest.raises(ConfigError) as refused:
         secured("SASL_PLAINTEXT", sasl_enabled_mechanisms="PLAIN")

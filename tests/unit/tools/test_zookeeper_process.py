@@ -150,3 +150,16 @@ def test_extra_jvm_flags_are_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path
     words = prepare(effective_config({}, {"dataDir": str(tmp_path)}))
     assert words.index("-Xmx128m") < words.index("-Xmx1g") < words.index("-Da=b")
     assert os.environ["JVMFLAGS"] == "-Xmx1g -Da=b"
+
+
+def test_the_variables_of_kafkas_scripts_are_passed_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are for a JVM, and here is one. Two collectors would keep it from starting."""
+    monkeypatch.setenv("KAFKA_HEAP_OPTS", "-Xmx512M -Xms512M")
+    monkeypatch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseG1GC")
+    monkeypatch.setenv("KAFKA_OPTS", "-Djava.security.auth.login.config=/jaas.conf")
+    words = prepare(effective_config({}, {"dataDir": str(tmp_path)}))
+    assert words[1:4] == ["-Xmx512M", "-Xms512M", "-XX:+UseG1GC"]
+    assert words[4] == "-Djava.security.auth.login.config=/jaas.conf"
+    assert "-XX:+UseSerialGC" not in words

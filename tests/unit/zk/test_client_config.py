@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
@@ -169,3 +171,27 @@ def test_acls_need_an_identity() -> None:
 def test_numbers_are_checked() -> None:
     with pytest.raises(ConfigError, match=r"zookeeper.max.in.flight.requests"):
         config(max_in_flight_requests="0")
+
+
+def test_the_section_for_zookeeper_of_a_jaas_file(tmp_path: Path) -> None:
+    file = tmp_path / "jaas.conf"
+    digest = "org.apache.zookeeper.server.auth.DigestLoginModule required"
+    file.write_text(
+        f'Client {{ {digest} username="kafka" password="zk"; }};'
+        f' Other {{ {digest} username="other" password="zk"; }};'
+        " Kerberos { com.sun.security.auth.module.Krb5LoginModule required; };"
+    )
+    given = {"zookeeper.connect": "h", "kafkapy.java.security.auth.login.config": str(file)}
+
+    def login(**more: str) -> SaslLogin | None:
+        properties = given | {f"kafkapy.zookeeper.sasl.{k}": text for k, text in more.items()}
+        return ZooKeeperClientConfig.from_properties(properties).sasl
+
+    assert login() == SaslLogin("kafka", "zk")
+    assert login(clientconfig="Other") == SaslLogin("other", "zk")
+    assert login(clientconfig="None") is login(clientconfig="") is None
+    line = {"kafkapy.zookeeper.sasl.jaas.config": f'{digest} username="line" password="zk";'}
+    properties = {**given, **line, "zookeeper.set.acl": "true"}
+    assert ZooKeeperClientConfig.from_properties(properties).sasl == SaslLogin("line", "zk")
+    with pytest.raises(ConfigError, match="the section Kerberos, for ZooKeeper, must have"):
+        login(clientconfig="Kerberos")

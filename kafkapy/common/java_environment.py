@@ -1,0 +1,74 @@
+"""The variables with which Kafka's scripts configure a JVM: what of them has effect here.
+
+`KAFKA_OPTS` names the JAAS file (`jaas_file`). There is no JVM for the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+LOGIN_CONFIG: Final = "kafkapy.java.security.auth.login.config"
+ZOOKEEPER_SECTION: Final = "kafkapy.zookeeper.sasl.clientconfig"
+"""The section of the JAAS file for ZooKeeper: `Client`, or none if it is empty."""
+
+_OPTS: Final = "KAFKA_OPTS"
+_FILE: Final = "java.security.auth.login.config"
+_SECTION: Final = "zookeeper.sasl.clientconfig"
+_SASL: Final = "zookeeper.sasl.client"
+_KERBEROS: Final = "java.security.krb5.conf"
+_EFFECTIVE: Final = (_FILE, _SECTION, _SASL, _KERBEROS)
+_OF_JAVA: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "log4j", "zookeeper.")
+OF_JVM: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
+"""Variables that a JVM takes as words of its command line, in the order of Kafka's script."""
+_OTHERS: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT")
+
+
+def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
+    """What `-Dname=value` in KAFKA_OPTS sets, and the few of a JVM's own that JAAS files use."""
+    found = {"user.home": os.path.expanduser("~"), "/": os.sep, "file.separator": os.sep}
+    for word in environ.get(_OPTS, "").split():
+        if word.startswith("-D"):
+            name, _, value = word[2:].partition("=")
+            found[name] = value
+    return found
+
+
+def with_login_config(
+    properties: Mapping[str, str], environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The properties of a process and, where they do not say it, which JAAS file it has."""
+    java, found = system_properties(environ), {}
+    if _FILE in java:
+        found[LOGIN_CONFIG] = java[_FILE]
+    if _SECTION in java:
+        found[ZOOKEEPER_SECTION] = java[_SECTION]
+    if java.get(_SASL, "").lower() == "false":
+        found[ZOOKEEPER_SECTION] = ""
+    return found | dict(properties)
+
+
+def have_kerberos_config() -> None:
+    """Tell the Kerberos library of this process which krb5.conf KAFKA_OPTS names."""
+    file = system_properties(os.environ).get(_KERBEROS)
+    if file:
+        os.environ.setdefault("KRB5_CONFIG", file)
+
+
+def without_effect(environ: Mapping[str, str], *, starts_jvm: bool = False) -> str:
+    """One line that names what is set and does nothing; empty if all has effect. Values may be
+    secret and are left out."""
+    names = [name for name in OF_JVM[:2] if environ.get(name) and not starts_jvm]
+    names += [name for name in _OTHERS if environ.get(name)]
+    if not starts_jvm:
+        for word in environ.get(_OPTS, "").split():
+            name = word.partition("=")[0]
+            # Other properties may stand in the JAAS file, as ${name}.
+            of_java = not name.startswith("-D") or name[2:].startswith(_OF_JAVA)
+            if of_java and name[2:] not in _EFFECTIVE:
+                names.append(f"{name.partition(':')[0]} in {_OPTS}")
+    if not names:
+        return ""
+    why = "ZooKeeper's logging is set" if starts_jvm else "there is no JVM"
+    return f"Without effect, because {why} here: {', '.join(dict.fromkeys(names))}"
