@@ -50,11 +50,12 @@ WORLD = {
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: Kerberos, HTTP, the file system, and kazoo with what its session
-# needs.
+# The adapters of pure packages: Kerberos, HTTP, the environment, the file system, and kazoo with
+# what its session needs.
 ADAPTERS = {
     "kafkapy/common/gss_library.py": {"gssapi", "threading"},
     "kafkapy/common/http_fetch.py": {"http", "time", "urllib.request"},
+    "kafkapy/common/java_environment.py": {"os"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo_adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo_session.py": {"kazoo", "asyncio"},

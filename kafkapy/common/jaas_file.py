@@ -11,7 +11,6 @@ Kafka's `JaasContext`.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -123,7 +122,7 @@ def read(path: str) -> JaasFile:
             f"java.security.auth.login.config={path} cannot be read: {error.strerror}"
         ) from error
     try:
-        return JaasFile(name, parse(text, system_properties(os.environ)))
+        return JaasFile(name, parse(text, system_properties()))
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
 

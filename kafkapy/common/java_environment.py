@@ -1,6 +1,7 @@
 """The variables with which Kafka's scripts configure a JVM: what of them has effect here.
 
-`KAFKA_OPTS` names the JAAS file (`jaas_file`). There is no JVM for the others.
+`KAFKA_OPTS` names the JAAS file (`jaas_file`). There is no JVM for the others. An adapter: it reads
+the environment of this process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ OF_JVM: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
 _OTHERS: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT")
 
 
-def system_properties(environ: Mapping[str, str]) -> dict[str, str]:
+def system_properties(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What `-Dname=value` in KAFKA_OPTS sets, and the few of a JVM's own that JAAS files use."""
     found = {"user.home": os.path.expanduser("~"), "/": os.sep, "file.separator": os.sep}
     for word in environ.get(_OPTS, "").split():
@@ -51,7 +52,7 @@ def with_login_config(
 
 def have_kerberos_config() -> None:
     """Tell the Kerberos library of this process which krb5.conf KAFKA_OPTS names."""
-    file = system_properties(os.environ).get(_KERBEROS)
+    file = system_properties().get(_KERBEROS)
     if file:
         os.environ.setdefault("KRB5_CONFIG", file)
 
