@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.jaas import Credentials, jaas_credentials
-from kafkapy.common.jaas_file import JAAS, as_client
-from kafkapy.common.java_environment import with_login_config
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.common.tls_stores import Store
 
@@ -62,7 +60,10 @@ def security_from(properties: Mapping[str, str]) -> Security:
             f"String must be one of: {', '.join(PROTOCOLS)}"
         )
     mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
-    if protocol.startswith("SASL_") and JAAS not in properties:
+    if protocol.startswith("SASL_") and "sasl.jaas.config" not in properties:
+        from kafkapy.common.jaas_file import as_client
+        from kafkapy.common.java_environment import with_login_config
+
         properties = as_client(with_login_config(properties), mechanism)
     return Security(protocol, mechanism, properties)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
@@ -116,7 +115,8 @@ def read(path: str) -> JaasFile:
     """
     name = re.sub(r"^=?(file:(//)?)?", "", path)
     try:
-        text = Path(name).read_bytes().decode(errors="replace")
+        with open(name, "rb") as file:
+            text = file.read().decode(errors="replace")
     except OSError as error:
         raise ConfigError(
             f"java.security.auth.login.config={path} cannot be read: {error.strerror}"

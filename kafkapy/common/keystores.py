@@ -7,8 +7,6 @@ The packages `cryptography` for PKCS12, those of old with 3DES and RC2 too, and 
 
 from __future__ import annotations
 
-import base64
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -170,5 +168,8 @@ def _pem(certificates: Iterable[Certificate]) -> str:
 
 
 def _pem_of(label: str, der: bytes) -> str:
+    import base64
+    import textwrap
+
     body = "\n".join(textwrap.wrap(base64.b64encode(der).decode(), _PEM_COLUMNS))
     return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"

@@ -8,7 +8,6 @@ authorities that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,8 +19,6 @@ from kafkapy.common.prefixed_properties import PrefixedProperties
 
 if TYPE_CHECKING:
     import ssl
-
-logger = logging.getLogger("kafka.security.ssl")
 
 ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
 SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
@@ -126,7 +123,10 @@ def sha1_is_allowed(properties: PrefixedProperties) -> bool:
     """Whether `kafkapy.ssl.allow.sha1` is true; if so, a warning tells it."""
     if properties.text(ALLOW_SHA1, "false").lower() != "true":
         return False
-    logger.warning(
+    # Imported only where it is asked for: tools start without it.
+    import logging
+
+    logging.getLogger("kafka.security.ssl").warning(
         "%s=true: certificates signed with SHA-1, or with keys below 2048 bits, are accepted, as by"
         " Java. They can be forged: issue them anew",
         properties.key(ALLOW_SHA1),
