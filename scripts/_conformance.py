@@ -10,6 +10,7 @@ scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --pythons       the tests on the other Pythons of this machine
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
+scripts/conformance --record-configs  keep what Apache Kafka says of configs, for scripts/test
 scripts/conformance --record-flags  keep their flags alone, for docs/TOOLS.md
 """
 
@@ -29,6 +30,7 @@ from scripts import (
     _kraft_tools,
     _peers,
     _pythons,
+    _record_configs,
     _record_flags,
     _record_tools,
     _report,
@@ -237,6 +239,7 @@ def main() -> int:
     parser.add_argument("--kraft", action="store_true", help="only the tools on Apache Kafka 4")
     parser.add_argument("--apps", action="store_true", help="only Kafka's own applications")
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
+    parser.add_argument("--record-configs", action="store_true", help="record its configs")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
     parser.add_argument("--pythons", action="store_true", help="only the tests on other Pythons")
@@ -245,6 +248,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20, metavar="N")
     parser.add_argument("--apache", action="store_true", help="try the checks on Apache Kafka")
     options = parser.parse_args()
+    if options.record_configs:
+        _record_configs.record(say)
+        return 0
     if options.record_flags:
         _record_flags.record(say)
         return 0

@@ -46,12 +46,21 @@ class ConfigSource(IntEnum):
     DYNAMIC_BROKER_LOGGER_CONFIG = 6
 
 
+class Listed(IntEnum):
+    """Whether DescribeConfigs lists a key: always; only where it is set, as Kafka's internal keys;
+    or, where it is set, as a plug-in's key, of which Kafka's table knows neither type nor value."""
+
+    ALWAYS = 0
+    WHERE_SET = 1
+    AS_PLUG_INS = 2
+
+
 class ConfigKey(NamedTuple):
     """One configuration key.
 
     `default` is the parsed default. `synonyms` are, for a topic key, the broker keys that give its
     default, first the one whose unit is the topic key's own. `allowed` is how the documentation
-    names valid values.
+    names valid values. `documentation` is of kafkapy's own keys; Kafka's texts are in a file.
     """
 
     name: str
@@ -61,6 +70,7 @@ class ConfigKey(NamedTuple):
     allowed: str = ""
     synonyms: tuple[str, ...] = ()
     documentation: str = ""
+    listed: Listed = Listed.ALWAYS
 
     @property
     def sensitive(self) -> bool:

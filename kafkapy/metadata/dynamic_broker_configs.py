@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkapy.common.config_def import ConfigDef, ConfigValue
+from kafkapy.common.config_def import (
+    ConfigDef,
+    ConfigKey,
+    ConfigType,
+    ConfigValue,
+    Listed,
+    at_least,
+)
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
 
@@ -51,9 +58,7 @@ _LISTENER: Final = frozenset(
         "principal.builder.class",
         "sasl.enabled.mechanisms",
         "sasl.jaas.config",
-        "sasl.login.callback.handler.class",
-        "sasl.login.class",
-        "sasl.server.callback.handler.class",
+        "sasl.mechanism.inter.broker.protocol",
         "sasl.kerberos.service.name",
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.ticket.renew.window.factor",
@@ -64,12 +69,9 @@ _LISTENER: Final = frozenset(
         "sasl.login.refresh.window.jitter",
         "sasl.login.refresh.min.period.seconds",
         "sasl.login.refresh.buffer.seconds",
-        "ssl.principal.mapping.rules",
         "ssl.client.auth",
-        "connections.max.reauth.ms",
     }
 )
-_LOGINS: Final = frozenset(name for name in _LISTENER if name.startswith("sasl."))
 # Which listeners there are.
 LISTENER_SETS: Final = frozenset(
     {"listeners", "advertised.listeners", "listener.security.protocol.map"}
@@ -112,15 +114,18 @@ _OTHERS: Final = frozenset(
     }
 )
 # Dynamic only: no table of static configs knows them.
-QUOTAS: Final = frozenset(
-    {
+_QUOTA_CONFIGS: Final = ConfigDef(
+    ConfigKey(name, ConfigType.LONG, 2**63 - 1, *at_least(0))
+    for name in (
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
         "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
+    )
 )
+QUOTAS: Final = frozenset(_QUOTA_CONFIGS.keys)
 
 PER_BROKER: Final = _SECURITY | _LISTENER
+_ALL_OF_LISTENERS: Final = PER_BROKER | _CLUSTER_LISTENER
 ALL_DYNAMIC: Final = (
     _SECURITY | _LISTENER | _CLUSTER_LISTENER | THREAD_COUNTS | _LOG | _OTHERS | QUOTAS
 )
@@ -138,7 +143,7 @@ def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[s
     return {
         name: text
         for name, text in configs.items()
-        if (base_name(name) != name or name in _LOGINS | LISTENER_SETS)
+        if (base_name(name) != name or name in PER_BROKER)
         and (stores or base_name(name) not in TLS_STORES)
     }
 
@@ -162,7 +167,8 @@ def validate_dynamic_configs(
     _refuse(
         "These security configs can be dynamically updated only per-listener using the listener"
         " prefix",
-        (n for n in configs if n in _SECURITY),
+        (n for n in configs if n in TLS_STORES),
+        collection="HashSet",
     )
     for name, text in configs.items():
         _check_value(name, text, definitions, current)
@@ -173,29 +179,56 @@ def validate_dynamic_configs(
         )
 
 
-def refuse_fixed_of_listeners(
+def fixed_of_listeners(
     listeners: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
-) -> None:
-    """Refuse to change what the listeners of these names keep until a restart: all but their stores
-    and limits (`DynamicListenerConfig.validateReconfiguration`).
+) -> dict[str, list[str]]:
+    """By listener of these names, the keys that would change and that it keeps until a restart: all
+    but its stores and limits (`DynamicListenerConfig.validateReconfiguration`).
 
     Raises:
-        ConfigError: names the listener and the keys.
+        ConfigError: such a key changes with a config of all listeners. Kafka compares them then
+            only; a change of nothing else is accepted, and takes effect when the broker restarts.
     """
+    changed = _changed(before, after)
+    found = {}
     for listener in listeners:
         prefix = f"listener.name.{listener.lower()}."
-        changed = sorted(
-            key
-            for key in before.keys() | after.keys()
-            if key.startswith(prefix)
-            and base_name(key) not in TLS_STORES | _CLUSTER_LISTENER
-            and before.get(key) != after.get(key)
-        )
-        if changed:
+        keys = [key for key in changed if key.startswith(prefix)]
+        fixed = [key for key in keys if base_name(key) not in TLS_STORES | _CLUSTER_LISTENER]
+        if fixed and not _ALL_OF_LISTENERS.isdisjoint(changed):
             raise ConfigError(
                 f"Configs cannot be updated dynamically for existing listener {listener}, restart"
-                f" broker or create a new listener for update: {', '.join(changed)}"
+                f" broker or create a new listener for update: {', '.join(fixed)}"
             )
+        if fixed:
+            found[listener] = fixed
+    return found
+
+
+def check_values_of_listeners(
+    listeners: Iterable[str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    definitions: ConfigDef,
+) -> None:
+    """Refuse values of the listeners of these names, and of their mechanisms, that cannot be read.
+
+    Raises:
+        ConfigError: names the key, its value and what is allowed.
+    """
+    prefixes = tuple(f"listener.name.{listener.lower()}." for listener in listeners)
+    for key in _changed(before, after):
+        if key not in after or not key.startswith(prefixes):
+            continue
+        base = base_name(key)
+        behind = base if base in definitions.keys else base.partition(".")[2]
+        known = definitions.keys.get(behind)
+        if known is not None and known.listed is not Listed.AS_PLUG_INS:
+            definitions.parse(behind, after[key])
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k))
 
 
 def _only_per_broker(name: str) -> bool:
@@ -204,10 +237,11 @@ def _only_per_broker(name: str) -> bool:
     return name in PER_BROKER
 
 
-def _refuse(message: str, names: Iterable[str]) -> None:
+def _refuse(message: str, names: Iterable[str], collection: str = "Set") -> None:
+    """`collection` is the word for it in Kafka's message, Scala's."""
     found = sorted(names)
     if found:
-        raise ConfigError(f"{message}: Set({', '.join(found)})")
+        raise ConfigError(f"{message}: {collection}({', '.join(found)})")
 
 
 def _check_value(
@@ -215,12 +249,8 @@ def _check_value(
 ) -> None:
     base = base_name(name)
     if base in QUOTAS:
-        if not text.strip().isdigit():
-            raise ConfigError(
-                f"Invalid value {text} for configuration {name}: Value must be at least 0"
-            )
-        return
-    if base not in definitions.keys:
+        _QUOTA_CONFIGS.parse(base, text)
+    if base not in definitions.keys or base not in ALL_DYNAMIC:
         return
     value = definitions.parse(base, text)
     now = current.get(base)

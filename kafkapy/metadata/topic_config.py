@@ -17,6 +17,7 @@ from kafkapy.common.config_def import (
     ConfigSource,
     ConfigType,
     ConfigValue,
+    Listed,
     format_value,
     parse_value,
 )
@@ -40,7 +41,8 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One row of DescribeConfigs. `config_type` 0 (None here) is a custom key."""
+    """One row of DescribeConfigs. `config_type` 0 (None here) is a custom key. `documentation` is
+    of kafkapy's own keys only."""
 
     name: str
     value: str | None
@@ -135,7 +137,8 @@ def broker_config_entries(
 ) -> list[ConfigEntry]:
     """A named broker's configs: the whole table and whatever else was given, sorted by name."""
     given = layers.given()
-    wanted = sorted({*layers.definitions.keys, *given})
+    listed = [n for n, key in layers.definitions.keys.items() if key.listed is Listed.ALWAYS]
+    wanted = sorted({*listed, *given})
     return [_broker_entry(name, layers, given) for name in wanted if names is None or name in names]
 
 
@@ -159,6 +162,8 @@ def default_broker_config_entries(
 
 def _broker_entry(name: str, layers: BrokerConfigLayers, given: Mapping[str, str]) -> ConfigEntry:
     key = layers.definitions.keys.get(base_name(name))
+    if key is not None and key.listed is Listed.AS_PLUG_INS:
+        key = None
     # A key that nothing knows may well be a secret, so it is not shown.
     sensitive = name not in QUOTAS if key is None else key.sensitive
     group = next((g for g in _UNIT_GROUPS if name in g and not _is_scheduler(name)), (name,))
@@ -176,11 +181,17 @@ def _broker_entry(name: str, layers: BrokerConfigLayers, given: Mapping[str, str
         value,
         synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         sensitive,
-        name not in ALL_DYNAMIC,
-        key.type if key else None,
+        name not in ALL_DYNAMIC or name in QUOTAS,
+        _type_of(name, key),
         key.documentation if key else "",
         synonyms,
     )
+
+
+def _type_of(name: str, key: ConfigKey | None) -> ConfigType | None:
+    if key is not None:
+        return key.type
+    return ConfigType.LONG if name in QUOTAS else None
 
 
 def _is_scheduler(name: str) -> bool:
@@ -207,6 +218,8 @@ def _layered(
                 found.append(ConfigSynonym(name, value, source))
     for name in group:
         key = layers.definitions.keys.get(name)
+        if key is not None and key.listed is Listed.AS_PLUG_INS:
+            continue
         if key is not None and key.default is not None and name not in _NO_DEFAULT:
             value = None if sensitive else format_value(key.default)
             found.append(ConfigSynonym(name, value, ConfigSource.DEFAULT_CONFIG))

@@ -15,11 +15,13 @@ from kafkapy.common.config_def import (
     ConfigKey,
     ConfigType,
     ConfigValue,
+    Listed,
     Validator,
     at_least,
     between,
     one_of,
 )
+from kafkapy.server.unserved_configs import UNSERVED_ROWS, WHY_UNSERVED
 
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
@@ -56,25 +58,48 @@ def _d(name: str, default: float, check: _Check = None) -> ConfigKey:
     return _row(ConfigType.DOUBLE, name, default, check)
 
 
+def _class(name: str, default: str | None = None) -> ConfigKey:
+    return _row(ConfigType.CLASS, name, default)
+
+
 def _secret(name: str) -> ConfigKey:
     return _row(ConfigType.PASSWORD, name, None)
+
+
+def _own(key: ConfigKey, documentation: str) -> ConfigKey:
+    return key._replace(documentation=documentation)
+
+
+def _internal(key: ConfigKey) -> ConfigKey:
+    return key._replace(listed=Listed.WHERE_SET)
+
+
+def _of_authorizer(key: ConfigKey) -> ConfigKey:
+    """Kafka's authorizer is a plug-in, and reads its configs by itself."""
+    return key._replace(listed=Listed.AS_PLUG_INS)
 
 
 _POSITIVE: Final = at_least(1)
 _NOT_NEGATIVE: Final = at_least(0)
 _BUFFER: Final = at_least(-1)
-_PROTOCOL_MAP: Final = [f"{p}:{p}" for p in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")]
+_PRINCIPAL_BUILDER: Final = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+)
+# In the order in which Kafka shows it.
+_PROTOCOLS: Final = ("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")
 
 BROKER_CONFIG_ROWS: Final = (
     # identity and listeners
     _i("broker.id", -1),
     _i("node.id", -1),
+    _csv("process.roles", []),
+    _csv("controller.quorum.voters", []),
     _b("broker.id.generation.enable", True),
     _i("reserved.broker.max.id", 1000, _NOT_NEGATIVE),
     _s("broker.rack", None),
-    _csv("listeners", ["PLAINTEXT://:9092"]),
-    _csv("advertised.listeners", None),
-    _csv("listener.security.protocol.map", _PROTOCOL_MAP),
+    _s("listeners", "PLAINTEXT://:9092"),
+    _s("advertised.listeners", None),
+    _s("listener.security.protocol.map", ",".join(f"{p}:{p}" for p in _PROTOCOLS)),
     _s("inter.broker.listener.name", None),
     _s(
         "security.inter.broker.protocol",
@@ -127,7 +152,7 @@ BROKER_CONFIG_ROWS: Final = (
     _i("request.timeout.ms", 30000),
     # logs
     _s("log.dir", "/tmp/kafka-logs"),
-    _csv("log.dirs", None),
+    _s("log.dirs", None),
     _i("num.partitions", 1, _POSITIVE),
     _i("default.replication.factor", 1),
     _b("auto.create.topics.enable", True),
@@ -142,7 +167,7 @@ BROKER_CONFIG_ROWS: Final = (
     _i("log.flush.start.offset.checkpoint.interval.ms", 60000, _NOT_NEGATIVE),
     _i("num.recovery.threads.per.data.dir", 1, _POSITIVE),
     _l("log.dir.failure.timeout.ms", 30000, _POSITIVE),
-    _l("log.initial.task.delay.ms", 30000, _NOT_NEGATIVE),
+    _internal(_l("log.initial.task.delay.ms", 30000, _NOT_NEGATIVE)),
     _b("log.cleaner.enable", True),
     _i("log.cleaner.threads", 1, _NOT_NEGATIVE),
     _l("log.cleaner.dedupe.buffer.size", 134217728),
@@ -204,27 +229,27 @@ BROKER_CONFIG_ROWS: Final = (
     _i("transaction.remove.expired.transaction.cleanup.interval.ms", 3600000, _POSITIVE),
     _b("transaction.partition.verification.enable", True),
     _i("producer.id.expiration.ms", 86400000, _POSITIVE),
-    _i("producer.id.expiration.check.interval.ms", 600000, _POSITIVE),
+    _internal(_i("producer.id.expiration.check.interval.ms", 600000, _POSITIVE)),
     # quotas, policies, security
     *(
         _i(f"{prefix}quota.window.{name}", default, _POSITIVE)
         for prefix in ("", "controller.", "replication.", "alter.log.dirs.replication.")
         for name, default in (("num", 11), ("size.seconds", 1))
     ),
-    _s("client.quota.callback.class", None),
-    _s("principal.builder.class", None),
+    _class("client.quota.callback.class"),
+    _class("principal.builder.class", _PRINCIPAL_BUILDER),
     _s("authorizer.class.name", ""),
-    _s("super.users", ""),
-    _b("allow.everyone.if.no.acl.found", False),
-    _s("create.topic.policy.class.name", None),
-    _s("alter.config.policy.class.name", None),
+    _of_authorizer(_s("super.users", "")),
+    _of_authorizer(_b("allow.everyone.if.no.acl.found", False)),
+    _class("create.topic.policy.class.name"),
+    _class("alter.config.policy.class.name"),
     _i("max.request.partition.size.limit", 2000, _POSITIVE),
     _csv("sasl.enabled.mechanisms", ["GSSAPI"]),
     _s("sasl.mechanism.inter.broker.protocol", "GSSAPI"),
     _i("sasl.server.max.receive.size", 524288),
     _secret("sasl.jaas.config"),
-    _s("sasl.server.callback.handler.class", None),
-    _s("sasl.login.callback.handler.class", None),
+    _class("sasl.server.callback.handler.class"),
+    _class("sasl.login.callback.handler.class"),
     _i("sasl.login.connect.timeout.ms", None),
     _i("sasl.login.read.timeout.ms", None),
     _row(ConfigType.SHORT, "sasl.login.refresh.buffer.seconds", 300, between(0, 3600)),
@@ -283,17 +308,42 @@ BROKER_CONFIG_ROWS: Final = (
     _l("metrics.sample.window.ms", 30000, _POSITIVE),
     _s("metrics.recording.level", "INFO"),
     _csv("metric.reporters", []),
+    *UNSERVED_ROWS,
     # kafkapy's own
-    _s("kafkapy.log.dir", None),
-    _s("kafkapy.java.security.auth.login.config", None),
-    _s("kafkapy.zookeeper.sasl.clientconfig", "Client"),
-    _secret("kafkapy.zookeeper.sasl.jaas.config"),
-    _secret("kafkapy.zookeeper.auth"),
-    _b("kafkapy.ssl.allow.sha1", False),
-    _i("kafkapy.authentication.timeout.ms", 30000, _POSITIVE),
-    _i("kafkapy.max.unauthenticated.connections", 1000, _POSITIVE),
-    _i("kafkapy.metrics.port", -1, between(-1, 65535)),
-    _s("kafkapy.metrics.host", "127.0.0.1"),
+    _own(_s("kafkapy.log.dir", None), "The directory of this broker's own log files."),
+    _own(
+        _secret("kafkapy.zookeeper.sasl.jaas.config"),
+        "The JAAS entry with which this broker logs in with ZooKeeper.",
+    ),
+    _own(
+        _secret("kafkapy.zookeeper.auth"),
+        "The scheme and credentials of ZooKeeper's addauth, for example digest:user:password.",
+    ),
+    _own(
+        _s("kafkapy.java.security.auth.login.config", None),
+        "The JAAS file that KAFKA_OPTS may name, where there is none.",
+    ),
+    _own(
+        _s("kafkapy.zookeeper.sasl.clientconfig", "Client"),
+        "The section of the JAAS file with which this broker logs in with ZooKeeper.",
+    ),
+    _own(
+        _b("kafkapy.ssl.allow.sha1", False),
+        "Whether certificates that are signed with SHA-1 are accepted.",
+    ),
+    _own(
+        _i("kafkapy.authentication.timeout.ms", 30000, _POSITIVE),
+        "The time that a client has to authenticate after it has connected.",
+    ),
+    _own(
+        _i("kafkapy.max.unauthenticated.connections", 1000, _POSITIVE),
+        "The number of connections that may be waiting for their authentication.",
+    ),
+    _own(
+        _i("kafkapy.metrics.port", -1, between(-1, 65535)),
+        "The port on which metrics are served in Prometheus' format; -1 for none.",
+    ),
+    _own(_s("kafkapy.metrics.host", "127.0.0.1"), "The address on which metrics are served."),
 )
 
 _ONE_LOOP: Final = "one event loop serves all requests"
@@ -303,7 +353,10 @@ _TICKETS: Final = "the Kerberos library gets and renews tickets when they are ne
 _OLD_FORMAT: Final = "batches are stored and served in format v2"
 _METRICS: Final = "metrics are served by kafkapy.metrics.port"
 
+_TIERED: Final = "tiered storage is not served"
+
 NO_EFFECT: Final[Mapping[str, str]] = {
+    **WHY_UNSERVED,
     "alter.config.policy.class.name": _JAVA,
     "alter.log.dirs.replication.quota.window.num": "moves have the windows of replication.quota",
     "alter.log.dirs.replication.quota.window.size.seconds": (
@@ -323,6 +376,8 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "log.cleaner.io.max.bytes.per.second": _CLEANER,
     "log.cleaner.threads": _CLEANER,
     "log.dir.failure.timeout.ms": "it is for KRaft",
+    "log.local.retention.bytes": _TIERED,
+    "log.local.retention.ms": _TIERED,
     "log.message.downconversion.enable": _OLD_FORMAT,
     "log.message.format.version": _OLD_FORMAT,
     "max.request.partition.size.limit": "it bounds an API that is not served in ZooKeeper mode",

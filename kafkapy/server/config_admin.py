@@ -79,8 +79,9 @@ class ConfigAdmin:
         """Replace all dynamic configs of a topic, or of a broker ("" is the cluster-wide default).
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION; INVALID_CONFIG (unknown, not dynamic, bad value);
-                INVALID_REQUEST (not this broker, null value, other resources);
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; INVALID_CONFIG (of a topic: unknown, bad value);
+                INVALID_REQUEST (of a broker: not dynamic, bad value, not this broker; null value,
+                other resources);
                 STALE_CONTROLLER_EPOCH when there is no controller.
         """
         nulls = [key for key, value in configs.items() if value is None]
@@ -136,7 +137,11 @@ class ConfigAdmin:
         try:
             validate_topic_configs(configs)
         except ConfigError as error:
-            raise _invalid("TOPIC", topic, error) from error
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG,
+                f"Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'):"
+                f" {error}",
+            ) from error
 
     def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         """The configs as they are to be stored."""
@@ -156,7 +161,8 @@ class ConfigAdmin:
             else:
                 stored = dict(configs)
         except ConfigError as error:
-            raise _invalid("BROKER", entity if per_broker else "", error) from error
+            # Kafka's broker names the resource and INVALID_CONFIG for topics only.
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         return stored
 
     def _entity(self, resource_type: int, name: str) -> tuple[str, str]:
@@ -186,13 +192,6 @@ class ConfigAdmin:
                 f"Unexpected broker id, expected {self._broker_id}, but received {broker}",
             )
         return str(broker_id)
-
-
-def _invalid(kind: str, name: str, error: ConfigError) -> ApiError:
-    return ApiError(
-        ErrorCode.INVALID_CONFIG,
-        f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): {error}",
-    )
 
 
 def _null_value(names: Sequence[str]) -> ApiError:

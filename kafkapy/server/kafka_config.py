@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.common import jaas_file
-from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigValue
+from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, ConfigValue, parse_value
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
 from kafkapy.metadata.acl_authorizer import parse_super_users
@@ -49,10 +49,19 @@ seconds for other members of a group on a laptop. Kafka's own server.properties 
 
 
 def _with_both_ids(properties: dict[str, str]) -> dict[str, str]:
-    """`node.id` is the newer name of `broker.id`: either sets both (`populateSynonyms`)."""
-    for given, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
-        if given in properties and other not in properties:
-            return {**properties, other: properties[given]}
+    """The properties with `broker.id` and `node.id` where one is given (`populateSynonyms`).
+
+    Raises:
+        ConfigError: they differ.
+    """
+    ids = {key: properties[key] for key in ("broker.id", "node.id") if key in properties}
+    if len(set(ids.values())) > 1:
+        raise ConfigError(
+            f"You must set `node.id` to the same value as `broker.id`: {ids['node.id']} is not"
+            f" {ids['broker.id']}"
+        )
+    for one in ids.values():
+        return {**properties, "broker.id": one, "node.id": one}
     return properties
 
 
@@ -80,7 +89,7 @@ class KafkaConfig:
         )
         self.advertised_listeners = advertised(
             self.listeners,
-            self.values["advertised.listeners"],
+            self.get_list("advertised.listeners"),
             self.get_list("listener.security.protocol.map"),
         )
         self.inter_broker_listener = self._inter_broker_listener()
@@ -119,8 +128,10 @@ class KafkaConfig:
         return value if isinstance(value, str) else ""
 
     def get_list(self, name: str) -> list[str]:
-        """The value of a list key."""
+        """The value of a list key, or of a key whose string Kafka splits."""
         value = self.values[name]
+        if isinstance(value, str):
+            value = parse_value(name, ConfigType.LIST, value)
         return value if isinstance(value, list) else []
 
     @property
@@ -162,13 +173,12 @@ class KafkaConfig:
         )
 
     def _log_dirs(self) -> tuple[str, ...]:
-        given = self.get_list("log.dirs") if self.values["log.dirs"] is not None else []
-        dirs = [d for d in given or self.get_str("log.dir").split(",") if d]
+        dirs = [d for d in self.get_list("log.dirs") or self.get_list("log.dir") if d]
         if not dirs:
             raise ConfigError("log.dirs is empty: name at least one directory")
         if len(set(dirs)) != len(dirs):
             raise ConfigError(f"log.dirs={','.join(dirs)} names a directory twice")
-        return tuple(d.strip() for d in dirs)
+        return tuple(dirs)
 
     def _cross_check(self) -> None:
         for key, reason in _NOT_SERVED.items():

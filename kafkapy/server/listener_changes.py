@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.metadata.dynamic_broker_configs import refuse_fixed_of_listeners
+from kafkapy.metadata.dynamic_broker_configs import check_values_of_listeners, fixed_of_listeners
+from kafkapy.server.kafka_config import BROKER_CONFIGS
 
 if TYPE_CHECKING:
     from kafkapy.server.listener_set import ListenerPlan, ListenerSet
@@ -55,7 +56,8 @@ class ListenerChanges:
         """
         plan = None if self.listeners is None else self.listeners.planned(after)
         kept = self._names if plan is None else plan.kept
-        refuse_fixed_of_listeners(kept, before, after)
+        check_values_of_listeners(self._names, before, after, BROKER_CONFIGS)
+        fixed = fixed_of_listeners(kept, before, after)
         renewed = [
             (tls, stores)
             for name, tls in self._tls.items()
@@ -63,6 +65,12 @@ class ListenerChanges:
         ]
 
         def replace() -> None:
+            for name, keys in fixed.items():
+                logger.warning(
+                    "Listener %s keeps what it has until the broker restarts: %s",
+                    name,
+                    ", ".join(keys),
+                )
             for tls, stores in renewed:
                 tls.replace(stores)
             if plan is not None:

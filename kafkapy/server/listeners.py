@@ -6,7 +6,6 @@ import re
 from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import SECURITY_PROTOCOL_IDS, Endpoint
-from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ConfigError
 
 _LISTENER: Final = re.compile(r"([^:/]+)://(\[[0-9a-fA-F:.%]*\]|[^:\[\]]*):([0-9]+)")
@@ -60,7 +59,7 @@ def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tupl
 
 
 def advertised(
-    listeners: tuple[Listener, ...], given: ConfigValue, protocol_map: list[str]
+    listeners: tuple[Listener, ...], given: list[str], protocol_map: list[str]
 ) -> tuple[Listener, ...]:
     """The listeners that clients are told of: as given, else the bound ones.
 
@@ -69,7 +68,6 @@ def advertised(
     """
     if not given:
         return listeners
-    assert isinstance(given, list)
     found = parse_listeners(given, protocol_map, "advertised.listeners")
     bound = {listener.name for listener in listeners}
     for listener in found:

@@ -154,11 +154,25 @@ def test_bad_stores_are_refused_in_one_line(secure: SecureBroker | None, tmp_pat
         [line] = said.strip().splitlines()
         assert f"listener TLS (SSL): {name}=" in line
         assert expected in line
-    status, said = alter(secure, "--add-config", "listener.name.tls.ssl.client.auth=required")
-    assert status != 0
-    assert "cannot be updated dynamically for existing listener TLS" in said
     with connect(port, trusting(secure.identity)) as connection:
         assert is_served(connection)
+
+
+def test_what_else_a_listener_has_changes_when_the_broker_restarts(
+    secure: SecureBroker | None,
+) -> None:
+    """It is accepted by itself, as by Apache Kafka, and not with a config of all listeners."""
+    if secure is None:
+        return
+    name = "listener.name.tls.ssl.client.auth"
+    status, said = alter(secure, "--add-config", f"{name}=required,ssl.client.auth=none")
+    assert status != 0
+    assert "cannot be updated dynamically for existing listener TLS" in said
+    status, said = alter(secure, "--add-config", f"{name}=required")
+    assert status == 0, said
+    with connect(secure.port_of("TLS"), trusting(secure.identity)) as connection:
+        assert is_served(connection)
+    assert alter(secure, "--delete-config", name)[0] == 0
 
 
 def test_logins_are_counted(tmp_path: Path) -> None:

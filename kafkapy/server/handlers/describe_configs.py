@@ -20,6 +20,7 @@ from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from kafkapy.server.config_documentation import broker_text, topic_text
 from kafkapy.server.handler_support import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
@@ -47,16 +48,16 @@ async def _describe_all(
     resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
     for resource in resources:
         row = DescribeConfigsResult(
-            resource_type=resource.resource_type, resource_name=resource.resource_name
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
         results.append(row)
         try:
-            row.configs = [
-                _row(entry, request.include_synonyms, request.include_documentation)
-                for entry in _entries(context, resource)
-            ]
+            row.configs = _configs(_entries(context, resource), resource, request)
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code = error.code
+            row.error_message = "" if error.message == error.code.name else error.message
         await pace.spend(ROW_UNITS * (1 + len(row.configs)))
     return DescribeConfigsResponse(results=results)
 
@@ -83,7 +84,18 @@ def _entries(context: RequestContext, resource: DescribeConfigsResource) -> list
     raise unsupported_resource(resource.resource_type)
 
 
-def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult:
+def _configs(
+    entries: list[ConfigEntry], resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    rows = [_row(entry, request.include_synonyms) for entry in entries]
+    if request.include_documentation:
+        text_of = topic_text if resource.resource_type == TOPIC_RESOURCE else broker_text
+        for row, entry in zip(rows, entries, strict=True):
+            row.documentation = entry.documentation or text_of(entry.name)
+    return rows
+
+
+def _row(entry: ConfigEntry, synonyms: bool) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -98,7 +110,6 @@ def _row(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeCon
         if synonyms
         else [],
         config_type=entry.config_type or 0,
-        documentation=entry.documentation if documentation else None,
     )
 
 

@@ -9,8 +9,9 @@ from kafkapy.metadata.dynamic_broker_configs import (
     ALL_DYNAMIC,
     PER_BROKER,
     base_name,
+    check_values_of_listeners,
+    fixed_of_listeners,
     of_listeners_at_start,
-    refuse_fixed_of_listeners,
     validate_dynamic_configs,
 )
 from kafkapy.server.kafka_config import BROKER_CONFIGS
@@ -33,6 +34,8 @@ def check(per_broker: bool = True, **configs: str) -> None:
         {"leader_replication_throttled_rate": "1000"},
         {"unclean_leader_election_enable": "true", "min_insync_replicas": "2"},
         {"listener_name_inside_ssl_keystore_location": "/k"},
+        {"sasl_mechanism_inter_broker_protocol": "PLAIN", "ssl_cipher_suites": "x"},
+        {"listener_name_inside_num_partitions": "read when the listener is made"},
         {},
     ],
 )
@@ -48,9 +51,19 @@ def test_allowed(configs: dict[str, str]) -> None:
             "Cannot update these configs dynamically: Set(broker.id, log.dirs)",
         ),
         (
+            {"connections_max_reauth_ms": "1", "ssl_principal_mapping_rules": "DEFAULT"},
+            "Cannot update these configs dynamically: Set(connections.max.reauth.ms,"
+            " ssl.principal.mapping.rules)",
+        ),
+        (
+            {"sasl_server_callback_handler_class": "x", "sasl_login_class": "y"},
+            "Cannot update these configs dynamically: Set(sasl.login.class,"
+            " sasl.server.callback.handler.class)",
+        ),
+        (
             {"ssl_keystore_location": "/k"},
             "These security configs can be dynamically updated only per-listener using the listener"
-            " prefix: Set(ssl.keystore.location)",
+            " prefix: HashSet(ssl.keystore.location)",
         ),
         (
             {"log_retention_ms": "soon"},
@@ -85,6 +98,7 @@ def test_refused(configs: dict[str, str], message: str) -> None:
     [
         "listeners",
         "principal_builder_class",
+        "sasl_mechanism_inter_broker_protocol",
         "listener_name_inside_ssl_keystore_location",
     ],
 )
@@ -104,25 +118,53 @@ def test_names() -> None:
     assert "log.message.format.version" not in ALL_DYNAMIC
 
 
-def test_a_listener_that_is_served_changes_its_stores_and_limits_only() -> None:
+def test_a_listener_that_is_served_changes_its_stores_and_limits() -> None:
     prefix = "listener.name.inside."
     before = {f"{prefix}ssl.client.auth": "none", f"{prefix}ssl.keystore.location": "a"}
     allowed = {f"{prefix}ssl.keystore.location": "b", f"{prefix}max.connections": "5"}
     others = {"listener.name.outside.ssl.client.auth": "required", "log.retention.ms": "1"}
-    refuse_fixed_of_listeners(["INSIDE"], before, {**before, **allowed, **others})
-    for after in (
-        {**before, f"{prefix}ssl.client.auth": "required"},
-        {**before, f"{prefix}plain.sasl.jaas.config": "x"},
-        {},
-    ):
-        with pytest.raises(ConfigError, match="for existing listener INSIDE, restart broker or"):
-            refuse_fixed_of_listeners(["INSIDE"], before, after)
+    assert fixed_of_listeners(["INSIDE"], before, {**before, **allowed, **others}) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("ssl.client.auth", {"ssl.client.auth": "required"}),
+        ("ssl.client.auth", {}),
+        ("plain.sasl.jaas.config", {"ssl.client.auth": "none", "plain.sasl.jaas.config": "x"}),
+        (
+            "connections.max.reauth.ms",
+            {"ssl.client.auth": "none", "connections.max.reauth.ms": "1"},
+        ),
+    ],
+)
+def test_it_keeps_the_rest_until_a_restart(key: str, after: dict[str, str]) -> None:
+    """Accepted alone, and refused with a config of all listeners, as Kafka does."""
+    prefix = "listener.name.inside."
+    before = {f"{prefix}ssl.client.auth": "none"}
+    wanted = {prefix + name: text for name, text in after.items()}
+    assert fixed_of_listeners(["INSIDE"], before, wanted) == {"INSIDE": [prefix + key]}
+    with pytest.raises(ConfigError, match="for existing listener INSIDE, restart broker or"):
+        fixed_of_listeners(["INSIDE"], before, {**wanted, "max.connections": "9"})
+
+
+def test_values_of_a_listener_that_is_served_are_read() -> None:
+    prefix, old = "listener.name.inside.", {"listener.name.inside.num.partitions": "?"}
+    for key in ("connections.max.reauth.ms", "plain.connections.max.reauth.ms"):
+        given = {prefix + key: "?"}
+        with pytest.raises(ConfigError, match=r"Invalid value \? for configuration connections"):
+            check_values_of_listeners(["INSIDE"], {}, given, BROKER_CONFIGS)
+        check_values_of_listeners(["OUTSIDE"], {}, given, BROKER_CONFIGS)
+        check_values_of_listeners(["INSIDE"], given, {}, BROKER_CONFIGS)
+    others = {prefix + "an.own.key": "?", prefix + "super.users": "?"}
+    check_values_of_listeners(["INSIDE"], old, {**old, **others}, BROKER_CONFIGS)
 
 
 def test_at_a_start_listeners_and_logins_count_and_stores_where_they_are_missing() -> None:
     logins = {"listener.name.a.plain.sasl.jaas.config": "x", "sasl.jaas.config": "y"}
     stores = {"listener.name.a.ssl.keystore.password": "z"}
     listed = {"listeners": "A://:9093", "advertised.listeners": "A://h:9093"}
+    listed |= {"ssl.client.auth": "required", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
     configs = {**logins, **stores, **listed, "log.retention.ms": "1"}
     assert of_listeners_at_start(configs, stores=False) == {**logins, **listed}
     assert of_listeners_at_start(configs, stores=True) == {**logins, **stores, **listed}

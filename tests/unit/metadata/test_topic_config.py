@@ -146,6 +146,28 @@ def test_secrets_and_unknown_keys_are_not_shown() -> None:
     assert broker_entry("my.plugin.token", given).config_type is None
 
 
+def test_keys_of_the_authorizer_and_internal_ones_are_listed_where_they_are_set() -> None:
+    names = {"super.users", "allow.everyone.if.no.acl.found", "log.initial.task.delay.ms"}
+    assert names.isdisjoint(entry.name for entry in broker_config_entries(layers()))
+    given = layers(dict.fromkeys(names, "1"))
+    assert names <= {entry.name for entry in broker_config_entries(given)}
+    assert broker_entry("log.initial.task.delay.ms", given).value == "1"
+    for name in names - {"log.initial.task.delay.ms"}:
+        entry = broker_entry(name, given)
+        assert entry.is_sensitive
+        assert entry.config_type is None
+        assert [(s.name, s.value) for s in entry.synonyms] == [(name, None)]
+
+
+def test_local_retention_has_a_twin_of_the_broker() -> None:
+    given = layers({"log.local.retention.ms": "5"})
+    default = "default:log.local.retention.ms=-2"
+    assert topic_entry("local.retention.ms", layers()) == f"-2 from default {{{default}}}"
+    assert topic_entry("local.retention.ms", given) == (
+        f"5 from static {{static:log.local.retention.ms=5, {default}}}"
+    )
+
+
 def test_listener_keys_fall_back_to_their_base() -> None:
     name = "listener.name.inside.max.connections"
     given = layers({"max.connections": "5"}, {}, {name: "3"})

@@ -23,6 +23,7 @@ from kafkapy.storage.log_config import LogConfig
 ROOT = Path(__file__).parents[3] / "kafkapy"
 TABLES = (
     "server/broker_config_table.py",
+    "server/unserved_configs.py",
     "common/topic_configs.py",
     "metadata/dynamic_broker_configs.py",
 )

@@ -92,6 +92,16 @@ def test_the_secret_of_delegation_tokens(given: dict[str, str], secret: bytes) -
     assert KafkaConfig(given).token_secret == secret
 
 
+def test_a_broker_has_one_id_by_two_names() -> None:
+    for given in ("broker.id", "node.id"):
+        config = KafkaConfig({given: "3"})
+        assert (config.broker_id, config.get_int("node.id")) == (3, 3)
+        assert config.properties.items() >= {"broker.id": "3", "node.id": "3"}.items()
+    assert KafkaConfig({"broker.id": "3", "node.id": "3"}).broker_id == 3
+    with pytest.raises(ConfigError, match=r"the same value as `broker\.id`: 4 is not 3"):
+        KafkaConfig({"broker.id": "3", "node.id": "4"})
+
+
 def test_a_broker_that_may_not_choose_its_id_needs_one() -> None:
     given = {"zookeeper.connect": "localhost:2181", "broker.id.generation.enable": "false"}
     with pytest.raises(ConfigError, match=r"broker\.id=-1 must be at least 0"):

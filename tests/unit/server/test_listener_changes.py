@@ -54,10 +54,23 @@ def test_at_the_start_there_is_nothing_to_compare_with(
     assert tls.accepting() is second
 
 
-def test_what_a_listener_keeps_until_a_restart() -> None:
+def test_what_a_listener_keeps_until_a_restart(caplog: pytest.LogCaptureFixture) -> None:
+    """It is accepted, as by Kafka; who reads the log learns that it is not in force."""
     changes = ListenerChanges(["X"])
     key = "listener.name.x.ssl.client.auth"
     for before, after in (({}, {key: "required"}), ({key: "none"}, {})):
-        with pytest.raises(ConfigError, match=f"existing listener X, restart broker.*: {key}$"):
-            changes.prepare(before, after)
-    changes.prepare({key: "none"}, {key: "none", "listener.name.y.ssl.client.auth": "required"})
+        change = changes.prepare(before, after)
+        assert caplog.messages == []
+        change()
+        assert caplog.messages == [f"Listener X keeps what it has until the broker restarts: {key}"]
+        caplog.clear()
+    other = {key: "none", "listener.name.y.ssl.client.auth": "required"}
+    changes.prepare({key: "none"}, other)()
+    assert caplog.messages == []
+    with pytest.raises(ConfigError, match=f"existing listener X, restart broker.*: {key}$"):
+        changes.prepare({}, {key: "required", "sasl.enabled.mechanisms": "PLAIN"})
+
+
+def test_a_value_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"Invalid value often .* connections\.max\.reauth\.ms"):
+        ListenerChanges(["X"]).prepare({}, {"listener.name.x.connections.max.reauth.ms": "often"})

@@ -1,0 +1,50 @@
+"""What Apache Kafka 3.9 answers about configs: `scripts/conformance --record-configs`.
+
+A ZooKeeper-mode broker is started from Apache Kafka's jars. What it says about its configs goes to
+tests/data/configs, and their documentation texts to kafkapy/server/config_documentation.json.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.server import config_documentation
+from scripts import _kafka
+from tests.support import config_answers
+
+TEXTS: Final = Path(config_documentation.__file__).with_name(config_documentation.FILE)
+
+
+def record(say: Callable[[str], None]) -> None:
+    """Ask, and write all files."""
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkapy-record-")))
+        zookeeper = _kafka.ZooKeeperProcess(scratch / "zookeeper").start()
+        stack.callback(zookeeper.kill)
+        broker = _kafka.ApacheBroker(scratch / "logs", config_answers.SETTINGS, zookeeper)
+        stack.callback(broker.kill)
+        broker.start()
+        cluster = stack.enter_context(Cluster(broker.bootstrap_servers))
+        config_answers.prepare(cluster)
+        described = config_answers.describe_all(cluster)
+        texts = config_answers.texts(cluster)
+        values = config_answers.values_to_set(described)
+        altered = config_answers.answers(cluster, values)
+        places = {
+            broker.bootstrap_servers: "BROKER",
+            zookeeper.bootstrap_servers: "ZOOKEEPER",
+            str(broker.log_dir): "LOGS",
+        }
+        described = config_answers.masked(described, places)
+        altered = config_answers.masked(altered, places)
+    TEXTS.write_text(json.dumps(texts, indent=0, ensure_ascii=False) + "\n")
+    config_answers.write("described", described)
+    config_answers.write("values", values)
+    config_answers.write("altered", altered)
+    say(f"written: {config_answers.DATA}, {TEXTS}: {len(values)} keys of Kafka {_kafka.VERSION}")
