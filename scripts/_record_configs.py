@@ -18,7 +18,7 @@ from kafkapy.server import config_documentation
 from scripts import _kafka
 from tests.support import config_answers
 
-TEXTS: Final = Path(config_documentation.__file__).with_name(config_documentation.FILE)
+TEXTS: Final = config_documentation.FILE
 
 
 def record(say: Callable[[str], None]) -> None:
@@ -43,8 +43,9 @@ def record(say: Callable[[str], None]) -> None:
         }
         described = config_answers.masked(described, places)
         altered = config_answers.masked(altered, places)
-    TEXTS.write_text(json.dumps(texts, indent=0, ensure_ascii=False) + "\n")
+    TEXTS.write_text(json.dumps(texts, indent=0, ensure_ascii=False, sort_keys=True) + "\n")
     config_answers.write("described", described)
     config_answers.write("values", values)
     config_answers.write("altered", altered)
-    say(f"written: {config_answers.DATA}, {TEXTS}: {len(values)} keys of Kafka {_kafka.VERSION}")
+    keys = len(values["broker"])
+    say(f"written: {config_answers.DATA}, {TEXTS}: {keys} keys of Kafka {_kafka.VERSION}")

@@ -142,8 +142,9 @@ def matching(pattern: str, said: str) -> tuple[Validator, str]:
     def check(name: str, value: ConfigValue) -> None:
         items = value if isinstance(value, list) else [str(value)]
         if not all(compiled.fullmatch(item) for item in items):
+            shown = ", ".join(items)
             raise ConfigError(
-                f"Invalid value {format_value(value)} for configuration {name}: must be {said}"
+                f"Invalid value [{shown}] for configuration {name}: {name} must be {said}"
             )
 
     return check, said

@@ -55,7 +55,8 @@ _GZIP_LEVEL: Final = (_check_gzip_level, "[1,...,9] or -1")
 _CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _THROTTLED: Final = matching(
     r"\*|none|[0-9]+:[0-9]+|",
-    "a list of partitionId:brokerId, or '*' for all, or empty for none",
+    "the literal '*' or a list of replicas in the following format:"
+    " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
 )
 
 
@@ -111,7 +112,7 @@ TOPIC_CONFIGS: Final = ConfigDef(
         _key("remote.log.copy.disable", _B, False, None),
         _key("remote.log.delete.on.disable", _B, False, None),
         _key("remote.storage.enable", _B, False, None),
-        _key("retention.bytes", _L, -1, at_least(-1), "log.retention.bytes"),
+        _key("retention.bytes", _L, -1, None, "log.retention.bytes"),
         _key("retention.ms", _L, 604_800_000, at_least(-1), "log.retention.ms",
              "log.retention.minutes", "log.retention.hours"),
         _key("segment.bytes", _I, 1_073_741_824, at_least(14), "log.segment.bytes"),
@@ -124,6 +125,7 @@ TOPIC_CONFIGS: Final = ConfigDef(
     )
 )  # fmt: skip
 
+_KRAFT_ONLY: Final = ("remote.log.delete.on.disable", "remote.log.copy.disable")
 _TIERED: Final = "tiered storage is not served"
 _OLD_FORMAT: Final = "batches are stored and served in format v2"
 NO_EFFECT: Final[Mapping[str, str]] = {
@@ -157,5 +159,12 @@ def validate_topic_configs(configs: Mapping[str, str]) -> dict[str, ConfigValue]
             f"max.compaction.lag.ms ({high})"
         )
     if parsed.get("remote.storage.enable") is True:
-        raise ConfigError("remote.storage.enable: tiered storage is not served by this broker")
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured"
+            " with remote log storage."
+        )
+    if any(parsed.get(name) is True for name in _KRAFT_ONLY):
+        raise ConfigError(
+            f"It is invalid to set `{_KRAFT_ONLY[0]}` or `{_KRAFT_ONLY[1]}` under Zookeeper's mode."
+        )
     return parsed

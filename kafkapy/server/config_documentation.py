@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-FILE: Final = "config_documentation.json"
+FILE: Final = Path(__file__).with_suffix(".json")
 
 
 @cache
 def _texts() -> dict[str, dict[str, str]]:
-    texts: dict[str, dict[str, str]] = json.loads(
-        files("kafkapy.server").joinpath(FILE).read_text(encoding="utf-8")
-    )
+    texts: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
     return texts
 
 

@@ -2,7 +2,7 @@
 
 The record is tests/data/configs (`scripts/conformance --record-configs`): every key that Kafka
 lists, with value, source, synonyms, type and text; and for every key the answers to setting it for
-a broker, the cluster, a listener that is served or not, and a mechanism of one.
+a broker, the cluster, a listener that is served or not, and a mechanism of one, or for a topic.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ class Difference(NamedTuple):
 
 
 _ACCEPTED: Final = "0 "
+_OF_TOPIC: Final = (
+    "Invalid config value for resource ConfigResource(type=TOPIC, name='described'): "
+)
 ALTERED: Final = (
     Difference(
-        ".*=[?]",
-        r"(42 Invalid value [?] for configuration <key>: Not a number of type )(SHORT|INT|LONG)",
-        r"\1\2 (SIZE integer)",
+        ".*",
+        "(.* for configuration <key>: Not a number of type (SHORT|INT|LONG))",
+        r"\1 (SIZE integer)",
         "the width of the type is named",
     ),
     Difference(
@@ -86,6 +89,18 @@ ALTERED: Final = (
         "42 Invalid value .*",
         _ACCEPTED,
         "classes of Java are not loaded: the key has no effect, and the log says so",
+    ),
+    Difference(
+        r"remote\.log\.(delete\.on|copy)\.disable=true",
+        "40 (It is invalid to set .*)",
+        rf"40 {_OF_TOPIC}\1",
+        "the resource is named in every refusal of a value",
+    ),
+    Difference(
+        r"message\.format\.version=.*",
+        "40 .* is not a valid version",
+        _ACCEPTED,
+        "of keys without effect only the type is checked",
     ),
     Difference(
         r"max\.connections=[?]",

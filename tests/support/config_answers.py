@@ -55,6 +55,7 @@ SCOPES: Final = {
     "other listener of broker": (BROKER, "listener.name.other."),
     "other listener of cluster": (DEFAULT, "listener.name.other."),
     "mechanism of served listener": (BROKER, "listener.name.plaintext.plain."),
+    "topic": (Resource(ResourceType.TOPIC, TOPIC), ""),
 }
 # Keys that no broker lists.
 UNLISTED: Final = (
@@ -168,16 +169,19 @@ def describe_all(cluster: Cluster) -> dict[str, Any]:
     return {name: describe(cluster, resource) for name, resource in resources.items()}
 
 
-def values_to_set(described: Mapping[str, Any]) -> dict[str, list[str]]:
-    """By key: a value that is allowed and not in force, and for numbers and booleans one that
-    cannot be read."""
-    values = {name: ["1", "?"] for name in UNLISTED}
+def values_to_set(described: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """For brokers and for topics, by key: a value that is allowed, not the default where that is a
+    number or a boolean, and for these one that cannot be read."""
+    of_broker = {name: ["1", "?"] for name in UNLISTED}
     for name, row in described["broker"]["configs"].items():
         if name.startswith("listener.name.") or name in SETTINGS.keys() - {"log.retention.hours"}:
             continue
         default = next((v for n, v, s in row["synonyms"] if (n, s) == (name, 5)), None)
-        values[name] = _values(name, ConfigType(row["type"] or ConfigType.STRING), default)
-    return values
+        of_broker[name] = _values(name, ConfigType(row["type"] or ConfigType.STRING), default)
+    of_topic = {"no.such.key": ["1"]}
+    for name, row in described["topic"]["configs"].items():
+        of_topic[name] = [*_values(name, ConfigType(row["type"]), row["value"]), "-9", "x"]
+    return {"broker": of_broker, "topic": of_topic}
 
 
 def _values(name: str, kind: ConfigType, default: str | None) -> list[str]:
@@ -196,13 +200,14 @@ def _values(name: str, kind: ConfigType, default: str | None) -> list[str]:
 
 
 def answers(
-    cluster: Cluster, values: Mapping[str, Iterable[str]]
+    cluster: Cluster, values: Mapping[str, Mapping[str, Iterable[str]]]
 ) -> dict[str, dict[str, list[str]]]:
     """By scope and answer (error code and message, with <key> for the key): what was set."""
     found: dict[str, dict[str, list[str]]] = {scope: {} for scope in SCOPES}
-    for key, texts in sorted(values.items()):
-        for value in texts:
-            for scope, (resource, prefix) in SCOPES.items():
+    for scope, (resource, prefix) in SCOPES.items():
+        kind = "topic" if resource.type is ResourceType.TOPIC else "broker"
+        for key, texts in sorted(values[kind].items()):
+            for value in texts:
                 row = alter(cluster, resource, {prefix + key: value})
                 message = (row.error_message or "").replace(prefix + key, "<key>")
                 answer = f"{row.error_code} {message.replace(key, '<key>')}"
@@ -218,7 +223,7 @@ def read(name: str) -> Any:
 def write(name: str, record: Any) -> None:
     """Put it on record."""
     DATA.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=0, ensure_ascii=False)
+    text = json.dumps(record, indent=0, ensure_ascii=False, sort_keys=True)
     (DATA / f"{name}.json").write_text(text + "\n")
 
 

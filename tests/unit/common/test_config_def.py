@@ -69,7 +69,7 @@ def test_refusals_name_the_value_and_the_key(kind: ConfigType, text: str, said: 
         (between(-1, 9), "[-1,...,9]", -1, -2, "Value must be at least -1"),
         (one_of("a", "b"), "[a, b]", "b", "B", "String must be one of: a, b"),
         (list_of("a", "b"), "[a, b]", ["b", "a"], ["a", "c"], "String must be one of: a, b"),
-        (matching("[0-9]+", "numbers"), "numbers", ["1", "22"], ["1", "2x"], "must be numbers"),
+        (matching("[0-9]+", "numbers"), "numbers", ["1", "22"], ["1", "2x"], "k must be numbers"),
     ],
 )
 def test_validators(

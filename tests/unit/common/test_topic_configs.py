@@ -106,12 +106,14 @@ def test_the_two_lags_of_compaction_may_be_equal() -> None:
         ({"compression.lz4.level": "18"}, "Invalid value 18 for configuration"),
         ({"min.cleanable.dirty.ratio": "1.1"}, "Invalid value 1.1 for configuration"),
         ({"message.timestamp.type": "createtime"}, "Invalid value createtime for"),
-        ({"leader.replication.throttled.replicas": "1"}, "Invalid value 1 for configuration"),
+        ({"leader.replication.throttled.replicas": "1"}, "Invalid value [1] for configuration"),
+        ({"compression.gzip.level": "0"}, "Invalid value 0 for configuration"),
         (
             {"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"},
             "conflict topic config setting min.compaction.lag.ms (2) > max.compaction.lag.ms (1)",
         ),
-        ({"remote.storage.enable": "true"}, "remote.storage.enable: tiered storage is not served"),
+        ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled in the"),
+        ({"remote.log.copy.disable": "true"}, "It is invalid to set `remote.log.delete.on"),
     ],
 )
 def test_refused(configs: dict[str, str], said: str) -> None:
