@@ -125,6 +125,7 @@ _QUOTA_CONFIGS: Final = ConfigDef(
 QUOTAS: Final = frozenset(_QUOTA_CONFIGS.keys)
 
 PER_BROKER: Final = _SECURITY | _LISTENER
+_OF_NEW_LISTENERS: Final = PER_BROKER - LISTENER_SETS - TLS_STORES
 _ALL_OF_LISTENERS: Final = PER_BROKER | _CLUSTER_LISTENER
 ALL_DYNAMIC: Final = (
     _SECURITY | _LISTENER | _CLUSTER_LISTENER | THREAD_COUNTS | _LOG | _OTHERS | QUOTAS
@@ -203,6 +204,11 @@ def fixed_of_listeners(
         if fixed:
             found[listener] = fixed
     return found
+
+
+def of_new_listeners(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """The configs of all listeners that change, and that served listeners do not take over."""
+    return [key for key in _changed(before, after) if key in _OF_NEW_LISTENERS]
 
 
 def check_values_of_listeners(

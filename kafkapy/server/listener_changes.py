@@ -8,7 +8,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.metadata.dynamic_broker_configs import check_values_of_listeners, fixed_of_listeners
+from kafkapy.metadata.dynamic_broker_configs import (
+    check_values_of_listeners,
+    fixed_of_listeners,
+    of_new_listeners,
+)
+from kafkapy.server.broker_config_table import NO_EFFECT
 from kafkapy.server.kafka_config import BROKER_CONFIGS
 
 if TYPE_CHECKING:
@@ -58,6 +63,7 @@ class ListenerChanges:
         kept = self._names if plan is None else plan.kept
         check_values_of_listeners(self._names, before, after, BROKER_CONFIGS)
         fixed = fixed_of_listeners(kept, before, after)
+        late = [key for key in of_new_listeners(before, after) if key not in NO_EFFECT]
         renewed = [
             (tls, stores)
             for name, tls in self._tls.items()
@@ -65,6 +71,11 @@ class ListenerChanges:
         ]
 
         def replace() -> None:
+            if late:
+                logger.warning(
+                    "Only listeners that are added have these before the broker restarts: %s",
+                    ", ".join(late),
+                )
             for name, keys in fixed.items():
                 logger.warning(
                     "Listener %s keeps what it has until the broker restarts: %s",

@@ -67,6 +67,12 @@ def test_what_a_listener_keeps_until_a_restart(caplog: pytest.LogCaptureFixture)
     other = {key: "none", "listener.name.y.ssl.client.auth": "required"}
     changes.prepare({key: "none"}, other)()
     assert caplog.messages == []
+    late = ("sasl.mechanism.inter.broker.protocol", "ssl.cipher.suites", "principal.builder.class")
+    changes.prepare({}, dict.fromkeys(late, "x"))()
+    assert caplog.messages == [
+        "Only listeners that are added have these before the broker restarts: "
+        "sasl.mechanism.inter.broker.protocol, ssl.cipher.suites"
+    ]
     with pytest.raises(ConfigError, match=f"existing listener X, restart broker.*: {key}$"):
         changes.prepare({}, {key: "required", "sasl.enabled.mechanisms": "PLAIN"})
 
