@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -23,29 +24,63 @@ _INTERNAL_PREFIX: Final = {
 
 
 class AutoCreator:
-    """Creates topics with the broker's defaults; one creation of a name at a time."""
+    """Creates topics with the broker's defaults; one creation of a name at a time, whose outcome
+    all get that ask for it."""
 
     def __init__(self, broker: Services) -> None:
         self._broker = broker
-        self._in_flight: set[str] = set()
+        self._in_flight: dict[str, asyncio.Future[ErrorCode]] = {}
 
-    async def create(self, names: list[str], wait_ms: int, charge: Charge = free) -> None:
-        """Create what is missing of `names`, then give their leaders `wait_ms` to appear.
+    async def create(
+        self, names: list[str], wait_ms: int, charge: Charge = free
+    ) -> dict[str, ErrorCode]:
+        """Create what is missing of `names`, then give the leaders of what is not refused `wait_ms`
+        to appear. The refusals by name, which are logged; a topic that exists but is not in the
+        metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
+        mine: list[str] = []
+        refusals: dict[str, ErrorCode] = {}
+        try:
+            for name in names:
+                if name in self._broker.metadata.image.topics:
+                    continue
+                if name not in self._in_flight:
+                    mine.append(name)
+                code = await self._once(name, charge)
+                if code is not ErrorCode.NONE:
+                    refusals[name] = code
+            created = [name for name in names if name not in refusals]
+            if created:
+                await self._broker.topics_ready(created, wait_ms)
+        finally:
+            for name in mine:
+                self._in_flight.pop(name, None)
+        return refusals
 
-        A refusal is logged, not raised: the caller answers from the metadata as it then is.
-        """
-        for name in names:
-            if name in self._in_flight or name in self._broker.metadata.image.topics:
-                continue
-            self._in_flight.add(name)
-            try:
-                await self._create(name, charge)
-            except ApiError as error:
-                if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                    logger.warning("Auto topic creation of %s failed: %s", name, error.message)
-            finally:
-                self._in_flight.discard(name)
-        await self._broker.topics_ready(names, wait_ms)
+    async def _once(self, name: str, charge: Charge) -> ErrorCode:
+        """The outcome of the creation that is in flight, or else of a new one. It stays in flight
+        until its topic is in the metadata: until then another creation would be refused."""
+        running = self._in_flight.get(name)
+        if running is not None:
+            return await asyncio.shield(running)
+        running = self._in_flight[name] = asyncio.get_running_loop().create_future()
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        try:
+            code = await self._attempt(name, charge)
+        finally:
+            running.set_result(code)
+            if code is not ErrorCode.NONE:
+                del self._in_flight[name]
+        return code
+
+    async def _attempt(self, name: str, charge: Charge) -> ErrorCode:
+        try:
+            await self._create(name, charge)
+        except ApiError as error:
+            if error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
+                return ErrorCode.LEADER_NOT_AVAILABLE
+            logger.warning("Auto topic creation of %s failed: %s", name, error.message)
+            return error.code
+        return ErrorCode.NONE
 
     async def _create(self, name: str, charge: Charge) -> None:
         get = self._broker.config.get_int

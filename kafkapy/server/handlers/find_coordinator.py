@@ -1,8 +1,8 @@
 """FindCoordinator (key 10), versions 0-6.
 
 Behaviour: the leader of the group's `__consumer_offsets` partition, or of the transactional id's
-`__transaction_state` partition; a missing topic is created and COORDINATOR_NOT_AVAILABLE answered
-until it has leaders.
+`__transaction_state` partition; a missing topic is created, and COORDINATOR_NOT_AVAILABLE answered
+if it is refused, at once, or if it has no leaders after a moment.
 Version notes: v4 takes many keys and answers each by itself (KIP-699).
 """
 

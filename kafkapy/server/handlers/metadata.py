@@ -3,8 +3,9 @@
 Behaviour: brokers, controller and topics as the last UpdateMetadata told; only endpoints of the
 listener that was asked on. An unknown topic is created when the broker and the request allow it,
 and the answer waits a moment for its leaders, so that a first produce does not start with
-LEADER_NOT_AVAILABLE. Version notes: v0 empty means all topics, later null does; v4 auto creation
-by choice; v8-10 cluster operations; v10 topic ids; v12 look-up by id.
+LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code.
+Version notes: v0 empty means all topics, later null does; v4 auto creation by choice; v8-10 cluster
+operations; v10 topic ids; v12 look-up by id.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
+_NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
 
 
 def handle(context: RequestContext, request: MetadataRequest) -> Work[Any]:
@@ -47,7 +49,9 @@ def handle(context: RequestContext, request: MetadataRequest) -> Work[Any]:
         missing = await finish(_to_create(context, request), pace)
         if missing:
             charge = mutations(context).charge
-            await context.broker.auto_creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
+            creator = context.broker.auto_creator
+            refusals = await creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
+            return await finish(_response(context, request, refusals), pace)
         return await finish(_response(context, request), pace)
 
     return run_async(context, create(), lambda error: refuse(request, error, context.version))
@@ -94,7 +98,11 @@ def _to_create(context: RequestContext, request: MetadataRequest) -> Work[list[s
     return list(names)
 
 
-def _response(context: RequestContext, request: MetadataRequest) -> Work[MetadataResponse]:
+def _response(
+    context: RequestContext,
+    request: MetadataRequest,
+    refusals: dict[str, ErrorCode] = _NONE_REFUSED,
+) -> Work[MetadataResponse]:
     broker = context.broker
     image = broker.metadata.image
     reachable = {
@@ -111,7 +119,7 @@ def _response(context: RequestContext, request: MetadataRequest) -> Work[Metadat
         asked = {(wanted.name, wanted.topic_id): wanted for wanted in request.topics or ()}
         yield len(asked) // ROW_UNITS
         for wanted in asked.values():
-            row = _asked(context, wanted, reachable)
+            row = _asked(context, wanted, reachable, refusals)
             topics.append(row)
             yield ROW_UNITS + 2 * len(row.partitions)
     response = MetadataResponse(
@@ -129,7 +137,9 @@ def _response(context: RequestContext, request: MetadataRequest) -> Work[Metadat
     return response
 
 
-def _asked(context: RequestContext, wanted: Any, reachable: Any) -> MetadataResponseTopic:
+def _asked(
+    context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
+) -> MetadataResponseTopic:
     image = context.broker.metadata.image
     name = image.topic_name(wanted.name, wanted.topic_id)
     topic = image.topics.get(name) if name else None
@@ -143,7 +153,7 @@ def _asked(context: RequestContext, wanted: Any, reachable: Any) -> MetadataResp
         return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name="")
     try:
         validate_topic_name(wanted.name)
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error = refusals.get(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     except ApiError as refusal:
         error = refusal.code
     return MetadataResponseTopic(

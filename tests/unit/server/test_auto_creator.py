@@ -40,8 +40,13 @@ class Shop:
         given = {name.replace("_", "."): value for name, value in properties.items()}
         services = Services(KafkaConfig(given), ManualClock(), admins.metadata(("known",)))
         self.admin = FakeTopicAdmin()
+        self._services = services
         services.topic_admin = self.admin  # type: ignore[assignment]
         self.creator = AutoCreator(services)
+
+    @property
+    def waits_for_leaders(self) -> bool:
+        return bool(self._services._waiters)
 
     def create(self, *names: str) -> list[Created]:
         asyncio.run(self.creator.create(list(names), 0))
@@ -104,6 +109,47 @@ def test_two_who_ask_at_once_create_one_topic() -> None:
     asyncio.run(both())
     assert len(shop.admin.created) == 1
     assert len(shop.create("t")) == 2
+
+
+def test_a_refusal_is_passed_on_and_nobody_waits_for_the_topic() -> None:
+    shop = Shop()
+    shop.admin.refusals = {
+        "bad": ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "too many"),
+        "going": ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, "marked for deletion"),
+    }
+    refused = {
+        "bad": ErrorCode.INVALID_REPLICATION_FACTOR,
+        "going": ErrorCode.LEADER_NOT_AVAILABLE,
+    }
+
+    async def in_time() -> None:
+        creator, forever = shop.creator, 10**9
+        alone = creator.create(["bad", "going"], forever)
+        assert await asyncio.wait_for(alone, 10) == refused
+        both = asyncio.gather(*(creator.create(["bad"], forever) for _ in range(2)))
+        shared = {"bad": ErrorCode.INVALID_REPLICATION_FACTOR}
+        assert await asyncio.wait_for(both, 10) == [shared, shared]
+
+    asyncio.run(in_time())
+    assert len(shop.admin.created) == 3, "two that ask at once share one refusal"
+
+
+def test_a_creation_is_in_flight_until_the_topic_is_known() -> None:
+    """Else those who ask in between are refused, for the topic exists."""
+    shop = Shop()
+
+    async def one_after_the_other() -> None:
+        first = asyncio.ensure_future(shop.creator.create(["t"], 10**9))
+        while not shop.waits_for_leaders:
+            await asyncio.sleep(0)
+        shop.admin.refusals = {"t": ApiError(ErrorCode.TOPIC_ALREADY_EXISTS)}
+        second = asyncio.ensure_future(shop.creator.create(["t"], 0))
+        assert await second == {}
+        first.cancel()
+        await asyncio.wait([first])
+        assert await shop.creator.create(["t"], 0) == {"t": ErrorCode.LEADER_NOT_AVAILABLE}
+
+    asyncio.run(one_after_the_other())
 
 
 def test_a_refusal_is_logged_and_does_not_stop_the_others(
