@@ -127,11 +127,10 @@ TOPIC_CONFIGS: Final = ConfigDef(
 
 _KRAFT_ONLY: Final = ("remote.log.delete.on.disable", "remote.log.copy.disable")
 _TIERED: Final = "tiered storage is not served"
-_OLD_FORMAT: Final = "batches are stored and served in format v2"
+_OLD_FORMAT: Final = "batches are stored in format v2"
 NO_EFFECT: Final[Mapping[str, str]] = {
     "local.retention.bytes": _TIERED,
     "local.retention.ms": _TIERED,
-    "message.downconversion.enable": _OLD_FORMAT,
     "message.format.version": _OLD_FORMAT,
     "remote.log.copy.disable": _TIERED,
     "remote.log.delete.on.disable": _TIERED,

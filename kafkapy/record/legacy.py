@@ -1,4 +1,4 @@
-"""Message sets of the formats v0 and v1 (before Kafka 0.11), read and never written.
+"""Message sets of the formats v0 and v1 (before Kafka 0.11), read. `down_conversion` writes them.
 
     offset i64, size i32, crc32 u32 (from the magic on), magic i8, attributes i8,
     [timestamp i64: v1 only], key length i32, key, value length i32, value
@@ -133,10 +133,20 @@ def mend_lz4_header(frame: bytes) -> bytes:
 
     Clients of that time took the checksum over the frame's magic too (KAFKA-3160): v0 allows both.
     """
+    return _with_checksum_from(frame, 4)
+
+
+def spoil_lz4_header(frame: bytes) -> bytes:
+    """An LZ4 frame for a v0 message: with the header checksum of KAFKA-3160."""
+    return _with_checksum_from(frame, 0)
+
+
+def _with_checksum_from(frame: bytes, start: int) -> bytes:
+    """The frame with its header's checksum taken from `start` on; other bytes as they are."""
     if len(frame) < 7 or int.from_bytes(frame[:4], "little") != _LZ4_MAGIC:
         return frame
     end = 14 if frame[4] & _CONTENT_SIZE_FLAG else 6
-    checksum = _xxh32_short(frame[4:end]) >> 8 & 0xFF
+    checksum = _xxh32_short(frame[start:end]) >> 8 & 0xFF
     return frame[:end] + bytes((checksum,)) + frame[end + 1 :]
 
 

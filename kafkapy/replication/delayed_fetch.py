@@ -13,16 +13,19 @@ from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_offset import LogOffsetMetadata
 
 READS_FOLLOWERS_VERSION: Final = 11
+_MIN_ONE_BATCH_VERSION: Final = 3  # KIP-74
 
 
 class FetchParams:
     """What a fetch request says of all its partitions; times in ms, sizes in bytes.
 
     `leader_only`: no follower may answer. KIP-392 lets newer consumers and debuggers read one.
+    `min_one_batch`: the first batch is given even if it is larger than the limits.
     """
 
     __slots__ = ("is_from_follower", "isolation", "leader_only", "listener", "max_bytes",
-                 "max_wait_ms", "min_bytes", "rack", "replica_id", "version")  # fmt: skip
+                 "max_wait_ms", "min_bytes", "min_one_batch", "rack", "replica_id",
+                 "version")  # fmt: skip
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class FetchParams:
         self.rack = rack
         self.listener = listener
         self.is_from_follower = replica_id >= 0
+        self.min_one_batch = version >= _MIN_ONE_BATCH_VERSION
         self.leader_only = replica_id >= 0 or (
             replica_id == CONSUMER and version < READS_FOLLOWERS_VERSION
         )

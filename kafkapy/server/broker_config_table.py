@@ -350,7 +350,7 @@ _ONE_LOOP: Final = "one event loop serves all requests"
 _JAVA: Final = "classes of Java cannot be loaded"
 _CLEANER: Final = "one thread compacts one log after the other, as fast as it can"
 _TICKETS: Final = "the Kerberos library gets and renews tickets when they are needed"
-_OLD_FORMAT: Final = "batches are stored and served in format v2"
+_OLD_FORMAT: Final = "batches are stored in format v2"
 _METRICS: Final = "metrics are served by kafkapy.metrics.port"
 
 _TIERED: Final = "tiered storage is not served"
@@ -378,7 +378,6 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "log.dir.failure.timeout.ms": "it is for KRaft",
     "log.local.retention.bytes": _TIERED,
     "log.local.retention.ms": _TIERED,
-    "log.message.downconversion.enable": _OLD_FORMAT,
     "log.message.format.version": _OLD_FORMAT,
     "max.request.partition.size.limit": "it bounds an API that is not served in ZooKeeper mode",
     "metric.reporters": _JAVA,

@@ -159,7 +159,8 @@ class Fetcher:
         total = taken
         now_ms = self._clock.monotonic_ms()
         for wanted in plan:
-            result, partition = self._read_one(params, wanted, budget, total == 0, is_first, now_ms)
+            min_one = total == 0 and params.min_one_batch
+            result, partition = self._read_one(params, wanted, budget, min_one, is_first, now_ms)
             results.append(result)
             total += result.size_bytes
             budget = max(0, budget - result.size_bytes)

@@ -17,6 +17,27 @@ def first_at_or_after(local: LocalLog, timestamp: int, start_offset: int) -> Tim
     return None
 
 
+def offsets_before(
+    local: LocalLog, timestamp: int | None, start_offset: int, now_ms: int
+) -> list[int]:
+    """Where the segments that were last written by `timestamp` (None: all) begin, newest first,
+    and before them the end of the log, which counts as written now
+    (`UnifiedLog.legacyFetchOffsetsBefore`)."""
+    offsets = [max(segment.base_offset, start_offset) for segment in local.segments]
+    has_end = local.segments.active.records.size > 0
+    if timestamp is not None:
+        times = [segment.modified_ms() for segment in local.segments]
+        known = len(times)
+        while known and times[known - 1] > timestamp:
+            known -= 1
+        has_end = has_end and now_ms <= timestamp
+        if not has_end:
+            offsets = offsets[:known]
+    if has_end:
+        offsets.append(local.log_end_offset)
+    return sorted(offsets, reverse=True)
+
+
 def latest(local: LocalLog) -> TimestampOffset | None:
     """The first record that has the greatest timestamp of the log; None for a log without times."""
     segment = max(local.segments, key=lambda s: s.max_timestamp)

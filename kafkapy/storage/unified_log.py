@@ -310,6 +310,11 @@ class UnifiedLog(PartitionLog):
             found = time_lookup.first_at_or_after(self.local, timestamp, self.log_start_offset)
         return found if found is not None and found.offset < upper_bound else None
 
+    def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
+        """Where segments written by `timestamp` begin, newest first, as ListOffsets v0 wants."""
+        with self._disk():
+            return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
+
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log."""
         with self._disk():

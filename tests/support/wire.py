@@ -10,7 +10,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import create_topics, produce, response_class
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.broker_process import BrokerProcess
+from tests.support.broker_process import ServerProcess
 from tests.support.legacy_messages import message
 
 RECORDS = [RecordData(b"k%d" % i, b"v%d" % i, 1000 + i, []) for i in range(3)]
@@ -38,7 +38,7 @@ def produce_request(topic: str, records: Any, acks: int, partition: int) -> prod
 class Wire:
     """A plain connection that speaks one version at a time."""
 
-    def __init__(self, broker: BrokerProcess) -> None:
+    def __init__(self, broker: ServerProcess) -> None:
         host, port = broker.bootstrap_servers.split(":")
         self._socket = socket.create_connection((host, int(port)), timeout=20)
         self._stream = self._socket.makefile("rb")

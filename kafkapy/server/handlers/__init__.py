@@ -77,8 +77,8 @@ from kafkapy.server.request import CLOSE_CONNECTION
 
 _ROWS: Final = (
     (ApiKey.PRODUCE, produce, 0, 11),
-    (ApiKey.FETCH, fetch, 4, 17),
-    (ApiKey.LIST_OFFSETS, list_offsets, 1, 9),
+    (ApiKey.FETCH, fetch, 0, 17),
+    (ApiKey.LIST_OFFSETS, list_offsets, 0, 9),
     (ApiKey.METADATA, metadata, 0, 12),
     (ApiKey.LEADER_AND_ISR, leader_and_isr, 0, 7),
     (ApiKey.STOP_REPLICA, stop_replica, 0, 4),

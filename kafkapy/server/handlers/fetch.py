@@ -1,11 +1,11 @@
-"""Fetch (key 1), versions 4-17.
+"""Fetch (key 1), versions 0-17.
 
 Behaviour: full and incremental sessions (KIP-227), byte budgets, min bytes and max wait,
 read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch is
 parked its connection handles nothing else, as in Kafka. A consumer beyond a quota gets no rows.
-Not done: down-conversion for versions below 4, tiered storage. Version notes: v11 reads from
-followers (KIP-392); v12 diverging epochs; v13 topic ids; v15 replica state; v16 node endpoints
-(KIP-951).
+Not done: tiered storage. Version notes: v0-3 take message sets of older formats, v0-9 no topics of
+zstd (`old_fetches`); v11 reads from followers (KIP-392); v12 diverging epochs; v13 topic ids; v15
+replica state; v16 node endpoints (KIP-951).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from kafkapy.replication.fetch_session import (
 )
 from kafkapy.server.authorization import Need, is_allowed
 from kafkapy.server.handler_support import ROWS_AT_ONCE, pieces
+from kafkapy.server.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
 from kafkapy.server.request import Pending, RequestContext
 from kafkapy.server.turns import ROW_UNITS, Work, worked
 
@@ -268,7 +269,25 @@ def _metered(
 
 
 def answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
-    """The response that a session's rows come to, or the work that makes it of many."""
+    """The response that a session's rows come to, or the work that makes it of many rows, or of
+    rows to convert."""
+    if context.version < FIRST_VERSION_AS_STORED:
+        replicas = context.broker.replicas
+        results = adapt(replicas, context.version, results)
+        work = convert(replicas, context.version, results)
+        if work is not None:
+            return _answer_converted(context, session, work)
+    return _answer(context, session, results)
+
+
+def _answer_converted(
+    context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
+) -> Work[Any]:
+    results = yield from work
+    return (yield from worked(_answer(context, session, results)))
+
+
+def _answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
     topics: list[FetchableTopicResponse] = []
     leaders: set[int] = set()
     if len(results) > ROWS_AT_ONCE:

@@ -1,10 +1,10 @@
-"""ListOffsets (key 2), versions 1-9.
+"""ListOffsets (key 2), versions 0-9.
 
 Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
 timestamp, and the first offset at or after a time.
-Not done: v0 (segment base offsets); -4 answers as -2 and -5 as -1, for there is no tiered storage.
-Version notes: v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered
-(-5).
+Not done: tiered storage, so -4 answers as -2 and -5 as -1.
+Version notes: v0 takes a number of offsets where segments begin, by the time of their last write;
+v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered (-5).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from kafkapy.server.request import RequestContext
 from kafkapy.server.turns import ROW_UNITS, Work
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
-_FIRST_VERSION = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_SEGMENT_UNITS = 4  # the time of a segment's last write is asked of the file system
+_FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
 def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
@@ -37,9 +38,13 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOff
             row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
             rows.append(row)
             try:
-                if asked[topic.name, wanted.partition_index] > 1:
+                if context.version == 0:
+                    offsets = _segment_offsets(context, request, topic.name, wanted)
+                    row.old_style_offsets = yield from offsets
+                elif asked[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
-                _look_up(context, request, topic.name, wanted, row)
+                else:
+                    _look_up(context, request, topic.name, wanted, row)
             except ApiError as error:
                 row.error_code = error.code
             except LogDirFailure as failure:
@@ -58,10 +63,7 @@ def _look_up(
     row: ListOffsetsPartitionResponse,
 ) -> None:
     timestamp = wanted.timestamp
-    if timestamp < 0 and context.version < _FIRST_VERSION.get(timestamp, 99):
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.broker.replicas.get(topic, wanted.partition_index)
-    partition.check_leader(wanted.current_leader_epoch, request.replica_id != DEBUGGING_CONSUMER)
+    partition = _partition(context, request, topic, wanted)
     log = partition.log
     bound = partition.upper_bound(request.replica_id, request.isolation_level)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -81,6 +83,38 @@ def _look_up(
         row.timestamp, row.offset, row.leader_epoch = found
     else:
         _require_known_end(context, request, partition)
+
+
+def _partition(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> Partition:
+    """The partition that a row asks, once the row is found to be one of its version's."""
+    if wanted.timestamp < 0 and context.version < _FIRST_VERSION.get(wanted.timestamp, 99):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.broker.replicas.get(topic, wanted.partition_index)
+    partition.check_leader(wanted.current_leader_epoch, request.replica_id != DEBUGGING_CONSUMER)
+    return partition
+
+
+def _segment_offsets(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> Work[list[int]]:
+    """Version 0: at most `max_num_offsets`, newest first. Consumers see none above the high
+    watermark, and that instead (`Partition.legacyFetchOffsetsForTimestamp`)."""
+    partition = _partition(context, request, topic, wanted)
+    if wanted.max_num_offsets < 0:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The number of offsets is negative")
+    log, timestamp = partition.log, wanted.timestamp
+    yield _SEGMENT_UNITS * len(log.segments)
+    if timestamp == EARLIEST:
+        offsets = log.offsets_before(None, 0)[-1:]
+    else:
+        by = None if timestamp == LATEST else timestamp
+        offsets = log.offsets_before(by, context.broker.clock.time_ms())
+    offsets = offsets[: wanted.max_num_offsets]
+    if request.replica_id == CONSUMER and offsets and offsets[0] > log.high_watermark:
+        return [log.high_watermark, *[o for o in offsets if o <= log.high_watermark]]
+    return offsets
 
 
 def _require_known_end(

@@ -43,6 +43,25 @@ def test_records_below_the_log_start_are_not_found(builder: LogBuilder) -> None:
     assert time_lookup.first_at_or_after(builder.log.local, 0, 1) == (90, 1, 0)
 
 
+def test_offsets_before_a_time_are_those_of_segments_by_their_last_write(
+    builder: LogBuilder,
+) -> None:
+    builder.roll()
+    log = builder.log
+    for written, segment in zip((1000, 2000, 3000), log.segments, strict=True):
+        builder.fs.set_modified(segment.records.path, written)
+    assert log.offsets_before(None, 9000) == [6, 4, 0]
+    assert log.offsets_before(1999, 9000) == [0]
+    assert log.offsets_before(2000, 9000) == [4, 0]
+    assert log.offsets_before(999, 9000) == []
+    builder.append(row(timestamp=1))
+    assert log.offsets_before(None, 9000) == [7, 6, 4, 0], "the end counts once there is a record"
+    builder.fs.set_modified(log.segments.active.records.path, 3000)
+    assert log.offsets_before(8999, 9000) == [6, 4, 0], "and is as old as the question"
+    log.maybe_increment_log_start_offset(2, "test")
+    assert log.offsets_before(None, 9000) == [7, 6, 4, 2]
+
+
 def test_the_bound_hides_what_is_found(builder: LogBuilder) -> None:
     assert builder.log.offset_for_timestamp(200, 5) is None
 

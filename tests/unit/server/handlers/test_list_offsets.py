@@ -51,6 +51,44 @@ def look_up(
     return ErrorCode(row.error_code), row.offset
 
 
+def offsets_v0(
+    parts: Parts, timestamp: int, most: int = 9, replica_id: int = -1
+) -> tuple[ErrorCode, list[int]]:
+    rows = [
+        ListOffsetsPartition(partition_index=0, timestamp=timestamp, max_num_offsets=most)
+        for _ in range(2)
+    ]
+    topics = [ListOffsetsTopic(name="t", partitions=rows)]
+    context = RequestContext(
+        parts.services, RequestHeader(2, 0, 1, "test"), "127.0.0.1", "PLAINTEXT"
+    )
+    request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
+    answer = finished(list_offsets.handle(context, request))
+    row, same = answer.topics[0].partitions
+    assert row == same, "v0 answers a partition as often as it is named"
+    return ErrorCode(row.error_code), row.old_style_offsets
+
+
+def test_version_0_lists_where_segments_begin_and_the_high_watermark(parts: Parts) -> None:
+    parts.replicas.get("t", 0).log.roll(0)
+    parts.replicas.append("t", 0, build_batch([RecordData(None, b"v", 50, [])]), 1, 11)
+    assert offsets_v0(parts, LATEST, replica_id=2) == (ErrorCode.NONE, [5, 4, 0])
+    assert offsets_v0(parts, LATEST) == (ErrorCode.NONE, [2, 0])
+    assert offsets_v0(parts, LATEST, 1) == (ErrorCode.NONE, [2])
+    assert offsets_v0(parts, LATEST, 0) == (ErrorCode.NONE, [])
+    assert offsets_v0(parts, EARLIEST) == (ErrorCode.NONE, [0])
+    assert offsets_v0(parts, 0) == (ErrorCode.NONE, [])
+    parts.tell_follower_has(parts.replicas.get("t", 0), 5)
+    assert offsets_v0(parts, LATEST, 2) == (ErrorCode.NONE, [5, 4])
+
+
+def test_version_0_refuses_as_apache_kafka_does(parts: Parts) -> None:
+    assert offsets_v0(parts, MAX_TIMESTAMP) == (ErrorCode.UNSUPPORTED_VERSION, [])
+    assert offsets_v0(parts, LATEST, -1) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    parts.lead(leader=2, isr=(1, 2), leader_epoch=3, partition_epoch=3)
+    assert offsets_v0(parts, LATEST) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, [])
+
+
 def test_the_end_is_not_available_until_the_followers_have_fetched(parts: Parts) -> None:
     assert look_up(parts, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
     assert look_up(parts, LATEST, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
