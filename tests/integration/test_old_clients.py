@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages import (
@@ -103,6 +104,31 @@ def test_message_sets(wire: Wire, codec: Codec) -> None:
             assert (headers[0], offsets[:3]) == ((2, magic, codec), [0, 1, 2])
         assert read(wire, topic, version, 6) == (ErrorCode.NONE, [], [])
         assert read(wire, topic, version, 7) == (ErrorCode.OFFSET_OUT_OF_RANGE, [], [])
+
+
+@pytest.mark.parametrize("release", ["0.8.2", "0.9.0", "0.10.0"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+def test_librdkafka_as_of_an_old_release(wire: Wire, release: str, codec: str) -> None:
+    topic = f"rd-{release}-{codec}"
+    create(wire, topic)
+    producer = Producer({"bootstrap.servers": wire.servers, "compression.type": codec})
+    sent = [b"value %d" % i * 3 for i in range(300)]
+    for value in sent:
+        producer.produce(topic, value, headers=[("h", b"x")])
+    assert producer.flush(30) == 0
+    settings = {"api.version.request": "false", "broker.version.fallback": release}
+    common = {"bootstrap.servers": wire.servers, "group.id": "g", "enable.auto.commit": "false"}
+    consumer = Consumer({**common, **settings})
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        got: list[bytes | None] = []
+        while len(got) < len(sent):
+            messages = consumer.consume(len(sent), 30)
+            assert messages, f"{len(got)} of {len(sent)}"
+            got += [message.value() for message in messages if message.error() is None]
+        assert got == sent
+    finally:
+        consumer.close()
 
 
 def test_limits(wire: Wire) -> None:

@@ -39,7 +39,8 @@ class Wire:
     """A plain connection that speaks one version at a time."""
 
     def __init__(self, broker: ServerProcess) -> None:
-        host, port = broker.bootstrap_servers.split(":")
+        self.servers = broker.bootstrap_servers
+        host, port = self.servers.split(":")
         self._socket = socket.create_connection((host, int(port)), timeout=20)
         self._stream = self._socket.makefile("rb")
         self._correlation_id = 0
