@@ -184,11 +184,6 @@ class KafkaConfig:
         for key, reason in _NOT_SERVED.items():
             if self.properties.get(key):
                 raise ConfigError(f"{key}={self.properties[key]}: {reason}")
-        if self.get_int("node.id") != self.broker_id:
-            raise ConfigError(
-                f"node.id={self.get_int('node.id')} must have the same value as"
-                f" broker.id={self.broker_id}: they are two names of one config"
-            )
         if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):
             raise ConfigError(
                 f"broker.id={self.broker_id} must be at least 0 while broker.id.generation.enable"

@@ -118,5 +118,6 @@ def test_node_id_is_another_name_of_broker_id(name: str) -> None:
 
 def test_two_ids_must_be_the_same() -> None:
     KafkaConfig({"broker.id": "7", "node.id": "7"})
-    with pytest.raises(ConfigError, match=r"node\.id=8 must have the same value as broker\.id=7"):
+    told = "You must set `node.id` to the same value as `broker.id`: 8 is not 7"
+    with pytest.raises(ConfigError, match=told):
         KafkaConfig({"broker.id": "7", "node.id": "8"})
