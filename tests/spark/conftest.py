@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafkapy.spark import engine
 from scripts import _kafka
+from tests.support import leaks
 from tests.support.broker_process import BrokerProcess
 from tests.support.certificates import can_make
 from tests.support.secure_broker import SecureBroker
@@ -33,6 +36,27 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def lines_to_the_jvm() -> Iterator[None]:
+    """py4j opens connections between driver and JVM when they are needed, each with a thread, and
+    keeps them as long as the session."""
+    yield
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    server = gateway.get_callback_server()
+    ports = [gateway.gateway_parameters.port, server and server.get_listening_port()]
+    ends = [f"('127.0.0.1', {port})" for port in ports]
+    serving = [
+        f"thread {thread.name}"
+        for thread in threading.enumerate()
+        if getattr(getattr(thread, "_target", None), "__module__", "").startswith("py4j.")
+    ]
+    leaks.belongs_to_the_session_if(
+        lambda said: said in serving or any(end in said for end in ends)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import signal
 import socket
 import stat
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,11 @@ def held() -> Held:
 def belongs_to_the_session(before: Held) -> None:
     """What came since `before` is held by a fixture of the session, until its end."""
     _of_the_session.update(held().keys() - before.keys())
+
+
+def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
+    """Whatever is held now and so described is held until the end of the session."""
+    _of_the_session.update(key for key, said in held().items() if is_of_it(said))
 
 
 def left_since(before: Held) -> list[str]:
@@ -98,14 +103,17 @@ def _addresses(fd: int) -> str:
 
 
 def _children() -> dict[tuple[str, int], str]:
+    """Not by /proc/self/task/*/children: that list may lack some while another one ends."""
     found: dict[tuple[str, int], str] = {}
-    for task in Path("/proc/self/task").iterdir():
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            pids = (task / "children").read_text().split()
+            _, _, rest = (entry / "stat").read_text().rpartition(") ")
         except OSError:
-            continue  # a thread that has ended, or a kernel without the file
-        for pid in pids:
-            found["process", int(pid)] = f"child process {pid}: {_command(pid)}"
+            continue  # it ended meanwhile
+        if int(rest.split()[1]) == os.getpid():
+            found["process", int(entry.name)] = (
+                f"child process {entry.name}: {_command(entry.name)}"
+            )
     return found
 
 
