@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,16 @@ BrokerFactory = Callable[..., BrokerProcess]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(lanes)
-    config.pluginmanager.register(limits)
+    for plugin in (lanes, leaks, limits):
+        config.pluginmanager.register(plugin)
 
 
 @pytest.fixture(autouse=True, scope="session")
-def libuv_started() -> None:
-    """The first loop of a process makes a pipe for signals, which libuv keeps."""
+def kept_by_libraries() -> None:
+    """What the first use of a library opens for the whole process: libuv's pipe for signals, and
+    the process that multiprocessing starts beside its own."""
     uvloop.new_event_loop().close()
+    resource_tracker.ensure_running()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,18 +47,6 @@ def closed_at_end(request: pytest.FixtureRequest) -> Iterator[None]:
     # pytest would keep the last test's arguments until after the look at what its module left:
     # clients of librdkafka are closed when nobody refers to them.
     request.node.funcargs.clear()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    """What a fixture of the session opens is no module's leak."""
-    if fixturedef.scope != "session":
-        return (yield)
-    before = leaks.held()
-    try:
-        return (yield)
-    finally:
-        leaks.belongs_to_the_session(before)
 
 
 @pytest.fixture(scope="module")

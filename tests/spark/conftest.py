@@ -38,25 +38,29 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def lines_to_the_jvm() -> Iterator[None]:
-    """py4j opens connections between driver and JVM when they are needed, each with a thread, and
-    keeps them as long as the session."""
-    yield
-    gateway = SparkContext._gateway
-    if gateway is None:
-        return
-    server = gateway.get_callback_server()
-    ports = [gateway.gateway_parameters.port, server and server.get_listening_port()]
-    ends = [f"('127.0.0.1', {port})" for port in ports]
+@pytest.fixture(autouse=True, scope="session")
+def lines_to_the_jvm() -> None:
+    """Connections between driver and JVM are opened when they are needed, each with a thread, and
+    kept as long as the session."""
+    leaks.belongs_to_the_session_if(is_line_to_the_jvm)
+
+
+def is_line_to_the_jvm(said: str) -> bool:
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    if gateway is None or context is None:
+        return False
+    calls = gateway.get_callback_server()
+    ports = [
+        gateway.gateway_parameters.port,
+        calls and calls.get_listening_port(),
+        context._accumulatorServer.server_address[1],
+    ]
     serving = [
         f"thread {thread.name}"
         for thread in threading.enumerate()
         if getattr(getattr(thread, "_target", None), "__module__", "").startswith("py4j.")
     ]
-    leaks.belongs_to_the_session_if(
-        lambda said: said in serving or any(end in said for end in ends)
-    )
+    return said in serving or any(f"('127.0.0.1', {port})" in said for port in ports)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,5 @@
-"""What this process holds: descriptors, child processes and threads, before and after."""
+"""What this process holds: descriptors, child processes and threads, before and after. Also a
+plugin of pytest: what a fixture of the session opens is no module's leak."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ import signal
 import socket
 import stat
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -26,6 +27,7 @@ KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
 Held = Mapping[Hashable, str]
 
 _of_the_session: set[Hashable] = set()
+_is_of_the_session: list[Callable[[str], bool]] = []
 
 
 def held() -> Held:
@@ -33,20 +35,31 @@ def held() -> Held:
     return {**_descriptors(), **_children(), **_threads()}
 
 
-def belongs_to_the_session(before: Held) -> None:
-    """What came since `before` is held by a fixture of the session, until its end."""
-    _of_the_session.update(held().keys() - before.keys())
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+    """Not in a conftest.py: pytest asks none below its root about fixtures of the session."""
+    if fixturedef.scope != "session":
+        return (yield)
+    before = held()
+    try:
+        return (yield)
+    finally:
+        _of_the_session.update(held().keys() - before.keys())
 
 
 def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
-    """Whatever is held now and so described is held until the end of the session."""
-    _of_the_session.update(key for key, said in held().items() if is_of_it(said))
+    """Whatever is so described is held until the end of the session, whenever it comes."""
+    _is_of_the_session.append(is_of_it)
 
 
 def left_since(before: Held) -> list[str]:
     """What came since `before` and is still there, described."""
     return [
-        said for key, said in held().items() if key not in before and key not in _of_the_session
+        said
+        for key, said in held().items()
+        if key not in before
+        and key not in _of_the_session
+        and not any(is_of_it(said) for is_of_it in _is_of_the_session)
     ]
 
 

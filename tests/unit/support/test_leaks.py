@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -72,3 +73,39 @@ def test_what_a_test_opens_is_closed_in_the_reverse_order(tmp_path: Path) -> Non
         assert disk.open_files() == [kept.path]
     assert closed == ["inner", "last", "first"]
     assert disk.open_files() == []
+
+
+SESSION = """
+import os, pytest
+from tests.support import leaks
+
+def pytest_configure(config):
+    config.pluginmanager.register(leaks)
+
+@pytest.fixture(scope="session")
+def opened():
+    return os.open("/dev/null", os.O_RDONLY)
+"""
+LOOKS = """
+from tests.support import leaks
+
+def test_it(request):
+    before = leaks.held()
+    fd = request.getfixturevalue("opened")
+    assert not leaks.left_since(before)
+"""
+
+
+def test_what_the_session_opens_is_not_left(tmp_path: Path) -> None:
+    below = tmp_path / "tests"
+    below.mkdir()
+    (below / "conftest.py").write_text(SESSION)
+    (below / "test_it.py").write_text(LOOKS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+    )
+    assert "1 passed" in done.stdout, done.stdout
