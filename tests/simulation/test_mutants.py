@@ -8,7 +8,7 @@ from tests.simulation.mutants import MUTANTS
 from tests.simulation.plan import Plan
 from tests.simulation.simulation import simulate
 
-SEEDS = 40
+SEEDS = 60
 
 CAUGHT_BY = {
     "no_truncation_by_epoch": {"CommittedLogs", "ClientView", "Convergence"},
