@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import resource
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ from scripts._fuzz_requests import Hostile, hostile_request, served_versions
 from tests.support.broker_process import API_VERSIONS_V0
 
 SMALL_BYTES_MAX: Final = 1_000_000
+ADDRESS_SPACE_BYTES: Final = 6 << 30
 DELAY_LIMIT_S: Final = 0.1
 GROWTH_LIMIT_BYTES: Final = 200 << 20
 # How many of the requests are of which size, in percent.
@@ -95,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="a line for each request")
     parser.add_argument("--write", action="store_true", help="write docs/FUZZING.md")
     given = parser.parse_args(arguments)
+    # A request that makes the broker take all memory is to end the broker, not the machine.
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     results = []
     for kind in given.broker or ("plain", "guarded"):
         with tempfile.TemporaryDirectory(prefix="kafkapy-fuzz-") as directory:

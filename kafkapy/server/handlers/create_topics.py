@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.create_topics import (
 )
 from kafkapy.server.handler_support import mutations, require_controller, run_async, told
 from kafkapy.server.request import RequestContext
-from kafkapy.server.topic_admin import Charge
+from kafkapy.server.topic_admin import PARTITIONS_AT_ONCE, Charge
 from kafkapy.server.turns import CHANGE_UNITS, ROW_UNITS
 
 _STRICT_SINCE: Final = 6
@@ -44,7 +44,10 @@ async def _create_all(
     results = []
     pace = broker.turns.pace()
     for topic in request.topics:
-        await pace.spend(CHANGE_UNITS + len(topic.assignments) + len(topic.configs))
+        partitions = len(topic.assignments) or max(0, topic.num_partitions)
+        await pace.spend(
+            CHANGE_UNITS + len(topic.configs) + 2 * min(partitions, PARTITIONS_AT_ONCE)
+        )
         row = CreatableTopicResult(name=topic.name, configs=[])
         if topic.name not in repeated:
             results.append(row)
