@@ -52,10 +52,12 @@ class ReplicaAssignment(NamedTuple):
         """On the way to `target` from where this one came from."""
         origin = self.origin
         replicas = tuple(dict.fromkeys((*target, *origin)))
+        # Sets: a request may name 15,000 replicas of one partition.
+        before, kept = set(origin), set(target)
         return ReplicaAssignment(
             replicas,
-            tuple(r for r in replicas if r not in origin),
-            tuple(r for r in replicas if r not in target),
+            tuple(r for r in replicas if r not in before),
+            tuple(r for r in replicas if r not in kept),
         )
 
     def without(self, replica: int) -> ReplicaAssignment:

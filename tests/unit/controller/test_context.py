@@ -105,3 +105,21 @@ def test_partitions_with_offline_leader_skips_topics_being_deleted() -> None:
     assert context.partitions_with_offline_leader() == [T0]
     context.topics_to_delete.add("t")
     assert context.partitions_with_offline_leader() == []
+
+
+def test_a_target_of_many_replicas_is_compared_by_look_ups() -> None:
+    """Compared each with each, the replicas of one small request kept the controller for 768 ms."""
+    compared = 0
+
+    class Replica(int):
+        __hash__ = int.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return int.__eq__(self, int(other))  # type: ignore[call-overload,no-any-return]
+
+    target = [Replica(i) for i in range(1000)]
+    moved = ReplicaAssignment((1, 2, 3)).reassign_to(target)
+    assert (len(moved.replicas), len(moved.adding), moved.removing) == (1000, 997, ())
+    assert compared < 10_000
