@@ -8,6 +8,9 @@ cd "$ROOT"
 # Python and Java cannot read a path with letters beyond ASCII in this locale.
 case ${LC_ALL:-} in C | POSIX) export LC_ALL=C.UTF-8 ;; esac
 
+# Many short processes run here: none shall compile the package anew.
+unset PYTHONDONTWRITEBYTECODE
+
 say() { printf 'kafkapy: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 can_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
