@@ -49,10 +49,14 @@ def free_port() -> int:
 
 
 def _ports() -> Iterator[int]:
-    """All that may be given out, in an order of this process's own."""
+    """All that may be given out, in an order of this process's own. The workers of a run have none
+    in common: a server of one may be down when another looks."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     limits = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     lowest, highest = map(int, limits)
     ports = list(range(FIRST_PORT, lowest)) or list(range(lowest, highest))
+    ports = ports[worker::workers]
     random.Random(os.urandom(8)).shuffle(ports)
     return iter(ports)
 
