@@ -19,6 +19,7 @@ with warnings.catch_warnings():  # theirs, not ours
 
 from tests.conformance.peer import CODECS, limit_s
 from tests.conformance.workload import Headers, Received, Row
+from tests.support.kafka_python import closed
 
 BATCH = 500
 SESSION_TIMEOUT_MS = 45_000  # Kafka's own default; theirs is too short for a busy machine
@@ -152,13 +153,12 @@ class KafkaPythonPeer:
         return version("kafka-python")
 
     def produce(self, servers: str, topic: str, codec: str, rows: Sequence[Row]) -> None:
-        producer = kafka.KafkaProducer(
-            bootstrap_servers=servers,
-            compression_type=None if codec == "none" else codec,
-            acks="all",
-            linger_ms=20,
-        )
-        try:
+        compression = None if codec == "none" else codec
+        with closed(
+            kafka.KafkaProducer(
+                bootstrap_servers=servers, compression_type=compression, acks="all", linger_ms=20
+            )
+        ) as producer:
             futures = [
                 producer.send(
                     topic,
@@ -172,21 +172,20 @@ class KafkaPythonPeer:
             producer.flush(timeout=limit_s(len(rows)))
             for future in futures:
                 future.get(timeout=30)
-        finally:
-            producer.close()
 
     def consume(self, servers: str, topic: str, group: str, count: int) -> list[Received]:
         received: list[Received] = []
         deadline = time.monotonic() + limit_s(count)
-        consumer = kafka.KafkaConsumer(
-            topic,
-            bootstrap_servers=servers,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-        )
-        try:
+        with closed(
+            kafka.KafkaConsumer(
+                topic,
+                bootstrap_servers=servers,
+                group_id=group,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                session_timeout_ms=SESSION_TIMEOUT_MS,
+            )
+        ) as consumer:
             while len(received) < count:
                 assert time.monotonic() < deadline, f"{len(received)} of {count} records"
                 wanted = min(BATCH, count - len(received))
@@ -202,17 +201,12 @@ class KafkaPythonPeer:
                     for partition, offset in next_offsets(received).items()
                 }
             )
-        finally:
-            consumer.close()
         return received
 
     def offset_for_time(self, servers: str, topic: str, partition: int, timestamp: int) -> int:
-        consumer = kafka.KafkaConsumer(bootstrap_servers=servers)
-        try:
+        with closed(kafka.KafkaConsumer(bootstrap_servers=servers)) as consumer:
             asked = kafka.TopicPartition(topic, partition)
             return int(consumer.offsets_for_times({asked: timestamp})[asked].offset)
-        finally:
-            consumer.close()
 
 
 class AioKafkaPeer:

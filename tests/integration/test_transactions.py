@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from scripts import _kafka
 from tests.conftest import BrokerFactory
 from tests.support.broker_process import BrokerProcess
 from tests.support.exactly_once import Copier, fill, read
+from tests.support.kafka_python import closed
 from tests.support.topics import create_topic
 from tests.support.waiting import wait_until
 
@@ -88,7 +88,7 @@ def test_aiokafka_commits_and_aborts(broker: BrokerProcess) -> None:
 def test_kafka_python_commits_and_aborts(broker: BrokerProcess) -> None:
     servers = broker.bootstrap_servers
     create_topic(servers, "kafka-python", 1)
-    with closing(
+    with closed(
         kafka.KafkaProducer(bootstrap_servers=servers, transactional_id="kafka-python")
     ) as subject:
         subject.init_transactions()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -29,6 +29,7 @@ from tests.conformance.process_peers import run
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.cli import kafkapy
 from tests.support.java_console import send_lines_through_java
+from tests.support.kafka_python import closed
 from tests.support.kerberos_broker import (
     ApacheKerberosBroker,
     KerberosBroker,
@@ -268,20 +269,17 @@ if _peers.has_kcat():
 def test_a_client_in_python(company: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = company.realm.tickets("alice", company.keytabs["alice"])
     monkeypatch.setenv("KRB5CCNAME", str(cache))
-    options = {
+    options: dict[str, Any] = {
         "bootstrap_servers": company.ours.servers,
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "GSSAPI",
         "sasl_kerberos_service_name": "kafka",
     }
-    producer = kafka.KafkaProducer(**options)
-    producer.send("python", b"row")
-    producer.close()
-    consumer = kafka.KafkaConsumer(
-        "python", **options, auto_offset_reset="earliest", consumer_timeout_ms=int(LIMIT_S * 1000)
-    )
-    assert next(consumer).value == b"row"
-    consumer.close()
+    with closed(kafka.KafkaProducer(**options)) as producer:
+        producer.send("python", b"row")
+    options |= {"auto_offset_reset": "earliest", "consumer_timeout_ms": int(LIMIT_S * 1000)}
+    with closed(kafka.KafkaConsumer("python", **options)) as consumer:
+        assert next(consumer).value == b"row"
 
 
 # who gets in, and as whom

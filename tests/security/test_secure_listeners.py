@@ -29,6 +29,7 @@ from tests.support.broker_process import API_VERSIONS_V0, BrokerProcess, answers
 from tests.support.certificates import can_make
 from tests.support.cli import kafkapy
 from tests.support.java_console import send_lines_through_java
+from tests.support.kafka_python import closed
 from tests.support.secure_broker import PASSWORD, USER, WAYS, SecureBroker, Way
 from tests.support.topics import QUIET
 from tests.support.waiting import LIMIT_S, wait_until
@@ -132,15 +133,12 @@ def test_kafka_python(secure: SecureBroker | None, way: Way) -> None:
             "sasl_plain_password": PASSWORD,
         }
     topic = f"py-{way}"
-    producer = kafka.KafkaProducer(**options)
-    for i in range(50):
-        producer.send(topic, b"%d" % i)
-    producer.close()
-    consumer = kafka.KafkaConsumer(
-        topic, **options, auto_offset_reset="earliest", consumer_timeout_ms=int(LIMIT_S * 1000)
-    )
-    found = [next(consumer).value for _ in range(50)]
-    consumer.close()
+    with closed(kafka.KafkaProducer(**options)) as producer:
+        for i in range(50):
+            producer.send(topic, b"%d" % i)
+    options |= {"auto_offset_reset": "earliest", "consumer_timeout_ms": int(LIMIT_S * 1000)}
+    with closed(kafka.KafkaConsumer(topic, **options)) as consumer:
+        found = [next(consumer).value for _ in range(50)]
     assert found == [b"%d" % i for i in range(50)]
 
 
