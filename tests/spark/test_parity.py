@@ -35,7 +35,9 @@ def bench(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     scratch = tmp_path_factory.mktemp("parity")
     with SecureBroker(scratch / "broker", {"log.retention.ms": "-1"}) as broker:
         servers, secure = broker.bootstrap_servers, broker.spark_options()
-        yield Bench(spark, "kafkapy", servers, scratch, secure=secure)
+        made = Bench(spark, "kafkapy", servers, scratch, secure=secure)
+        yield made
+        made.topics.clear()  # Spark keeps the functions of its streams, and with them the bench
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name not in LEFT_OUT])

@@ -9,6 +9,7 @@ import signal
 import socket
 import stat
 import threading
+import traceback
 from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -45,6 +46,23 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
         return (yield)
     finally:
         _of_the_session.update(held().keys() - before.keys())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed holds nothing by its traceback: Python keeps the last one, and with it
+    the variables of its frames."""
+    report = yield
+    if call.excinfo is not None and not item.config.getoption("usepdb"):
+        error: BaseException | None = call.excinfo.value
+        while error is not None:
+            traceback.clear_frames(error.__traceback__)
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                _ = frame.f_locals  # the copy that the report was made of is brought up to date
+            error = error.__context__
+    return report
 
 
 def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:

@@ -96,16 +96,42 @@ def test_it(request):
 """
 
 
-def test_what_the_session_opens_is_not_left(tmp_path: Path) -> None:
-    below = tmp_path / "tests"
+FAILS = """
+import pytest
+from tests.support import leaks
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left():
+    before = leaks.held()
+    yield
+    leaks.expect_none_since(before)
+
+def test_it():
+    kept = open("/dev/null")
+    assert kept.closed
+"""
+
+
+def run_below(directory: Path, test: str) -> str:
+    """The output of pytest for a folder with one file of tests."""
+    below = directory / "tests"
     below.mkdir()
     (below / "conftest.py").write_text(SESSION)
-    (below / "test_it.py").write_text(LOOKS)
+    (below / "test_it.py").write_text(test)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"],
-        cwd=tmp_path,
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={directory}"],
+        cwd=directory,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         capture_output=True,
         text=True,
     )
-    assert "1 passed" in done.stdout, done.stdout
+    return done.stdout
+
+
+def test_what_the_session_opens_is_not_left(tmp_path: Path) -> None:
+    assert "1 passed" in run_below(tmp_path, LOOKS)
+
+
+def test_what_a_failed_test_refers_to_is_let_go(tmp_path: Path) -> None:
+    said = run_below(tmp_path, FAILS)
+    assert "1 failed in" in said, said
