@@ -11,6 +11,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+import kafkapy.spark
 from kafkapy.spark import engine
 from scripts import _kafka
 from tests.support import leaks
@@ -25,6 +26,8 @@ from tests.support.spark_wiring import Wire
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    environment = dict(os.environ)
+    assert kafkapy.spark.prepare_local_workers()  # their imports took half of the time
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -34,6 +37,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
+    os.environ.clear()
+    os.environ.update(environment)  # jobs that tests start have workers of their own
     yield session
     session.stop()
 

@@ -93,7 +93,7 @@ class Workload:
                 rate / 2,
                 number,
                 cluster.directory / f"writer-{number}.log",
-                first_alone=cluster.is_mixed,
+                in_flight=1 if cluster.is_mixed else 5,
             )
             for number in range(2)
         ]

@@ -34,9 +34,9 @@ class Writer(threading.Thread):
     """Sends to each partition in turn, about `rate` records a second, until told to stop.
 
     A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
-    librdkafka says of epochs and sequences. `first_alone`: nothing follows a producer's first
-    batch of a partition before that is acknowledged. A leader of Apache Kafka's that refuses it
-    takes the second one first, and librdkafka then calls both written (docs/decisions/0009).
+    librdkafka says of epochs and sequences. `in_flight`: how many requests a broker is sent before
+    it has answered. A leader of Apache Kafka's that refuses one and takes the next makes librdkafka
+    lose or double records (docs/decisions/0009).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Writer(threading.Thread):
         rate: float,
         number: int,
         log: Path,
-        first_alone: bool,
+        in_flight: int,
     ) -> None:
         super().__init__(name=f"writer-{number}", daemon=True)
         self._logger = logging.Logger(self.name)
@@ -63,7 +63,7 @@ class Writer(threading.Thread):
         self._history = history
         self._interval_s = partitions / rate
         self._number = number
-        self._first_alone = first_alone
+        self._in_flight = in_flight
         self._next = [0] * partitions
         self._stopping = threading.Event()
         self._abandoned = False
@@ -81,13 +81,10 @@ class Writer(threading.Thread):
         self.stop()
 
     def run(self) -> None:
-        producer, is_new = self._producer(), True
+        producer = self._producer()
         while not self._stopping.wait(self._interval_s):
             try:
                 self._send_to_all(producer)
-                if is_new and self._first_alone:
-                    self._wait_until_answered(producer)
-                is_new = False
             except KafkaException as error:
                 # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
                 # binding may raise the same error from here once more, as a SystemError.
@@ -96,17 +93,13 @@ class Writer(threading.Thread):
                     producer.flush(10)
                 self._number += 10
                 self._next = [0] * self._partitions
-                producer, is_new = self._producer(), True
+                producer = self._producer()
         if self._abandoned:
             producer.purge()
         left = producer.flush(DELIVERY_LIMIT_S + 10)
         for handler in self._logger.handlers:
             handler.close()
         assert left == 0, f"{left} records without an answer"
-
-    def _wait_until_answered(self, producer: Producer) -> None:
-        while len(producer) and not self._stopping.is_set():
-            producer.poll(0.1)
 
     def _producer(self) -> Producer:
         return Producer(
@@ -118,6 +111,7 @@ class Writer(threading.Thread):
                 "queue.buffering.max.messages": 5000,
                 "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
                 "request.timeout.ms": 5000,
+                "max.in.flight.requests.per.connection": self._in_flight,
                 **QUICK_TO_RECONNECT,
                 "debug": "eos",
                 "log_level": 7,
