@@ -1,4 +1,4 @@
-"""The least a broker can do, to measure ours against: design.md section 4's "bare broker loop".
+"""The least a broker can do, to measure ours against.
 
 uvloop BufferedProtocol, header parse, CRC, append. One topic, one partition, no checks, no
 replication, no groups. Serves what librdkafka needs: ApiVersions, Metadata, Produce, Fetch,

@@ -43,7 +43,7 @@ GROWTH = DOCUMENT.with_name("GROWTH.md")
 INTRODUCTION = """# Benchmarks
 
 Written by `scripts/bench`. Nothing here is asserted by a test: a clock on a shared machine is no
-judge. The goals are those of the issues and of the design.
+judge.
 """
 
 

@@ -95,7 +95,7 @@ class PartitionLeadership:
     def make_leader(self, told: LeaderAndIsrPartition, now_ms: int) -> bool:
         """Lead from now on; True if this begins a new leader epoch here.
 
-        The new epoch's start is in the epoch cache before any record of it is appended (trap 45).
+        The new epoch's start is in the epoch cache before any record of it is appended.
         After an unclean election (RECOVERING) there is nothing to recover: what this log has is
         the partition, which the next AlterPartition says.
         """

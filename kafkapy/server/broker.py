@@ -1,6 +1,6 @@
 """The broker process: the one place where the parts are put together.
 
-`start` lists the steps in order, `stop` the same backwards (internals 0). Nothing is decided here.
+`start` lists the steps in order, `stop` the same backwards. Nothing is decided here.
 """
 
 from __future__ import annotations

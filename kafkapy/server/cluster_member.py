@@ -2,7 +2,7 @@
 lead.
 
 `join` and `leave` list the steps. When the ZooKeeper session expires the broker is a new member: it
-resigns, registers again under a new broker epoch and takes part in the election (internals 0).
+resigns, registers again under a new broker epoch and takes part in the election.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _IS_OFFLINE: Final = "as the local replica for the partition is in an offline lo
 
 
 class _Repetition(ApiError):
-    """The controller says what it has said before: refused, and no reason to worry (trap 32)."""
+    """The controller says what it has said before: refused, and no reason to worry."""
 
 
 class _Applied(NamedTuple):
@@ -68,7 +68,7 @@ class ReplicaManager(HostedPartitions):
         topic_overrides: Mapping[str, Overrides],
         correlation_id: int = 0,
     ) -> CommandResult:
-        """Apply LeaderAndIsr, partition by partition, as internals 2.4 orders the checks.
+        """Apply LeaderAndIsr, partition by partition, in the order of Kafka's checks.
 
         Others have their turn in between: the caller lets no other command in until this is done.
         `topic_overrides` has the topic configs of the command's topics, for logs that are made now.

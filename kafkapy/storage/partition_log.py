@@ -187,7 +187,7 @@ class PartitionLog:
         return self.epochs.latest
 
     def assign_epoch_start(self, leader_epoch: int, offset: int) -> None:
-        """`leader_epoch` begins at `offset`: durable before it has a record (trap 45)."""
+        """`leader_epoch` begins at `offset`: durable before it has a record."""
         with self._disk():
             self.epochs.assign(leader_epoch, offset)
 

@@ -1,4 +1,4 @@
-"""Which segments are too old, too many, or below the log start offset (internals 5.9)."""
+"""Which segments are too old, too many, or below the log start offset."""
 
 from __future__ import annotations
 

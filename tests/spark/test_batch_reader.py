@@ -79,7 +79,7 @@ def test_the_partition_spark_makes_up_for_an_empty_plan_is_empty(make_topic: Mak
     assert list(reader(topic).read(InputPartition(None))) == []
 
 
-def test_trap_4_pushfilters_is_there_only_where_spark_will_call_it(
+def test_pushfilters_is_there_only_where_spark_will_call_it(
     make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = parse_options(make_topic().options, streaming=False)
@@ -130,7 +130,7 @@ def test_a_loss_outside_of_the_filters_is_no_loss(make_topic: MakeTopic) -> None
         pushed(topic, GreaterThanOrEqual(("offset",), 2), **old)
 
 
-def test_trap_8_a_reader_is_picklable_before_and_after_it_asked(make_topic: MakeTopic) -> None:
+def test_a_reader_is_picklable_before_and_after_it_asked(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(4)
     used = reader(topic)

@@ -40,7 +40,7 @@ spark.stop()
 """
 
 
-def test_trap_17_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path) -> None:
+def test_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path) -> None:
     source, target = make_topic(), make_topic()
     source.write(12)
     words = [source.servers, source.name, target.name, str(tmp_path / "c")]

@@ -20,12 +20,12 @@ def load(spark: SparkSession, topic: Topic, **options: str) -> DataFrame:
     return spark.read.format("kafkapy").options(**topic.options, **options).load()
 
 
-def test_trap_1_the_name_kafka_stays_sparks_own(spark: SparkSession, make_topic: MakeTopic) -> None:
+def test_the_name_kafka_stays_sparks_own(spark: SparkSession, make_topic: MakeTopic) -> None:
     with pytest.raises(PySparkException, match="kafka"):
         spark.read.format("kafka").options(**make_topic().options).load()
 
 
-def test_trap_2_it_is_found_and_reads_every_record_once(
+def test_it_is_found_and_reads_every_record_once(
     spark: SparkSession, make_topic: MakeTopic
 ) -> None:
     topic = make_topic(3)
@@ -59,7 +59,7 @@ def test_an_empty_topic_has_no_rows(spark: SparkSession, make_topic: MakeTopic) 
     assert load(spark, make_topic(2)).collect() == []
 
 
-def test_trap_15_sql_views(spark: SparkSession, make_topic: MakeTopic) -> None:
+def test_sql_views(spark: SparkSession, make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(4)
     options = ", ".join(f"`{name}` '{value}'" for name, value in topic.options.items())
@@ -78,7 +78,7 @@ def test_trap_15_sql_views(spark: SparkSession, make_topic: MakeTopic) -> None:
         ("value BINARY, value BINARY", "names column 'value' twice"),
     ],
 )
-def test_trap_14_a_schema_that_does_not_fit_is_refused(
+def test_a_schema_that_does_not_fit_is_refused(
     spark: SparkSession, make_topic: MakeTopic, schema: str, words: str
 ) -> None:
     reader = spark.read.format("kafkapy").options(**make_topic().options).schema(schema)
@@ -119,7 +119,7 @@ def test_a_stream_has_the_columns_of_its_schema(spark: SparkSession, make_topic:
     assert found[0].asDict().keys() == {"value"}
 
 
-def test_trap_4_filters_reach_the_plan_when_the_conf_is_on(
+def test_filters_reach_the_plan_when_the_conf_is_on(
     spark: SparkSession, make_topic: MakeTopic
 ) -> None:
     topic = make_topic(3)
@@ -191,7 +191,7 @@ def test_a_stream_goes_on_from_its_checkpoint(
     assert stream(spark, topic, tmp_path, **limited) == 7
 
 
-def test_trap_5_a_failed_batch_0_loses_nothing(
+def test_a_failed_batch_0_loses_nothing(
     spark: SparkSession, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     topic = make_topic()

@@ -99,7 +99,7 @@ def test_a_corrupt_batch_is_named(broker_factory: BrokerFactory) -> None:
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_trap_8_connections_belong_to_the_process_not_to_what_is_pickled() -> None:
+def test_connections_belong_to_the_process_not_to_what_is_pickled() -> None:
     properties = {"bootstrap.servers": "127.0.0.1:1"}
     assert cluster_of(properties) is cluster_of(dict(properties))
     place = OffsetRange(TopicPartition("t", 0), 1, 2)

@@ -42,7 +42,7 @@ class Task:
         return self._partition
 
 
-def test_trap_10_a_name_of_query_batch_and_partition() -> None:
+def test_a_name_of_query_batch_and_partition() -> None:
     stream = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "7"}
     assert transactional_id("mine", "", Task(3, **stream)) == "mine-q-7-3"
     job = job_id()

@@ -1,4 +1,4 @@
-"""stream_reader: offsets, limits and plans, as Spark calls for them; its traps by number."""
+"""stream_reader: offsets, limits and plans, as Spark calls for them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_batches_follow_each_other_without_a_gap(make_topic: MakeTopic) -> None:
         start = end
 
 
-def test_trap_5_batch_0_is_complete_after_a_restart(make_topic: MakeTopic) -> None:
+def test_batch_0_is_complete_after_a_restart(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(5)
     first = reader(topic, startingOffsets="latest")
@@ -78,7 +78,7 @@ def test_trap_5_batch_0_is_complete_after_a_restart(make_topic: MakeTopic) -> No
     assert read(again, later, end) == lost
 
 
-def test_trap_5_an_empty_batch_0_stays_empty_after_a_restart(make_topic: MakeTopic) -> None:
+def test_an_empty_batch_0_stays_empty_after_a_restart(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(5)
     first = reader(topic, startingOffsets="latest")
@@ -89,7 +89,7 @@ def test_trap_5_an_empty_batch_0_stays_empty_after_a_restart(make_topic: MakeTop
     assert read(again, end, again.latestOffset(end, ALL)) == written
 
 
-def test_trap_5_nothing_new_is_the_start_itself(make_topic: MakeTopic) -> None:
+def test_nothing_new_is_the_start_itself(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
@@ -98,11 +98,11 @@ def test_trap_5_nothing_new_is_the_start_itself(make_topic: MakeTopic) -> None:
     assert stream.partitions(end, end) == []
 
 
-def test_trap_6_nothing_is_done_in_stop() -> None:
+def test_nothing_is_done_in_stop() -> None:
     assert KafkapyStreamReader.stop is DataSourceStreamReader.stop
 
 
-def test_trap_6_finished_offsets_are_committed_without_waiting_for_commit(
+def test_finished_offsets_are_committed_without_waiting_for_commit(
     make_topic: MakeTopic,
 ) -> None:
     topic = make_topic(2)
@@ -143,7 +143,7 @@ def committed(topic: Topic, group: str) -> dict[int, int]:
     return {place.partition: place.offset for place in found.topic_partitions}
 
 
-def test_trap_7_latest_offsets_are_believed_for_a_while(
+def test_latest_offsets_are_believed_for_a_while(
     make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_reader, "LATEST_TTL_S", 3600.0)
@@ -156,7 +156,7 @@ def test_trap_7_latest_offsets_are_believed_for_a_while(
     assert stream.reportLatestOffset() == {topic.name: {"0": 3}}
 
 
-def test_trap_8_nothing_is_connected_by_making_or_pickling_a_reader(make_topic: MakeTopic) -> None:
+def test_nothing_is_connected_by_making_or_pickling_a_reader(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(2)
     nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1"}

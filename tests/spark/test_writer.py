@@ -55,7 +55,7 @@ def test_a_batch_write_with_every_column(spark: SparkSession, make_topic: MakeTo
     assert len(rows_of(topic, 3)) == 3
 
 
-def test_trap_12_only_append(spark: SparkSession, make_topic: MakeTopic) -> None:
+def test_only_append(spark: SparkSession, make_topic: MakeTopic) -> None:
     write = spark.sql("SELECT 'v' AS value").write.format("kafkapy").options(**sink(make_topic()))
     with pytest.raises(PySparkException, match="Overwrite not allowed"):
         write.mode("overwrite").save()
@@ -69,7 +69,7 @@ def test_a_column_that_does_not_fit_is_named(spark: SparkSession, make_topic: Ma
         write.mode("append").save()
 
 
-def test_traps_9_and_11_a_stream_from_topic_to_topic(
+def test_a_stream_from_topic_to_topic(
     spark: SparkSession, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     source, target = make_topic(2), make_topic()

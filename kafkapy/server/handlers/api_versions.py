@@ -2,8 +2,7 @@
 
 Behaviour: the table of `handlers.SERVED`. A version above ours is answered in v0 with
 UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so that the client asks again.
-Version notes: v3 carries the client's software name; the response header stays v0 at every version
-(trap 1).
+Version notes: v3 carries the client's software name; the response header stays v0 at every version.
 """
 
 from __future__ import annotations

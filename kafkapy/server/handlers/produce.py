@@ -2,8 +2,8 @@
 
 Behaviour: each partition's batch goes to its log under the rules of `record.validation`; acks=1
 answers at once, acks=all when the high watermark has passed the batch, acks=0 never (an error
-closes the connection, trap 14). A batch that begins a transaction in
-its partition waits until the transaction's coordinator has vouched for it (KIP-890).
+closes the connection). A batch that begins a transaction in its partition waits until the
+transaction's coordinator has vouched for it (KIP-890).
 Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10 the current leader
 (KIP-951).
 """

@@ -10,7 +10,7 @@ def test_every_api_has_versions() -> None:
 
 
 def test_versions_served_by_kafka_3_9() -> None:
-    """Spot checks against `internals.md` section 7; the rest is held against kio."""
+    """Spot checks; the rest is held against kio."""
     assert API_VERSIONS[ApiKey.FETCH] == (0, 17, 12)
     assert API_VERSIONS[ApiKey.LEADER_AND_ISR] == (0, 7, 4)
     assert API_VERSIONS[ApiKey.CONTROLLED_SHUTDOWN] == (0, 3, 3)

@@ -1,4 +1,4 @@
-"""Hosted partitions: the controller's commands by internals 2.4, appends, and disks that fail."""
+"""Hosted partitions: the controller's commands, appends, and disks that fail."""
 
 from __future__ import annotations
 

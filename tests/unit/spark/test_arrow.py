@@ -33,7 +33,7 @@ def batches(log: bytes, names: Sequence[str] = ALL) -> list[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("names", [ALL, COLUMNS, ("timestamp", "key"), ("headers",)])
-def test_trap_13_the_schema_is_the_one_spark_checks_for(names: tuple[str, ...]) -> None:
+def test_the_schema_is_the_one_spark_checks_for(names: tuple[str, ...]) -> None:
     wanted = to_arrow_schema(schema_of(names), timezone="UTC")
     (batch,) = batches(build_batch(ROWS), names)
     assert wanted.equals(batch.schema)
@@ -68,14 +68,14 @@ def test_a_header_key_that_is_not_utf8_is_replaced() -> None:
     assert batch.to_pylist()[0]["headers"] == [{"key": "\ufffd", "value": b"v"}]
 
 
-def test_trap_16_batches_have_at_most_ten_thousand_rows() -> None:
+def test_batches_have_at_most_ten_thousand_rows() -> None:
     found = batches(build_batch(rows(25_001)))
     assert [batch.num_rows for batch in found] == [10_000, 10_000, 5_001]
     offsets = [offset for batch in found for offset in batch.column("offset").to_pylist()]
     assert offsets == list(range(25_001))
 
 
-def test_trap_16_batches_have_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_have_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow, "BATCH_BYTES_MAX", 1000)
     log = build_batch([RecordData(b"k", b"x" * size, NOW_MS) for size in (300, 300, 300, 5000, 1)])
     assert [batch.num_rows for batch in batches(log)] == [3, 1, 1]

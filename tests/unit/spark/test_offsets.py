@@ -47,7 +47,7 @@ def test_json_does_not_depend_on_the_order() -> None:
     )
 
 
-def test_trap_5_an_end_remembers_its_start() -> None:
+def test_an_end_remembers_its_start() -> None:
     end = end_offset({A: 100}, {A: 110})
     assert from_json_object(end) == {A: 110}
     assert start_of(to_json_object({A: 110}), end) == {A: 100}

@@ -10,7 +10,7 @@ from kafkapy.spark.sink_options import check_columns, parse_sink_options
 REQUIRED = {"kafka.bootstrap.servers": "b:9092"}
 
 
-def test_trap_11_the_checkpoint_that_spark_adds_is_ignored() -> None:
+def test_the_checkpoint_that_spark_adds_is_ignored() -> None:
     options = parse_sink_options(
         {**REQUIRED, "checkpointlocation": "/tmp/x", "Topic": " t ", "kafka.acks": "all"}
     )

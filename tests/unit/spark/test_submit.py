@@ -140,7 +140,7 @@ def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["--master yarn job.py", "--master local job.py"])
-def test_trap_3_workers_run_this_python(home: Path, line: str) -> None:
+def test_workers_run_this_python(home: Path, line: str) -> None:
     submission = submit.split(line.split())
 
     def environment(environ: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Leader epochs and where they end (internals 4.6)."""
+"""Leader epochs and where they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences, epochs and transactions of producers, as tables (internals 6.5)."""
+"""Sequences, epochs and transactions of producers, as tables."""
 
 from __future__ import annotations
 
