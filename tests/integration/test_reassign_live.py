@@ -38,6 +38,13 @@ class Tools:
     def create(self, topic: str, assignment: str, *, records: int = 0) -> None:
         made = self("topics", "--create", "--topic", topic, "--replica-assignment", assignment)
         assert made.status == 0, made
+        for broker in self.group.brokers.values():
+            if broker.running:
+                words = ("--bootstrap-server", broker.bootstrap_servers, "--topic", topic)
+                wait_until(
+                    lambda words=words: kafkapy("topics", *words, "--describe").status == 0,
+                    f"{broker.name} knows {topic}",
+                )
         if records:
             process = Kafkapy(self.group.bootstrap_servers)
             lines = "".join(f"{n} {RECORD}\n" for n in range(records))
@@ -205,7 +212,7 @@ def test_a_destination_that_dies_ends_the_wait_and_the_throttle(tools: Tools) ->
 def test_an_election_brings_the_preferred_leader_back(tools: Tools) -> None:
     tools.create("led", "1:2")
     file = tools.file("led", [2, 1])
-    tools("reassign", "--execute", *file)
+    assert tools("reassign", "--execute", *file).status == 0
     tools.settled(file)
     words = ("--election-type", "preferred", "--topic", "led", "--partition", "0")
     assert tools("leader-election", *words).stdout == (

@@ -12,6 +12,9 @@ from tests.support.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 
+LIMIT_S = 400.0
+"""Two JVMs start and compile; alone it takes half a minute."""
+
 CLIENT = """
 import sys
 from pyspark.sql import SparkSession
@@ -48,7 +51,7 @@ def test_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path
         [sys.executable, "-c", CLIENT, *words],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         cwd=tmp_path,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # a free port
     )

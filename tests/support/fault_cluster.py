@@ -6,7 +6,6 @@ through a link; it reaches ZooKeeper through a link of its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -23,14 +22,12 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
 from scripts._kafka import ApacheBroker
-from tests.support.broker_process import POLL_S, BrokerProcess, ServerProcess
-from tests.support.links import Link, Network, fixed_ports
+from tests.support.broker_process import POLL_S, BrokerProcess, ServerProcess, free_port
+from tests.support.links import Link, Network
 from tests.support.zookeeper_server import ZooKeeperServer
 
 SESSION_TIMEOUT_S = 3.0
 LAG_TIME_MAX_MS = 3000
-FIRST_PORT = 18_000
-PORT_RANGE = 10_000
 PREFERRED = "/admin/preferred_replica_election"
 ADMIN_LIMIT_S = 120.0
 
@@ -74,17 +71,13 @@ class FaultCluster:
         self.network = self._open.enter_context(Network(self._pids))
         self.zookeeper = ZooKeeperServer(directory / "zookeeper")
         ids = range(1, size + 1)
-        # Where the search for ports begins depends on the directory: other tests run beside this.
-        digest = hashlib.sha256(str(directory).encode()).digest()
-        first = FIRST_PORT + int.from_bytes(digest[:4], "big") % PORT_RANGE
-        ports = iter(fixed_ports(5 * size, first))
         self.internal: dict[int, Link] = {}
         self.to_zookeeper: dict[int, Link] = {}
         self.clients: dict[int, Link] = {}
         self.brokers: dict[int, ServerProcess] = {}
         self.log_dirs: dict[int, list[Path]] = {}
         for broker_id in ids:
-            client, internal, proxied, zookeeper, outside = (next(ports) for _ in range(5))
+            client, internal, proxied, zookeeper, outside = (free_port() for _ in range(5))
             if client_links:
                 self.clients[broker_id] = self.network.link(outside, client)
             served = outside if client_links else client

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -244,21 +243,4 @@ def _open_by(pid: int) -> set[str]:
         for descriptor in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 found.add(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
-    return found
-
-
-def fixed_ports(count: int, first: int) -> list[int]:
-    """Free loopback ports at or above `first`, below those that the system gives to clients.
-
-    A server that is killed gets its port back: nobody was given it meanwhile.
-    """
-
-    found: list[int] = []
-    port = first
-    while len(found) < count:
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-        port += 1
     return found

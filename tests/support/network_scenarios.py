@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+from tests.support.broker_process import free_port
 from tests.support.chaos_run import Workload
 from tests.support.fault_cluster import FaultCluster
 from tests.support.faults import stopped
-from tests.support.links import ANYONE, Network, Pace, Trouble, fixed_ports
+from tests.support.links import ANYONE, Network, Pace, Trouble
 from tests.support.scenario import Scenario, leader
 
 LIMIT_S = 600.0
@@ -92,7 +93,7 @@ def echo_time(pace: Pace, size: int) -> float:
     with closing(socket.create_server(("127.0.0.1", 0))) as server, Network() as network:
         echo = threading.Thread(target=_echo_once, args=(server,), daemon=True)
         echo.start()
-        [port] = fixed_ports(1, 28_000)
+        port = free_port()
         link = network.link(port, server.getsockname()[1])
         network.degrade(link, pace)
         with closing(socket.create_connection(("127.0.0.1", port))) as client:

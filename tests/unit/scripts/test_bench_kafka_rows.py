@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scripts._bench_kafka_rows import SHARED
+from scripts._bench_kafka_rows import GROUPS
 from scripts._bench_kafka_scenarios import ALONE
 
 
 def test_no_two_rows_have_one_name() -> None:
     """The figures of two would be one line, the median of both."""
-    names = Counter(row.name for one in (*SHARED, *ALONE) for row in one.rows)
+    shared = [task for _, tasks in GROUPS for task in tasks]
+    names = Counter(row.name for one in (*shared, *ALONE) for row in one.rows)
     assert [name for name, count in names.items() if count > 1] == []
