@@ -2,10 +2,11 @@
 
     scripts/bench --kafka [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
 
-Each round starts a broker of each system and gives every load to the one, then to the other, the
-other one first in every second round; then the scenarios that need brokers of their own. Writes
-docs/BENCHMARKS.md, the plot beside it, and JSON, after each round: one that is broken off leaves
-the rounds before it. 30 minutes at most, unless --runs says how many rounds; --quick: 3.
+Each round starts a broker of each system and gives every load to the one and to the other by turns,
+until three runs in a row of each agree; the other system is first in every second round. Then the
+scenarios that need brokers of their own. Writes docs/BENCHMARKS.md, the plot beside it, and JSON,
+after each round: one that is broken off leaves the rounds before it. 30 minutes at most, unless
+--runs says how many rounds. --quick: the first load warms the brokers so, and the others run once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -27,18 +29,20 @@ from scripts import _bench_kafka_systems as systems
 from scripts import _kafka, _report
 from scripts._bench_kafka_meter import ClientFailed
 from scripts._bench_kafka_rows import (
+    BASE,
     FULL,
+    GROUPS,
     MB,
     QUICK,
-    SHARED,
     Measured,
     Scale,
     Session,
     Task,
 )
 from scripts._bench_kafka_scenarios import ALONE, Scenario
-from scripts._bench_kafka_systems import System
+from scripts._bench_kafka_systems import Guard, System
 from scripts._bench_kafka_table import HEAD, Results, plot
+from scripts._bench_kafka_turns import in_turn
 from scripts._page_cache import FullPageCache
 
 FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
@@ -62,7 +66,11 @@ class Bench:
         self.rounds = 0
         self.results = Results()
         self.failures: list[str] = []
-        self._tasks = [task for task in SHARED if self._is_wanted(task, options)]
+        self._is_quick = options.quick
+        self._groups = [
+            (guard, [task for task in tasks if self._is_wanted(task, options)])
+            for guard, tasks in GROUPS
+        ]
         self._scenarios = [one for one in ALONE if self._is_wanted(one, options)]
         self.is_whole = not options.only
         self._memory = memory
@@ -80,50 +88,59 @@ class Bench:
                 print(f"{number} rounds took all the time there is", file=sys.stderr, flush=True)
                 break
             order = list(System) if number % 2 == 0 else list(reversed(System))
-            self._shared(order)
+            for guard, tasks in self._groups:
+                if tasks:
+                    self._group(order, guard, tasks)
             for scenario in self._scenarios:
                 for system in order:
                     self._memory.fill()
-                    with self._attempt(system, scenario.rows[0].name), _scratch() as directory:
+                    with self._attempt([system], scenario.rows[0].name), _scratch() as directory:
                         found = scenario.run(system, Path(directory, "run"), self.scale)
                         self._scenario_found(system, scenario, found)
             self.rounds += 1
             after_round()
 
-    def _shared(self, order: list[System]) -> None:
-        """Every load on one broker, then on the other: what else the machine does changes more in
-        minutes than in seconds. The one that has no load is idle."""
-        if not self._tasks:
-            return
+    def _group(self, order: list[System], guard: Guard, tasks: list[Task]) -> None:
+        """Every load on one broker and on the other, by turns: what else the machine does changes
+        more in minutes than in seconds. The one that has no load is idle."""
         with ExitStack() as brokers:
             self._memory.fill()
-            sessions = {system: self._session(system, brokers) for system in order}
-            for task in self._tasks:
-                for system, session in sessions.items():
-                    # What the last one wrote is not this one's to wait for.
-                    os.sync()
-                    self._memory.fill()
-                    with self._attempt(system, task.rows[0].name):
-                        measured = task.run(session)
-                        self.results.add(system, task.rows, measured)
-                        _say(system, [row.name for row in task.rows], measured.values)
+            sessions = {system: self._session(system, guard, brokers) for system in order}
 
-    def _session(self, system: System, brokers: ExitStack) -> Session:
+            def run(task: Task, system: System) -> Measured:
+                # What the last one wrote is not this one's to wait for.
+                os.sync()
+                self._memory.fill()
+                return task.run(sessions[system])
+
+            if self._is_quick:
+                in_turn(partial(run, BASE), order)
+            for task in tasks:
+                names = [row.name for row in task.rows]
+                with self._attempt(order, names[0]):
+                    if self._is_quick:
+                        found = {system: run(task, system) for system in order}
+                    else:
+                        found = in_turn(partial(run, task), order)
+                    for system, measured in found.items():
+                        self.results.add(system, task.rows, measured)
+                        _say(system, names, measured.values)
+
+    def _session(self, system: System, guard: Guard, brokers: ExitStack) -> Session:
         directory = Path(brokers.enter_context(_scratch()))
-        servers = brokers.enter_context(systems.running(system, directory / "run"))
-        session = Session(servers, self.scale, directory)
-        session.warm_up()
-        return session
+        servers = brokers.enter_context(systems.running(system, directory / "run", guard=guard))
+        return Session(servers, self.scale, directory)
 
     @contextmanager
-    def _attempt(self, system: System, name: str) -> Iterator[None]:
+    def _attempt(self, tried: list[System], name: str) -> Iterator[None]:
         """A row that cannot be measured is told, and does not cost the others."""
         try:
             yield
         except FAILURES as failure:
-            text = f"{system.value}: {name}: {type(failure).__name__} {failure}"
+            who = " or ".join(system.value for system in tried)
+            text = f"{who}: {name}: {type(failure).__name__} {failure}"
             print(f"NOT MEASURED {text}", file=sys.stderr, flush=True)
-            self.failures.append(f"{system.value}, {name}")
+            self.failures.append(f"{who}, {name}")
 
     def _scenario_found(self, system: System, scenario: Scenario, found: list[Measured]) -> None:
         left = list(scenario.rows)
@@ -182,8 +199,10 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
 NOTES = """
 
 Both brokers run with their default configs and replication factors of 1 where there is one broker,
-on the same disk; each load goes to the one and then to the other, which is idle meanwhile; the one
-that goes first changes with every round. When a load begins, no memory is free: all of it is page
+on the same disk; each load goes to the one and then to the other, which is idle meanwhile, and
+again, until three runs in a row of either differ by a tenth at most (ten runs at most); a figure is
+the median of those three, so that nobody is judged while a JVM still compiles. The one that goes
+first changes with every round. When a load begins, no memory is free: all of it is page
 cache, so that neither pays for what a virtual machine gave back to its host
 (`scripts/_page_cache.py`). Apache
 Kafka is in ZooKeeper mode with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its

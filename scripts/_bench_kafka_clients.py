@@ -72,9 +72,10 @@ def records_sent(output: str) -> float:
     return float(found[-1])
 
 
-def consumer_performance(servers: str, topic: str, records: int) -> list[str]:
-    """From the beginning, until it has so many records."""
+def consumer_performance(servers: str, topic: str, records: int, config: Path) -> list[str]:
+    """From the beginning, until it has so many records; `config` has the client's properties."""
     words = ["--bootstrap-server", servers, "--topic", topic, "--messages", str(records)]
+    words += ["--consumer.config", str(config)]
     return jvm_command(_kafka.CONSUMER_PERFORMANCE, *words, "--timeout", "60000", "--hide-header")
 
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from scripts import _bench_kafka_clients as clients
 from scripts import _bench_kafka_meter as meter
 from scripts import _bench_kafka_open_loop as open_loop
+from scripts import _kafka
 from scripts._bench_kafka_meter import Usage
-from scripts._bench_kafka_systems import Servers
+from scripts._bench_kafka_systems import OPEN, Guard, Servers
 
 MB = 1_000_000
 BASE_BYTES = 1000
@@ -76,10 +77,6 @@ class Session:
     def run(self, *commands: list[str]) -> tuple[list[str], Usage]:
         return meter.run(commands, self.servers.pids)
 
-    def warm_up(self) -> None:
-        """Let a JVM compile what every load needs; kafkapy gets the same."""
-        self.run(self.producer(self.topic(), BASE_BYTES, {})[0])
-
     def python(self, load: str, moved_bytes: float, *keys: str, **arguments: object) -> Measured:
         """A load of clients.LOADS; the figures that it calls `keys`."""
         servers = self.servers.bootstrap_servers
@@ -94,11 +91,17 @@ class Session:
         """The command of ProducerPerformance, and how many records it sends."""
         records = max(1000, self.scale.bytes // max(value_bytes, 400))
         payloads = clients.write_payloads(self.scratch, value_bytes)
-        servers = self.servers.bootstrap_servers
-        return (
-            clients.producer_performance(servers, topic, payloads, records, properties),
-            records,
+        servers = self.servers.client_servers
+        settings = {**self.servers.client_properties, **properties}
+        return clients.producer_performance(servers, topic, payloads, records, settings), records
+
+    def consumer(self, topic: str, records: int) -> list[str]:
+        """The command of ConsumerPerformance."""
+        config = _kafka.write_properties(
+            self.scratch / "consumer.properties", self.servers.client_properties
         )
+        servers = self.servers.client_servers
+        return clients.consumer_performance(servers, topic, records, config)
 
 
 class Task(NamedTuple):
@@ -138,8 +141,7 @@ def consumed(name: str, value_bytes: int, is_quick: bool = False) -> Task:
         topic = session.topic()
         command, records = session.producer(topic, value_bytes, {"linger.ms": "5"})
         session.run(command)
-        consumer = clients.consumer_performance(session.servers.bootstrap_servers, topic, records)
-        [output], usage = session.run(consumer)
+        [output], usage = session.run(session.consumer(topic, records))
         rate = clients.records_consumed(output)
         return Measured([rate * value_bytes / MB], usage, records * value_bytes)
 
@@ -150,8 +152,7 @@ def together(session: Session) -> Measured:
     """Produce and consume one topic at the same time."""
     topic = session.topic()
     producer, records = session.producer(topic, BASE_BYTES, {})
-    consumer = clients.consumer_performance(session.servers.bootstrap_servers, topic, records)
-    outputs, usage = session.run(producer, consumer)
+    outputs, usage = session.run(producer, session.consumer(topic, records))
     rates = [clients.records_sent(outputs[0]), clients.records_consumed(outputs[1])]
     moved = 2.0 * records * BASE_BYTES
     return Measured([rate * BASE_BYTES / MB for rate in rates], usage, moved)
@@ -274,8 +275,10 @@ TAIL = (
     Row("consume at the tail, 1,000/s, from due to received: p99", "ms", False),
 )
 
+BASE = produced("1 kB, acks=all, idempotent", is_quick=True)
+
 SHARED: tuple[Task, ...] = (
-    produced("1 kB, acks=all, idempotent", is_quick=True),
+    BASE,
     produced("100 B", 100, is_quick=True),
     produced("10 kB", 10_000),
     produced("1 kB, acks=0", properties={"acks": "0", **NOT_IDEMPOTENT}),
@@ -302,3 +305,20 @@ SHARED: tuple[Task, ...] = (
     Task(idle_rows(FULL.idle[1]), beside_idle(1)),
 )
 """On one broker, one after the other; what it has learnt from the first ones, it keeps."""
+
+
+def _guarded(how: str, is_quick: bool = False) -> tuple[Task, ...]:
+    return (
+        produced(f"1 kB, {how}", is_quick=is_quick),
+        consumed(f"1 kB, {how}", BASE_BYTES, is_quick=is_quick),
+    )
+
+
+GROUPS: tuple[tuple[Guard, tuple[Task, ...]], ...] = (
+    (OPEN, SHARED),
+    (Guard(authorizer=True), _guarded("with an authorizer", is_quick=True)),
+    (Guard(tls=True), _guarded("over TLS")),
+    (Guard(tls=True, authorizer=True), _guarded("over TLS with an authorizer")),
+    (Guard(quota=True), _guarded("within a quota")),
+)
+"""Each has a broker of its own."""

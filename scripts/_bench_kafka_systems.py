@@ -1,16 +1,19 @@
 """The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka 3.9, as they come.
 
 Both with their default broker configs but for what a cluster of one needs (replication factors of
-1) and a port. Apache Kafka in ZooKeeper mode with the JVM flags of its kafka-run-class.sh.
+1), a port, and what guards the clients' way. Apache Kafka in ZooKeeper mode with the JVM flags of
+its kafka-run-class.sh.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
@@ -18,10 +21,12 @@ from kazoo.client import KazooClient
 from kafkapy.client.cluster import Cluster
 from scripts import _kafka
 from tests.support.broker_process import ServerProcess, free_port
+from tests.support.certificates import make_identity
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_server import ZooKeeperServer
 
 START_LIMIT_S = 300.0
+KAFKAPY = str(Path(sys.executable).parent / "kafkapy")
 PERFORMANCE_FLAGS = (
     *("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
@@ -37,11 +42,33 @@ OF_ONE = {
 }
 
 
+AUTHORIZED = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",  # of the cluster, so that topics can be made
+}
+ANYBODY = "User:ANONYMOUS"
+TOPICS = "bench"
+"""What the names of all topics begin with."""
+UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
+
+
 class System(Enum):
     """Whose broker."""
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
+
+
+class Guard(NamedTuple):
+    """What stands between clients and the log: TLS, ACLs of an authorizer, a quota of the client
+    that it does not reach."""
+
+    tls: bool = False
+    authorizer: bool = False
+    quota: bool = False
+
+
+OPEN = Guard()
 
 
 def jvm_command(main_class: str, *args: str, heap: tuple[str, ...] = TOOL_HEAP) -> list[str]:
@@ -53,13 +80,35 @@ def jvm_command(main_class: str, *args: str, heap: tuple[str, ...] = TOOL_HEAP) 
 
 
 class Servers:
-    """Brokers of one system on `directory`; `system`, `brokers` and where they log."""
+    """Brokers of one system on `directory`; `system`, `brokers` and where they log.
+
+    `client_servers` and `client_properties` are for Kafka's own clients, in their words.
+    """
 
     def __init__(
-        self, system: System, directory: Path, count: int, settings: Mapping[str, str]
+        self,
+        system: System,
+        directory: Path,
+        count: int,
+        settings: Mapping[str, str],
+        guard: Guard = OPEN,
     ) -> None:
         self.system = system
         self.directory = directory
+        self._guard = guard
+        self._tls_ports: list[int] = []
+        self.client_properties: dict[str, str] = {}
+        if guard.tls:
+            identity = make_identity(directory, "broker")
+            trust = {
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(identity.with_suffix(".crt")),
+            }
+            keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
+            settings = {**settings, **trust, **keys}
+            self.client_properties = {"security.protocol": "SSL", **trust}
+        if guard.authorizer:
+            settings = {**settings, **AUTHORIZED}
         # kafkapy on its own keeps the metadata itself: that is its default.
         needs_zookeeper = system is System.APACHE or count > 1
         self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
@@ -68,9 +117,13 @@ class Servers:
 
     def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
         port = free_port()
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if self._guard.tls:
+            self._tls_ports.append(free_port())
+            listeners += f",SSL://localhost:{self._tls_ports[-1]}"
         properties = {
             "broker.id": str(broker_id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": listeners,
             "log.dirs": str(self.directory / f"logs-{broker_id}"),
             **settings,
         }
@@ -79,8 +132,7 @@ class Servers:
         file = self.directory / f"broker-{broker_id}.properties"
         _kafka.write_properties(file, properties)
         if self.system is System.KAFKAPY:
-            executable = str(Path(sys.executable).parent / "kafkapy")
-            command = [executable, "server", "start", str(file)]
+            command = [KAFKAPY, "server", "start", str(file)]
         else:
             command = jvm_command(_kafka.BROKER, str(file), heap=BROKER_HEAP)
         output = self.directory / f"broker-{broker_id}.out"
@@ -89,6 +141,13 @@ class Servers:
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    @property
+    def client_servers(self) -> str:
+        """Where the clients are served whose way is guarded."""
+        if self._guard.tls:
+            return ",".join(f"localhost:{port}" for port in self._tls_ports)
+        return self.bootstrap_servers
 
     @property
     def pids(self) -> list[int]:
@@ -104,6 +163,18 @@ class Servers:
         for broker in self.brokers:
             broker.wait_until_ready(START_LIMIT_S)
         self.wait_until_known()
+        if self._guard.authorizer:
+            allowed = ("--add", "--allow-principal", ANYBODY, "--operation", "All")
+            topics = ("--topic", TOPICS, "--resource-pattern-type", "prefixed")
+            self._administer("acls", *allowed, *topics)
+            self._administer("acls", *allowed, "--group", "*")
+        if self._guard.quota:
+            of_all = ("--entity-type", "clients", "--entity-default")
+            self._administer("configs", *of_all, "--alter", "--add-config", UNREACHED)
+
+    def _administer(self, tool: str, *words: str) -> None:
+        command = [KAFKAPY, tool, "--bootstrap-server", self.bootstrap_servers, *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def wait_until_known(self) -> None:
         """Return when every broker knows all, and a controller: librdkafka, which would have to
@@ -156,11 +227,15 @@ class Servers:
 
 @contextmanager
 def prepared(
-    system: System, directory: Path, count: int = 1, settings: Mapping[str, str] | None = None
+    system: System,
+    directory: Path,
+    count: int = 1,
+    settings: Mapping[str, str] | None = None,
+    guard: Guard = OPEN,
 ) -> Iterator[Servers]:
     """Servers that are not started yet; killed at the end."""
     directory.mkdir(parents=True)
-    servers = Servers(system, directory, count, settings or {})
+    servers = Servers(system, directory, count, settings or {}, guard)
     with ExitStack() as undo:
         undo.callback(servers.end)
         yield servers
@@ -168,9 +243,13 @@ def prepared(
 
 @contextmanager
 def running(
-    system: System, directory: Path, count: int = 1, settings: Mapping[str, str] | None = None
+    system: System,
+    directory: Path,
+    count: int = 1,
+    settings: Mapping[str, str] | None = None,
+    guard: Guard = OPEN,
 ) -> Iterator[Servers]:
     """Servers that serve; killed at the end."""
-    with prepared(system, directory, count, settings) as servers:
+    with prepared(system, directory, count, settings, guard) as servers:
         servers.start()
         yield servers
