@@ -83,7 +83,7 @@ class ReplicaFetchers:
         task = self._fetchers.get(key)
         if task is not None and task.endpoint != endpoint:
             self._restart(task)
-            task = None
+            task = self._fetchers.get(key)
         if task is None:
             task = _FetcherTask(
                 self._config,

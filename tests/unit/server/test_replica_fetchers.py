@@ -61,6 +61,32 @@ def test_a_leader_that_becomes_known_later_is_followed_then(tmp_path: Path) -> N
     asyncio.run(scene())
 
 
+def test_a_leader_that_comes_back_elsewhere_has_one_fetcher(tmp_path: Path) -> None:
+    """Two would each fetch, and only one of them be told when a partition is followed no more."""
+
+    async def scene() -> None:
+        parts = Parts(tmp_path)
+        known = {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}
+        fetchers = ReplicaFetchers(
+            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
+        )
+        rows = [told(LEADER, (LEADER, 1), None, 0, partition=i) for i in range(3)]
+        parts.tell(*rows)
+        partitions = list(parts.replicas.partitions["t"].values())
+        for partition in partitions:
+            fetchers.follow(partition)
+        known[LEADER] = Endpoint("PLAINTEXT", "127.0.0.1", free_port())
+        fetchers.follow(partitions[0])
+        [task] = fetchers._fetchers.values()
+        assert set(task.fetcher.partitions) == set(partitions)
+        for partition in partitions:
+            fetchers.unfollow(partition.topic_partition)
+        assert not fetchers._fetchers
+        fetchers.stop()
+
+    asyncio.run(scene())
+
+
 def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: Path) -> None:
     """After a failover. One by one, acks=all waits for a thousand partitions' small files."""
     count = 20
