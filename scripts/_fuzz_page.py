@@ -18,9 +18,10 @@ _MB: Final = 1 << 20
 
 _HEAD: Final = """# Fuzzing
 
-No request of at most 1 MB makes another connection wait for more than 100 ms. `scripts/fuzz` starts
-a broker, sends it hostile but well-formed requests over every served API and version, and measures
-what a client on another connection notices. This page is written by `scripts/fuzz --write`.
+No request of at most 1 MB may make another connection wait for more than 100 ms. `scripts/fuzz`
+looks for those that do: it starts a broker, sends it hostile but well-formed requests over every
+served API and version, and measures what a client on another connection notices. This page is
+written by `scripts/fuzz --write`.
 
 ```sh
 scripts/fuzz                             # 100,000 requests to each of two brokers
@@ -71,7 +72,9 @@ Seed {result.seed}: {result.requests:,} requests and {result.pings:,} pings in {
 seconds. Resident memory was {result.start_bytes // _MB} MB at the start,
 {result.peak_bytes // _MB} MB at most and {result.end_bytes // _MB} MB at the end.
 
-Violations: {violations}
+Violations:
+
+{violations}
 | API | requests | worst delay | of | most work | of |
 |---|---|---|---|---|---|
 {rows}"""
