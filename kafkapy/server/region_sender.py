@@ -15,7 +15,8 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-from kafkapy.storage.file_records import NO_DESCRIPTORS, FileRegion
+from kafkapy.storage.disk_errors import NO_DESCRIPTORS
+from kafkapy.storage.file_records import FileRegion
 
 logger = logging.getLogger("kafka.network.SocketServer")
 

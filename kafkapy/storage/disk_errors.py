@@ -7,7 +7,10 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
-SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors that say nothing about the disk: this process, or this machine, has too many open files.
+"""
+SHORTAGES: Final = NO_DESCRIPTORS | {errno.ENOMEM}
 
 
 class StorageShortage(ApiError):

@@ -28,9 +28,6 @@ from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
-NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that say nothing about the disk: this process, or this machine, has too many open files.
-"""
 REGION_BYTES_MIN: Final = 1 << 16
 """A shorter span costs less to read and send with what surrounds it than by a call of its own."""
 _SEARCH_BYTES: Final = 4096
@@ -93,7 +90,7 @@ class FilePool:
         """A duplicate of an open file.
 
         Raises:
-            OSError: of `NO_DESCRIPTORS`, there are too many of them.
+            OSError: of `disk_errors.NO_DESCRIPTORS`, there are too many of them.
         """
         if len(self._held) >= self.held_max:
             raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
