@@ -6,7 +6,24 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T", str, int)
+
+
+def counting_comparisons(kind: type[T]) -> Any:
+    """A type of its own, of values as `kind` has them; its `times` is how often they were compared
+    for equality."""
+
+    class Compared(kind):  # type: ignore[misc,valid-type]
+        times = 0
+        __hash__ = kind.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Compared.times += 1
+            return kind.__eq__(self, other)
+
+    return Compared
 
 
 def calls(work: Callable[[], object]) -> Counter[str]:

@@ -7,6 +7,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.context import ControllerContext, PartitionReplica, ReplicaAssignment
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.replica_states import ReplicaState
+from tests.support.call_counts import counting_comparisons
 from tests.support.controllers import topic_id
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -109,17 +110,8 @@ def test_partitions_with_offline_leader_skips_topics_being_deleted() -> None:
 
 def test_a_target_of_many_replicas_is_compared_by_look_ups() -> None:
     """Compared each with each, the replicas of one small request kept the controller for 768 ms."""
-    compared = 0
-
-    class Replica(int):
-        __hash__ = int.__hash__
-
-        def __eq__(self, other: object) -> bool:
-            nonlocal compared
-            compared += 1
-            return int.__eq__(self, int(other))  # type: ignore[call-overload,no-any-return]
-
+    Replica = counting_comparisons(int)
     target = [Replica(i) for i in range(1000)]
     moved = ReplicaAssignment((1, 2, 3)).reassign_to(target)
     assert (len(moved.replicas), len(moved.adding), moved.removing) == (1000, 997, ())
-    assert compared < 10_000
+    assert 0 < Replica.times < 10_000

@@ -10,6 +10,7 @@ from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.zk.topic_store import TopicStore
 from kafkapy.zk.zookeeper import Watch
+from tests.support.call_counts import counting_comparisons
 from tests.support.controllers import Cluster, topic_id
 from tests.support.znodes import run
 
@@ -125,17 +126,6 @@ def test_the_same_events_give_the_same_commands() -> None:
     assert trace() == trace()
 
 
-class Counted(str):
-    """A name that counts how often it is compared with another."""
-
-    compared = 0
-    __hash__ = str.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        Counted.compared += 1
-        return str.__eq__(self, other)
-
-
 def test_a_new_topic_is_looked_for_once_among_those_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,13 +135,13 @@ def test_a_new_topic_is_looked_for_once_among_those_there_are(
     for number in range(count):
         cluster.create_topic(f"t{number}", {0: (1,)})
     real = TopicStore.names
+    Name = counting_comparisons(str)
 
     async def names(store: TopicStore, watch: Watch | None = None) -> list[str]:
-        return [Counted(name) for name in await real(store, watch)]
+        return [Name(name) for name in await real(store, watch)]
 
     monkeypatch.setattr(TopicStore, "names", names)
-    monkeypatch.setattr(Counted, "compared", 0)
     cluster.create_topic("new", {0: (1,)})
     assert cluster.state("new") == "1 [1] epoch=0 version=0"
-    each = Counted.compared / count
+    each = Name.times / count
     assert 0 < each < 10, f"{each:.1f} comparisons for each topic that was there already"

@@ -11,6 +11,7 @@ from kafkapy.common.scram import ScramCredential, ScramMechanism
 from kafkapy.server.scram_admin import Deletion, Described, ScramAdmin, Upsertion
 from kafkapy.server.turns import Turns
 from kafkapy.zk.store import ZkStore
+from tests.support.call_counts import counting_comparisons
 from tests.support.znodes import run, server
 
 SHA_256, SHA_512 = ScramMechanism
@@ -144,20 +145,9 @@ def test_describing_who_is_not_there() -> None:
     assert [row.user for row in cluster.describe()] == ["broken"]
 
 
-class Compared(str):
-    """A name that counts how often it is compared."""
-
-    times = 0
-
-    def __eq__(self, other: object) -> bool:
-        Compared.times += 1
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
-
-
 def test_each_user_is_looked_up_however_many_are_named() -> None:
     """59 KB of deletions kept the event loop for a second: each was compared with all."""
-    names = [Compared(f"user-{n}") for n in range(20)]
+    Name = counting_comparisons(str)
+    names = [Name(f"user-{n}") for n in range(20)]
     Admin().alter([Deletion(name, SHA_256) for name in names])
-    assert Compared.times < 10 * len(names)
+    assert Name.times < 10 * len(names)
