@@ -201,7 +201,7 @@ NOTES = """
 Both brokers run with their default configs and replication factors of 1 where there is one broker,
 on the same disk; each load goes to the one and then to the other, which is idle meanwhile, and
 again, until three runs in a row of either differ by a tenth at most (ten runs at most); a figure is
-the median of those three, so that nobody is judged while a JVM still compiles. The one that goes
+the median of those three, so that no system is judged while a JVM still compiles. The one that goes
 first changes with every round. When a load begins, no memory is free: all of it is page
 cache, so that neither pays for what a virtual machine gave back to its host
 (`scripts/_page_cache.py`). Apache

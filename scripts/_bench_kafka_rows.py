@@ -1,4 +1,4 @@
-"""What `scripts/bench --kafka` measures on one running broker: a task is a load and its rows.
+"""The loads of `scripts/bench --kafka` on one running broker: a task is a load and its rows.
 
 One thing is varied at a time around a base: 1 kB values, one partition, acks=all from an idempotent
 producer, no compression. Every task has topics of its own.

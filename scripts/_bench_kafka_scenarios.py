@@ -1,5 +1,5 @@
-"""What `scripts/bench --kafka` measures on brokers of its own: starting, recovering, compacting,
-many partitions, three replicas."""
+"""The parts of `scripts/bench --kafka` with brokers of their own: start, recovery, compaction, many
+partitions, three replicas."""
 
 from __future__ import annotations
 

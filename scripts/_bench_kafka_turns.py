@@ -1,5 +1,4 @@
-"""When a system is warm, and what it does then: one load on each in turn, until all agree with
-themselves."""
+"""Warm systems: each gets the same load by turns, until its last three runs agree."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from scripts._bench_kafka_rows import Measured
 IN_A_ROW = 3
 SPREAD = 1.1
 MOST = 10
-"""Who does not agree with itself until then is as uneven when it is warm."""
+"""A system whose runs differ more after these is uneven when it is warm, too."""
 
 T = TypeVar("T", bound=Hashable)
 

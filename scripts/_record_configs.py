@@ -1,4 +1,4 @@
-"""What Apache Kafka 3.9 answers about configs: `scripts/conformance --record-configs`.
+"""The answers of Apache Kafka 3.9 about configs: `scripts/conformance --record-configs`.
 
 A ZooKeeper-mode broker is started from Apache Kafka's jars. What it says about its configs goes to
 tests/data/configs, and their documentation texts to kafkapy/server/config_documentation.json.

@@ -1,4 +1,4 @@
-"""How a connection is secured, from Kafka's client properties."""
+"""The security of a connection, from Kafka's client properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which broker configs can change while brokers run, and how (`kafka.server.DynamicBrokerConfig`).
+"""Changes of broker configs while brokers run (`kafka.server.DynamicBrokerConfig`).
 
 Keys that no table knows are custom configs of plug-ins: they are stored as given.
 """

@@ -1,4 +1,4 @@
-"""What is in force for a topic or a broker, and where each value comes from.
+"""The configs in force for a topic or a broker, and the source of each value.
 
 A topic key's value: topic override, else its broker key in the dynamic broker configs, the dynamic
 cluster default, server.properties, else the default. DescribeConfigs shows all of these as

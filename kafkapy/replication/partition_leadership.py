@@ -1,4 +1,4 @@
-"""Who leads a partition, who is in sync with it, and what is committed (`kafka.cluster.Partition`).
+"""The leader of a partition, its in-sync replicas and high watermark (`kafka.cluster.Partition`).
 
 LeaderAndIsr says who leads; followers' fetches say how far they are; the controller's answers say
 who is in sync. From these come the high watermark and the low watermark of a leader.

@@ -1,4 +1,4 @@
-"""Who may do what with which API: `RULES`, one row an API (`kafka.server.KafkaApis`, `AuthHelper`).
+"""The rights that each API needs: `RULES`, one row an API (`kafka.server.KafkaApis`, `AuthHelper`).
 
 A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
 the principal may not ask for and puts them, refused, behind the handler's answer. Without an

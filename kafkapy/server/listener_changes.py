@@ -1,4 +1,4 @@
-"""What can change of the listeners while the broker runs: which there are, and their TLS stores
+"""Changes of the listeners while the broker runs: listeners come and go, TLS stores are replaced
 (`DynamicBrokerConfig`, `DynamicListenerConfig`)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a listener is secured: its TLS context, its SASL mechanisms and how its users are named.
+"""The security of a listener: its TLS context, its SASL mechanisms and the names of its users.
 
 All of it is made, and every fault told, before anything starts. `listener.name.<name>.<key>` wins
 over `<key>`, and `listener.name.<name>.<mechanism>.<key>` over both.

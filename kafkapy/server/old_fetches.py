@@ -1,4 +1,4 @@
-"""What Fetch answers to clients that do not know how batches are stored, or a newer error.
+"""Answers to old versions of Fetch, which know neither today's batches nor today's errors.
 
 | version | |
 |---|---|

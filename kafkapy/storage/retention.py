@@ -1,4 +1,4 @@
-"""Which segments are too old, too many, or below the log start offset."""
+"""The choice of segments to delete: too old, too many, or below the log start offset."""
 
 from __future__ import annotations
 

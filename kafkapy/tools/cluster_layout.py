@@ -1,4 +1,4 @@
-"""What a local cluster consists of: its directory, ports and properties, kept in `cluster.json`.
+"""The parts of a local cluster: its directory, ports and properties, kept in `cluster.json`.
 
 DIR/cluster.json                     this
 DIR/zookeeper/                       ZooKeeper's data, its zookeeper.out

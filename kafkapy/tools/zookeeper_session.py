@@ -1,4 +1,4 @@
-"""What `--zookeeper` stands for: one piece of work in a session with the cluster's ensemble."""
+"""One piece of work in a session with ZooKeeper, for commands with `--zookeeper`."""
 
 from __future__ import annotations
 

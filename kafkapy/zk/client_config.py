@@ -1,4 +1,4 @@
-"""How to reach ZooKeeper: Kafka's `zookeeper.*` keys, checked before anything connects.
+"""The connection to ZooKeeper: Kafka's `zookeeper.*` keys, checked before anything connects.
 
 Kafka hands SASL logins and other credentials to ZooKeeper's client by JVM system properties. The
 section `Client` of a JAAS file in KAFKA_OPTS is read; `kafkapy.zookeeper.sasl.jaas.config` holds

@@ -1,5 +1,5 @@
-"""What this process holds: descriptors, child processes and threads, before and after. Also a
-plugin of pytest: what a fixture of the session opens is no module's leak."""
+"""Leaks of this process: descriptors, child processes and threads that a test leaves. Also a plugin
+of pytest: no module answers for resources that a fixture of the session opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When `scripts/bench --kafka` takes a system for warm."""
+"""`scripts/bench --kafka` warms both systems before it judges them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_three_in_a_row_are_alike() -> None:
     assert agree([10.0, 92.0, 100.0, 101.0])
 
 
-def test_nobody_is_judged_by_cold_runs() -> None:
+def test_no_system_is_judged_by_cold_runs() -> None:
     log: list[str] = []
     found = runs_of({"cold": ASLEEP, "warm": [50.0] * MOST}, log)
     assert log == ["cold", "warm"] * 6, "each has as many runs, by turns"
@@ -36,7 +36,7 @@ def test_nobody_is_judged_by_cold_runs() -> None:
     assert found["warm"].values == [50.0, 20.0]
 
 
-def test_who_is_uneven_gets_the_median_of_its_last_runs() -> None:
+def test_an_uneven_system_gets_the_median_of_its_last_runs() -> None:
     log: list[str] = []
     found = runs_of({"uneven": [10.0, 20.0] * MOST}, log)
     assert len(log) == MOST

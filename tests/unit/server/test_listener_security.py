@@ -1,4 +1,4 @@
-"""What secures each listener, and one clear line for what cannot."""
+"""The security of each listener, and one clear line for a config that gives none."""
 
 from __future__ import annotations
 

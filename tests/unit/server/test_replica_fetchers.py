@@ -1,5 +1,4 @@
-"""Which fetcher follows a partition, and that a leader which is known only later is followed
-then."""
+"""The fetcher of each partition, also when its leader becomes known later or moves."""
 
 from __future__ import annotations
 
