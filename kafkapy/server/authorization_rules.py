@@ -32,9 +32,9 @@ from kafkapy.server.authorized_operations import (
     GROUP_OPERATIONS,
     TOPIC_OPERATIONS,
 )
-from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE, pieces
+from kafkapy.server.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.server.request import CLOSE_CONNECTION, RequestContext, then
-from kafkapy.server.turns import CHECK_UNITS, ROW_UNITS, Work, worked
+from kafkapy.server.turns import CHECK_UNITS, ROW_UNITS, Work, pieces, worked
 
 if TYPE_CHECKING:
     from kafkapy.server.handlers import Served

@@ -27,6 +27,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
 from kafkapy.server.state_change_log import CommandLog
+from kafkapy.server.turns import pieces
 from kafkapy.zk.store import ZkStore
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
+_LOGGED_ROWS = 20
 Command = LeaderAndIsrCommand | UpdateMetadataCommand | StopReplicaCommand
 _Row = LeaderAndIsrPartition | UpdateMetadataPartition | StopReplicaPartition
 
@@ -77,7 +79,7 @@ class CommandReceiver:
                     self.broker_epoch,
                 )
                 return CommandResult(ErrorCode.STALE_BROKER_EPOCH)
-            refused = _illegal_rows(command)
+            refused = await _illegal_rows(command)
             if refused:
                 legal = [row for row in command.partitions if _key(row) not in refused]
                 command = replace(command, partitions=legal)  # type: ignore[arg-type]
@@ -93,7 +95,7 @@ class CommandReceiver:
             case UpdateMetadataCommand():
                 return self._update_metadata(command, correlation_id)
             case StopReplicaCommand():
-                return self._replicas.stop_replicas(command, correlation_id)
+                return await self._replicas.stop_replicas(command, correlation_id)
 
     async def _leader_and_isr(
         self, command: LeaderAndIsrCommand, correlation_id: int
@@ -102,11 +104,12 @@ class CommandReceiver:
         configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
         new = sorted(topics - self._replicas.partitions.keys())
         try:
-            found = await asyncio.gather(*(self._store.configs.get("topics", t) for t in new))
+            for few in pieces(new):
+                found = await asyncio.gather(*(self._store.configs.get("topics", t) for t in few))
+                configs.update(zip(few, found, strict=True))
         except KafkapyError as error:
             logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
             return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
-        configs.update(zip(new, found, strict=True))
         overrides = {topic: configs[topic] for topic in topics if topic in configs}
         return await self._replicas.become_leader_or_follower(command, overrides, correlation_id)
 
@@ -133,27 +136,31 @@ class CommandReceiver:
         return CommandResult()
 
 
-def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
-    """The rows that name no partition that could be, each with its error; they are logged."""
-    illegal_names = {row.topic for row in command.partitions}
-    illegal_names = {name for name in illegal_names if not is_topic_name(name)}
+async def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
+    """The rows that name no partition that could be, each with its error; the first are logged.
+    Others have their turn in between."""
+    is_legal: dict[str, bool] = {}
     refused: dict[TopicPartition, ErrorCode] = {}
-    for row in command.partitions:
-        if row.topic in illegal_names:
-            refused[_key(row)] = ErrorCode.INVALID_TOPIC_EXCEPTION
-        elif row.partition < 0:
-            refused[_key(row)] = ErrorCode.INVALID_PARTITIONS
+    for number, few in enumerate(pieces(command.partitions)):
+        if number:
+            await asyncio.sleep(0)
+        for row in few:
+            if row.topic not in is_legal:
+                is_legal[row.topic] = is_topic_name(row.topic)
+            if not is_legal[row.topic]:
+                refused[_key(row)] = ErrorCode.INVALID_TOPIC_EXCEPTION
+            elif row.partition < 0:
+                refused[_key(row)] = ErrorCode.INVALID_PARTITIONS
     what, controller_id = type(command).__name__, command.controller_id
-    for name in sorted(illegal_names):
-        _refusing(what, controller_id, f"the invalid topic name {quoted(name)}")
-    for (name, index), error in refused.items():
-        if error is ErrorCode.INVALID_PARTITIONS:
-            _refusing(what, controller_id, f"partition {index} of topic {name}")
+    for (name, index), error in itertools.islice(refused.items(), _LOGGED_ROWS):
+        is_name = error is ErrorCode.INVALID_TOPIC_EXCEPTION
+        invalid = f"the invalid topic name {quoted(name)}"
+        row = invalid if is_name else f"partition {index} of topic {name}"
+        logger.warning("Refusing rows of %s from controller %d: %s", what, controller_id, row)
+    if len(refused) > _LOGGED_ROWS:
+        more = len(refused) - _LOGGED_ROWS
+        logger.warning("Refusing %d rows more of %s from controller %d", more, what, controller_id)
     return refused
-
-
-def _refusing(what: str, controller_id: int, row: str) -> None:
-    logger.warning("Refusing rows of %s from controller %d: %s", what, controller_id, row)
 
 
 def _key(row: _Row) -> TopicPartition:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWait
@@ -20,14 +20,12 @@ from kafkapy.replication.replica_selector import (
     select_in_rack,
 )
 from kafkapy.server.region_sender import hold_regions
-from kafkapy.server.turns import ROW_UNITS, Work
+from kafkapy.server.turns import ROW_UNITS, Work, pieces
 from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.server.replica_manager import ReplicaManager
-
-_ROWS_AT_ONCE: Final = 256
 
 
 class Fetcher:
@@ -80,8 +78,7 @@ class Fetcher:
         results: list[FetchResult] = []
         is_due = params.max_wait_ms <= 0
         taken = 0
-        for start in range(0, len(plan), _ROWS_AT_ONCE):
-            few = plan[start : start + _ROWS_AT_ONCE]
+        for few in pieces(plan):
             rows, waits = self._read(params, few, is_first=True, taken=taken)
             taken += sum(row.size_bytes for row in rows)
             is_due = is_due or waits is None

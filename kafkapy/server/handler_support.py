@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -31,7 +31,6 @@ R = TypeVar("R")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
-ROWS_AT_ONCE: Final = 256
 _START_WAIT_MS: Final = 20_000
 
 
@@ -91,12 +90,6 @@ def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
     """The rows of a request with each key once, the last of its kind, in the order of the first:
     a resource that is named 50,000 times is one resource."""
     return list({key(row): row for row in rows}.values())
-
-
-def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
-    """Rows for calls that handle a list in one go: a few at a time."""
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        yield rows[start : start + ROWS_AT_ONCE]
 
 
 def not_controller() -> ApiError:

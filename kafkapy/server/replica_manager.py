@@ -241,8 +241,13 @@ class ReplicaManager(HostedPartitions):
         self.partitions.setdefault(told.topic, {})[told.partition] = partition
         return partition
 
-    def stop_replicas(self, command: StopReplicaCommand, correlation_id: int = 0) -> CommandResult:
-        """Apply StopReplica: stop serving, and delete the log where told to."""
+    async def stop_replicas(
+        self, command: StopReplicaCommand, correlation_id: int = 0
+    ) -> CommandResult:
+        """Apply StopReplica: stop serving, and delete the log where told to.
+
+        Others have their turn in between: the caller lets no other command in until this is done.
+        """
         result = CommandResult()
         log = CommandLog(self.broker_id, command, correlation_id)
         log.handling()
@@ -250,7 +255,9 @@ class ReplicaManager(HostedPartitions):
             log.stale_controller(self.controller_epoch)
             result.error = ErrorCode.STALE_CONTROLLER_EPOCH
             return result
-        for told in command.partitions:
+        for number, told in enumerate(command.partitions, 1):
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
             topic_partition = TopicPartition(told.topic, told.partition)
             try:
                 self._stop(topic_partition, told)

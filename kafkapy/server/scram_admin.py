@@ -16,7 +16,7 @@ from kafkapy.common.scram import (
     ScramCredential,
     ScramMechanism,
 )
-from kafkapy.server.turns import CHANGE_UNITS, Pace
+from kafkapy.server.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
 from kafkapy.zk.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.store import ControllerMoved, ZkStore
 from kafkapy.zk.znodes import ConfigChange
@@ -92,37 +92,35 @@ class ScramAdmin:
         return _described(user, await self._configs.get("users", sanitize(user)))
 
     async def alter(
-        self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion], pace: Pace
+        self, changes: Sequence[Deletion | Upsertion], pace: Pace
     ) -> dict[str, ApiError | None]:
         """Change what may be changed; by user, None or why nothing of it was."""
-        results: dict[str, ApiError | None] = _refusals(deletions, upsertions)
-        by_user: dict[str, tuple[list[Deletion], list[Upsertion]]] = {}
-        for upsertion in upsertions:
-            by_user.setdefault(upsertion.user, ([], []))[1].append(upsertion)
-        for deletion in deletions:
-            by_user.setdefault(deletion.user, ([], []))[0].append(deletion)
-        for user, (deleted, upserted) in by_user.items():
-            if user not in results:
-                await pace.spend(CHANGE_UNITS)
-                results[user] = await self._alter(user, deleted, upserted)
+        by_user: dict[str, list[Deletion | Upsertion]] = {}
+        for few in pieces(changes):
+            for change in few:
+                by_user.setdefault(change.user, []).append(change)
+            await pace.spend(len(few))
+        results: dict[str, ApiError | None] = {}
+        for user, wanted in by_user.items():
+            refusal = _refusal(wanted)
+            await pace.spend(ROW_UNITS if refusal else CHANGE_UNITS)
+            results[user] = refusal or await self._alter(user, wanted)
         return results
 
-    async def _alter(
-        self, user: str, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
-    ) -> ApiError | None:
+    async def _alter(self, user: str, changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
         entity = sanitize(user)
         configs = await self._configs.get("users", entity)
-        for deletion in deletions:
-            if configs.pop(ScramMechanism(deletion.mechanism).config, None) is None:
+        for change in changes:
+            mechanism = ScramMechanism(change.mechanism)
+            if isinstance(change, Upsertion):
+                configs[mechanism.config] = ScramCredential.of(
+                    mechanism, change.salt, change.salted_password, change.iterations
+                ).text()
+            elif configs.pop(mechanism.config, None) is None:
                 return ApiError(
                     ErrorCode.RESOURCE_NOT_FOUND,
                     "Attempt to delete a user credential that does not exist",
                 )
-        for each in upsertions:
-            mechanism = ScramMechanism(each.mechanism)
-            configs[mechanism.config] = ScramCredential.of(
-                mechanism, each.salt, each.salted_password, each.iterations
-            ).text()
         logger.info("Updating the SCRAM credentials of user %s", user)
         try:
             await self._configs.set("users", entity, configs)
@@ -151,29 +149,18 @@ def _described(user: str, configs: dict[str, str]) -> Described:
     )
 
 
-def _refusals(
-    deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
-) -> dict[str, ApiError | None]:
-    """By user, what is wrong with the request whatever is stored."""
-    found: dict[str, ApiError | None] = {}
-    changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
-    for change in changes:
+def _refusal(changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
+    """What is wrong with the changes of one user, whatever is stored: the last of it."""
+    for change in reversed(changes):
         if not change.user:
-            found[change.user] = ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)
-        elif change.mechanism not in _MECHANISMS:
-            message = "Unknown SCRAM mechanism"
-            found[change.user] = ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, message)
-        elif isinstance(change, Upsertion) and change.iterations > ITERATIONS_MAX:
-            message = "Too many iterations"
-            found[change.user] = ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, message)
-        elif isinstance(change, Upsertion) and change.iterations < ITERATIONS_MIN:
-            message = "Too few iterations"
-            found[change.user] = ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, message)
-    times = Counter((change.user, change.mechanism) for change in changes)
-    for (user, _), count in times.items():
-        if count > 1 and user not in found:
-            found[user] = ApiError(
-                ErrorCode.DUPLICATE_RESOURCE,
-                "A user credential cannot be altered twice in the same request",
-            )
-    return found
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)
+        if change.mechanism not in _MECHANISMS:
+            return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if isinstance(change, Upsertion) and change.iterations > ITERATIONS_MAX:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        if isinstance(change, Upsertion) and change.iterations < ITERATIONS_MIN:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if len({change.mechanism for change in changes}) < len(changes):
+        message = "A user credential cannot be altered twice in the same request"
+        return ApiError(ErrorCode.DUPLICATE_RESOURCE, message)
+    return None

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -44,6 +44,7 @@ STEP_UNITS_MAX: Final = 30_000
 """More in one slice is worth a warning: a step of its work is too large."""
 ROW_UNITS: Final = 10
 """One row of a request: looked up, checked, answered."""
+ROWS_AT_ONCE: Final = 256
 
 CHECK_UNITS: Final = 3
 """One row that an authorizer decides on."""
@@ -216,6 +217,12 @@ class _Job:
             if not self.is_finished:
                 self.pending.seconds += time.perf_counter() - started
         return cost
+
+
+def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
+    """Rows for what handles a list in one go: a few at a time."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[start : start + ROWS_AT_ONCE]
 
 
 class Pace:

@@ -273,7 +273,7 @@ def test_write_txn_markers(wire: Wire, version: int) -> None:
     session = Session(wire)
     session.add(0)
     assert session.produce(0) == 0
-    topic = write_txn_markers.WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0, 9])
+    topic = write_txn_markers.WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0, 9, 0])
     marker = write_txn_markers.WritableTxnMarker(
         **session.producer._asdict(), transaction_result=False, topics=[topic]
     )
@@ -281,7 +281,7 @@ def test_write_txn_markers(wire: Wire, version: int) -> None:
     [result] = wire.ask(request, version).markers
     assert result.producer_id == session.producer.producer_id
     codes = [row.error_code for row in result.topics[0].partitions]
-    assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
     assert session.produce(0, sequence=3) == 0, "the coordinator's transaction is still open"
 
 

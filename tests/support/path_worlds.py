@@ -43,6 +43,7 @@ from kafkapy.storage.unified_log import UnifiedLog
 from tests.support.partitions import told
 from tests.support.server_parts import Parts
 from tests.support.transports import FakeTransport
+from tests.support.znodes import run
 
 TOPIC_BYTES_MAX: Final = 400
 TOPICS: Final = {"t": 2, "u": 1}
@@ -329,4 +330,4 @@ class Step(NamedTuple):
 def delete(world: World, topic: str) -> None:
     rows = [StopReplicaPartition(topic, index, -2, True) for index in range(TOPICS[topic])]
     command = StopReplicaCommand(1, 1, 1, rows)
-    world.guarded(lambda: world.parts.replicas.stop_replicas(command))
+    world.guarded(lambda: run(world.parts.replicas.stop_replicas(command)))

@@ -55,13 +55,14 @@ def list_transactions(core: Core, token: Token, request: ListTransactions) -> No
         core.outbox.reply(token, ListTransactionsResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         return
     known = {state.text for state in TransactionState}
+    states, producer_ids = dict.fromkeys(request.states), set(request.producer_ids)
     time_ms = core.clock.time_ms()
     listed = [
         ListedTransaction(found.transactional_id, found.producer_id, found.state.text)
         for found in core.loaded()
-        if (not request.states or found.state.text in request.states)
-        and (not request.producer_ids or found.producer_id in request.producer_ids)
+        if (not states or found.state.text in states)
+        and (not producer_ids or found.producer_id in producer_ids)
         and (request.longer_than_ms < 0 or time_ms - found.start_ms > request.longer_than_ms)
     ]
-    unknown = [state for state in request.states if state not in known]
+    unknown = [state for state in states if state not in known]
     core.outbox.reply(token, ListTransactionsResult(ErrorCode.NONE, unknown, listed))

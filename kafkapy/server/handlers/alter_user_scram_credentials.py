@@ -6,6 +6,7 @@ The request has salted passwords, from which the keys to store are made.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.common.errors import ApiError
@@ -17,35 +18,38 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
 from kafkapy.server.handler_support import require_controller, run_async
 from kafkapy.server.request import RequestContext
 from kafkapy.server.scram_admin import Deletion, Upsertion
+from kafkapy.server.turns import Work
 
 
 def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Any:
     """Change the credentials, user by user."""
     require_controller(context)
-    deletions = [Deletion(row.name, row.mechanism) for row in request.deletions]
-    upsertions = [
+    changes: list[Deletion | Upsertion] = [
+        Deletion(row.name, row.mechanism) for row in request.deletions
+    ]
+    changes += [
         Upsertion(row.name, row.mechanism, row.iterations, row.salt, row.salted_password)
         for row in request.upsertions
     ]
 
-    async def altered() -> AlterUserScramCredentialsResponse:
-        results = await context.broker.scram_admin.alter(
-            deletions, upsertions, context.broker.turns.pace()
-        )
+    async def altered() -> Work[AlterUserScramCredentialsResponse]:
+        results = await context.broker.scram_admin.alter(changes, context.broker.turns.pace())
         # Who is told of a password can log in with it, here at least.
         await context.broker.config_changes.process()
-        return AlterUserScramCredentialsResponse(
-            results=[
-                AlterUserScramCredentialsResult(
-                    user=user, error_code=error.code, error_message=error.message
-                )
-                if error is not None
-                else AlterUserScramCredentialsResult(user=user)
-                for user, error in results.items()
-            ]
-        )
+        return _response(results)
 
     return run_async(context, altered(), lambda error: refuse(request, error, context.version))
+
+
+def _response(results: Mapping[str, ApiError | None]) -> Work[AlterUserScramCredentialsResponse]:
+    response = AlterUserScramCredentialsResponse()
+    for user, error in results.items():
+        result = AlterUserScramCredentialsResult(user=user)
+        if error is not None:
+            result.error_code, result.error_message = error.code, error.message
+        response.results.append(result)
+        yield 1
+    return response
 
 
 def refuse(

@@ -12,9 +12,9 @@ from kafkapy.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from kafkapy.server.handler_support import ROWS_AT_ONCE, gather, pieces
+from kafkapy.server.handler_support import gather
 from kafkapy.server.request import RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work
+from kafkapy.server.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 
 def handle(context: RequestContext, request: DeleteGroupsRequest) -> Work[Any]:

@@ -14,9 +14,8 @@ from kafkapy.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from kafkapy.server.authorized_operations import GROUP_OPERATIONS
-from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work
+from kafkapy.server.turns import ROW_UNITS, Work, pieces
 
 _NOT_REQUESTED = -(2**31)
 

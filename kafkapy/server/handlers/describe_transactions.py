@@ -21,9 +21,8 @@ from kafkapy.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work
+from kafkapy.server.turns import ROW_UNITS, Work, pieces
 
 
 def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Work[Any]:

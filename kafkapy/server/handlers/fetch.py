@@ -38,10 +38,9 @@ from kafkapy.replication.fetch_session import (
     PartitionKey,
 )
 from kafkapy.server.authorization import Need, is_allowed
-from kafkapy.server.handler_support import ROWS_AT_ONCE, pieces
 from kafkapy.server.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
 from kafkapy.server.request import Pending, RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work, worked
+from kafkapy.server.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records

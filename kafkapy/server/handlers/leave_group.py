@@ -5,9 +5,6 @@ Version notes: one member below v3, many from v3, then by instance id too (KIP-3
 
 from __future__ import annotations
 
-from typing import Any
-
-from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.messages import LeaveGroup, LeaveGroupResult, LeavingMember
 from kafkapy.protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -15,30 +12,33 @@ from kafkapy.protocol.messages.leave_group import (
     MemberResponse,
 )
 from kafkapy.server.request import RequestContext
+from kafkapy.server.turns import ROW_UNITS, Work, pieces
 
 
-def handle(context: RequestContext, request: LeaveGroupRequest) -> Any:
-    """Take members out of a group."""
+def handle(context: RequestContext, request: LeaveGroupRequest) -> Work[LeaveGroupResponse]:
+    """Take members out of a group, a few at a time."""
     groups = context.broker.groups
-    version = context.version
-    members = (
-        [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in request.members]
-        if version >= 3
-        else [LeavingMember(request.member_id)]
-    )
-    return groups.call(
-        groups.coordinator.leave_group,
-        LeaveGroup(request.group_id, members),
-        lambda result: _response(result, version),
-    )
+    if context.version < 3:
+        leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
+        return groups.call(groups.coordinator.leave_group, leave, _of_one)
+    response = LeaveGroupResponse()
+    for few in pieces(request.members) if request.members else [[]]:
+        members = [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in few]
+        leave = LeaveGroup(request.group_id, members)
+        part = groups.call(groups.coordinator.leave_group, leave, _response)
+        yield ROW_UNITS * len(few)
+        response.error_code = part.error_code
+        response.members += part.members
+    return response
 
 
-def _response(result: LeaveGroupResult, version: int) -> LeaveGroupResponse:
-    error = result.error
-    if version < 3 and error is ErrorCode.NONE and result.members:
-        error = result.members[0][1]
+def _of_one(result: LeaveGroupResult) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=result.error or result.members[0][1])
+
+
+def _response(result: LeaveGroupResult) -> LeaveGroupResponse:
     return LeaveGroupResponse(
-        error_code=error,
+        error_code=result.error,
         members=[
             MemberResponse(
                 member_id=member.member_id,

@@ -23,9 +23,8 @@ from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kafkapy.server.authorization import is_allowed
-from kafkapy.server.handler_support import pieces
 from kafkapy.server.request import Pending, RequestContext
-from kafkapy.server.turns import ROW_UNITS, Work
+from kafkapy.server.turns import ROW_UNITS, Work, pieces
 
 
 def handle(context: RequestContext, request: OffsetFetchRequest) -> Work[Any]:

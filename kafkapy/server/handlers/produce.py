@@ -29,10 +29,9 @@ from kafkapy.record.batch_rules import TakesLong
 from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server import produce_append
-from kafkapy.server.handler_support import ROWS_AT_ONCE
 from kafkapy.server.request import CLOSE_CONNECTION, NO_RESPONSE, Pending, RequestContext
 from kafkapy.server.transaction_verifier import Writing
-from kafkapy.server.turns import ROW_UNITS, Work, elsewhere
+from kafkapy.server.turns import ROW_UNITS, ROWS_AT_ONCE, Work, elsewhere
 
 _FIRST_VERSION_WITH_LEADERS = 10
 _FIRST_VERSION_WITH_ABORTABLE = 11

@@ -14,6 +14,7 @@ from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartitio
 from kafkapy.server.garbage import freeze_survivors
 from tests.support.hot_path import PRODUCE, Client, fetch, produce
 from tests.support.server_parts import Parts
+from tests.support.znodes import run
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +86,7 @@ def test_what_lives_long_is_taken_apart_when_it_ends(tmp_path: Path) -> None:
         assert len(parts.replicas.fetch_purgatory) == 1
         client.connection.connection_lost(None)
         rows = [StopReplicaPartition("t", 0, 7, True)]
-        parts.replicas.stop_replicas(StopReplicaCommand(1, 1, 1, rows))
+        run(parts.replicas.stop_replicas(StopReplicaCommand(1, 1, 1, rows)))
         assert not parts.replicas.partitions
         del client
         gc.set_debug(gc.DEBUG_SAVEALL)

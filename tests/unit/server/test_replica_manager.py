@@ -55,7 +55,8 @@ class Waiter(DelayedOperation):
 
 def stop(parts: Parts, epoch: int, delete: bool, controller_epoch: int = 1) -> CommandResult:
     rows = [StopReplicaPartition("t", 0, epoch, delete)]
-    return parts.replicas.stop_replicas(StopReplicaCommand(1, controller_epoch, 1, rows))
+    command = StopReplicaCommand(1, controller_epoch, 1, rows)
+    return run(parts.replicas.stop_replicas(command))
 
 
 def refusal(parts: Parts, topic: str = "t", index: int = 0) -> ErrorCode:

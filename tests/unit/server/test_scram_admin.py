@@ -30,7 +30,7 @@ class Admin:
     def alter(
         self, deletions: Sequence[Deletion] = (), upsertions: Sequence[Upsertion] = ()
     ) -> dict[str, tuple[ErrorCode, str] | None]:
-        results = run(self.admin.alter(deletions, upsertions, Turns().pace()))
+        results = run(self.admin.alter([*deletions, *upsertions], Turns().pace()))
         return {u: None if e is None else (e.code, e.message) for u, e in results.items()}
 
     def describe(self, *users: str) -> list[Described]:
