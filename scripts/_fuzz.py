@@ -42,6 +42,7 @@ GROWTH_LIMIT_BYTES: Final = 200 << 20
 SIZES: Final = ((300, 60), (4_000, 25), (60_000, 10), (SMALL_BYTES_MAX, 5))
 ANSWER_LIMIT_S: Final = 5.0
 AGAIN: Final = 3
+PEAK_STEP_BYTES: Final = 8 << 20
 _LOGGED: Final = re.compile(
     r"Traceback|FATAL|^Exception|Task exception|A step of a large request cost \d+", re.MULTILINE
 )
@@ -77,6 +78,7 @@ class Result:
     took_s: float = 0.0
     start_bytes: int = 0
     peak_bytes: int = 0
+    peaks: list[str] = field(default_factory=list)  # how resident memory rose, step by step
     end_bytes: int = 0
     worst: dict[str, Worst] = field(default_factory=lambda: defaultdict(Worst))
     violations: list[str] = field(default_factory=list)
@@ -200,6 +202,7 @@ class Fuzzer:
         ping = max(slow, key=lambda ping: ping.delay_s, default=Ping(0, 0, 0))
         if not self._is_timed:
             return
+        self._look_at_memory(request)
         if ping.delay_s > DELAY_LIMIT_S:
             ping = self._again(request, ping)
         if self._is_loud:
@@ -211,6 +214,17 @@ class Fuzzer:
                 f"{request.what} ({len(request.frame)} bytes) made another client wait"
                 f" {ping.took_s * 1e3:.0f} ms, in which the broker worked for"
                 f" {ping.used_s * 1e3:.0f} ms"
+            )
+
+    def _look_at_memory(self, request: Hostile) -> None:
+        if not self._broker.running:
+            return
+        now_bytes, peak_bytes = resident_bytes(self._broker.pid)
+        if peak_bytes >= self.result.peak_bytes + PEAK_STEP_BYTES:
+            self.result.peak_bytes = peak_bytes
+            self.result.peaks.append(
+                f"{peak_bytes >> 20} MB ({now_bytes >> 20} afterwards) at request"
+                f" {self.result.requests}, {request.what} ({len(request.frame)} bytes)"
             )
 
     def _again(self, request: Hostile, first: Ping) -> Ping:
@@ -266,6 +280,8 @@ def _print(result: Result) -> None:
             f" ({worst.requests} requests, {worst.unanswered} unanswered):"
             f" {worst.delay_what or worst.used_what}"
         )
+    for peak in result.peaks:
+        print(f"memory rose to {peak}")
     for violation in result.violations:
         print(f"violation: {violation}")
 

@@ -70,7 +70,8 @@ def _section(result: Result) -> str:
 
 Seed {result.seed}: {result.requests:,} requests and {result.pings:,} pings in {result.took_s:,.0f}
 seconds. Resident memory was {result.start_bytes // _MB} MB at the start,
-{result.peak_bytes // _MB} MB at most and {result.end_bytes // _MB} MB at the end.
+{result.peak_bytes // _MB} MB at most and {result.end_bytes // _MB} MB at the end. The last rise
+was to {result.peaks[-1] if result.peaks else "what it was at the start"}.
 
 Violations:
 
