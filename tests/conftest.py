@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.support import lanes, leaks, limits, unchecked
+from tests.support import lanes, leaks, limits, unchecked, zookeeper_server
 from tests.support.broker_process import BrokerProcess
 from tests.support.closing import closing
 
@@ -27,6 +27,13 @@ def kept_by_libraries() -> None:
     the process that multiprocessing starts beside its own."""
     uvloop.new_event_loop().close()
     resource_tracker.ensure_running()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The clusters of this process have trees of their own on one ZooKeeper."""
+    with zookeeper_server.sharing(tmp_path_factory.mktemp("zookeeper")):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

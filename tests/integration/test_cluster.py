@@ -16,7 +16,7 @@ from kafkapy.client.cluster import Cluster
 from tests.support.broker_process import BrokerProcess
 from tests.support.topics import create_topic
 from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import zookeeper_for
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",
@@ -33,7 +33,7 @@ class ThreeBrokers:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.zookeeper = zookeeper_for(directory)
         self.brokers = {i: self.make(i) for i in (1, 2, 3)}
 
     def start(self) -> None:
@@ -71,8 +71,7 @@ class ThreeBrokers:
         for broker in self.brokers.values():
             if broker.running:
                 broker.kill()
-        if self.zookeeper.running:
-            self.zookeeper.kill()
+        self.zookeeper.release()
 
 
 @pytest.fixture(scope="module")

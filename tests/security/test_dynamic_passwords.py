@@ -25,7 +25,7 @@ from tests.support.cli import kafkapy
 from tests.support.ports import SeededRandom
 from tests.support.secure_broker import PLAIN_LOGIN
 from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import zookeeper_for
 
 BROKER_ID = "1"
 LOCATION = "listener.name.tls.ssl.keystore.location"
@@ -70,7 +70,7 @@ class Cluster:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper").start()
+        self.zookeeper = zookeeper_for(directory).start()
         self.one, self.two, self.three = (
             make_store(directory / name, f"password-of-{name}") for name in ("one", "two", "three")
         )
@@ -111,9 +111,9 @@ class Cluster:
         self.running.stop()
 
     def end(self) -> None:
-        for process in (self.running, self.zookeeper):
-            if process is not None and process.running:
-                process.kill()
+        if self.running is not None and self.running.running:
+            self.running.kill()
+        self.zookeeper.release()
 
     def configs(self, *words: str, zookeeper: bool = False) -> str:
         where = ("--bootstrap-server", f"127.0.0.1:{self.port}")

@@ -42,7 +42,7 @@ from tests.support.token_brokers import (
 from tests.support.token_requests import TokenTalk
 from tests.support.topics import create_topic
 from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import ZooKeeperServer, zookeeper_for
 
 TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
 TOPIC = "by-token"
@@ -70,7 +70,7 @@ class Mixed(NamedTuple):
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
     directory = tmp_path_factory.mktemp("mixed")
-    zookeeper = ZooKeeperServer(directory / "zookeeper").start()
+    zookeeper = zookeeper_for(directory).start()
     theirs = apache(directory / "apache", zookeeper, **{"broker.id": "1", **INTERVAL})
     mine = ours(directory / "ours", zookeeper.connect(), **{"broker.id": "2", **INTERVAL})
     try:
@@ -84,7 +84,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
             yield Mixed(zookeeper, theirs, mine)
         assert "Traceback" not in mine.output_text()
     finally:
-        zookeeper.stop()
+        zookeeper.release()
 
 
 def sees_alices(*brokers: Any) -> bool:

@@ -26,7 +26,7 @@ from tests.support.realm import SERVICE, Realm, line
 from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.support.topics import QUIET, create_topic
 from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import zookeeper_for
 
 SESSION_MS = 1000
 TOPIC, PARTITIONS = "replicated", 4
@@ -49,7 +49,7 @@ class SecureCluster:
         self.mechanism = mechanism
         self.issuer = Issuer()
         self.issuer.lifetime_s = 10
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.zookeeper = zookeeper_for(directory)
         identity = make_identity(directory, "brokers")
         login = f'username="{USER}" password="{PASSWORD}"'
         jaas = {
@@ -146,9 +146,10 @@ class SecureCluster:
         return [path for path, _, _ in self.issuer.asked].count("/token") >= 4
 
     def stop(self) -> None:
-        for process in (self.ours, self.other, self.zookeeper):
+        for process in (self.ours, self.other):
             if process.running:
                 process.kill()
+        self.zookeeper.release()
 
 
 @pytest.fixture(

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.plan import FIRST_TRANSACTIONAL_SEED
 from tests.simulation.simulation import Outcome, simulate
 
-SEEDS = 240
+SEEDS = 120
 BLOCKS = 8
 TRANSACTIONAL_BLOCKS = 2
 PROCESSES = 2

@@ -10,7 +10,7 @@ from kafkapy.client.cluster import Cluster
 from tests.support.broker_process import BrokerProcess
 from tests.support.cli import kafkapy
 from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import zookeeper_for
 
 LIMIT_S = 30.0
 
@@ -19,7 +19,7 @@ class BrokerGroup:
     """Broker processes by id over one ZooKeeper; they are started all at once."""
 
     def __init__(self, directory: Path, ids: Iterable[int], settings: Mapping[str, str]) -> None:
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.zookeeper = zookeeper_for(directory)
         common = {"zookeeper.connect": self.zookeeper.connect(), **settings}
         self.brokers = {
             broker_id: BrokerProcess(
@@ -87,9 +87,10 @@ class BrokerGroup:
         self._end()
 
     def _end(self) -> None:
-        for process in (*self.brokers.values(), self.zookeeper):
+        for process in self.brokers.values():
             if process.running:
                 process.kill()
+        self.zookeeper.release()
 
 
 def running(

@@ -24,7 +24,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from scripts._kafka import ApacheBroker
 from tests.support.broker_process import POLL_S, BrokerProcess, ServerProcess, free_port
 from tests.support.links import Link, Network
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_server import zookeeper_for
 
 SESSION_TIMEOUT_S = 3.0
 LAG_TIME_MAX_MS = 3000
@@ -69,7 +69,7 @@ class FaultCluster:
         directory.mkdir(parents=True, exist_ok=True)
         self._open = ExitStack()
         self.network = self._open.enter_context(Network(self._pids))
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.zookeeper = zookeeper_for(directory)
         ids = range(1, size + 1)
         self.internal: dict[int, Link] = {}
         self.to_zookeeper: dict[int, Link] = {}
@@ -94,7 +94,7 @@ class FaultCluster:
                 "log.dirs": ",".join(map(str, self.log_dirs[broker_id])),
                 "listeners": listeners.format(client, internal),
                 "advertised.listeners": listeners.format(served, proxied),
-                "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+                "zookeeper.connect": f"127.0.0.1:{zookeeper}{self.zookeeper.chroot}",
             }
             broker: ServerProcess
             if broker_id in apache:
@@ -135,9 +135,10 @@ class FaultCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for server in (*self.brokers.values(), self.zookeeper):
+        for server in self.brokers.values():
             if server.running:
                 server.kill()
+        self.zookeeper.release()
         self._open.close()
 
     def start_again(self, broker: ServerProcess, limit_s: float = 60.0) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafkapy.tools.zookeeper_process import effective_config, prepare, serves
+from tests.support import leaks
 from tests.support.broker_process import ServerProcess, free_port
 
 TICK_MS = 100
@@ -19,6 +23,8 @@ class ZooKeeperServer(ServerProcess):
 
     It grants short sessions (1 s and more), so that tests of expiry need not wait long.
     """
+
+    chroot = ""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         port = free_port()
@@ -48,3 +54,62 @@ class ZooKeeperServer(ServerProcess):
     def connect(self, chroot: str = "") -> str:
         """A `zookeeper.connect` for this server."""
         return f"{self.bootstrap_servers}{chroot}"
+
+    def release(self) -> None:
+        """No test needs it any more."""
+        if self.running:
+            self.kill()
+
+
+class Chroot(ZooKeeperServer):
+    """A tree of its own on a server that others use as well, before and after: it is started when
+    it does not run, and stays."""
+
+    def __init__(self, server: ZooKeeperServer, path: str) -> None:
+        self._server = server
+        self.chroot = path
+        self.command, self.name = server.command, server.name
+        self.port, self.output = server.port, server.output
+        self.bootstrap_servers = server.connect(path)
+
+    @property
+    def _process(self) -> subprocess.Popen[bytes] | None:
+        return self._server._process
+
+    @_process.setter
+    def _process(self, process: subprocess.Popen[bytes] | None) -> None:
+        self._server._process = process
+
+    def start(self) -> ZooKeeperServer:
+        """Have it run."""
+        return self if self.running else super().start()
+
+    def release(self) -> None:
+        """Leave it running for the next."""
+        if self.running:
+            self.resume()
+
+
+_shared: ZooKeeperServer | None = None
+_numbers = itertools.count(1)
+
+
+def zookeeper_for(directory: Path) -> ZooKeeperServer:
+    """A ZooKeeper for a cluster below `directory`: while one is shared, a tree on that."""
+    if _shared is None:
+        return ZooKeeperServer(directory / "zookeeper")
+    return Chroot(_shared, f"/{directory.name}-{next(_numbers)}")
+
+
+@contextmanager
+def sharing(directory: Path) -> Iterator[None]:
+    """Meanwhile the clusters of this process share one server, which the first of them starts. They
+    live one after the other, so that it is theirs to pause and to kill."""
+    global _shared
+    server = _shared = ZooKeeperServer(directory)
+    leaks.belongs_to_the_session_if(
+        lambda said: server.running and said.startswith(f"child process {server.pid}:")
+    )
+    yield
+    _shared = None
+    server.release()
