@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kafkapy.spark.datasource import KafkapyDataSource as DefaultSource
+from kafkapy.spark.source.datasource import KafkapyDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

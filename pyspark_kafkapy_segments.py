@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kafkapy.spark.segments_source import KafkapySegmentsSource as DefaultSource
+from kafkapy.spark.source.segments_source import KafkapySegmentsSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -66,13 +66,20 @@ class Session:
     scale: Scale
     scratch: Path
     made: int = field(default=0)
+    topics: list[str] = field(default_factory=list)
 
     def topic(self, partitions: int = 1) -> str:
         """A new topic, with a replica on every broker."""
         self.made += 1
         name = f"bench-{self.made}"
         self.servers.create_topic(name, partitions)
+        self.topics.append(name)
         return name
+
+    def delete_topics(self) -> None:
+        """Those that there are: ten runs of every load do not fit on a disk."""
+        self.servers.delete_topics(self.topics)
+        self.topics.clear()
 
     def run(self, *commands: list[str]) -> tuple[list[str], Usage]:
         return meter.run(commands, self.servers.pids)

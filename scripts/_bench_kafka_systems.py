@@ -198,6 +198,15 @@ class Servers:
         limits = {"operation_timeout": START_LIMIT_S, "request_timeout": START_LIMIT_S}
         client.create_topics([wanted], **limits)[name].result(timeout=START_LIMIT_S)
 
+    def delete_topics(self, names: list[str]) -> None:
+        """They are gone when this returns; their files go a minute later."""
+        if not names:
+            return
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
+        limits = {"operation_timeout": START_LIMIT_S, "request_timeout": START_LIMIT_S}
+        for deleted in client.delete_topics(names, **limits).values():
+            deleted.result(timeout=START_LIMIT_S)
+
     def create_partitions(
         self, prefix: str, count: int, made: int = 0, topic_partitions: int = 1000
     ) -> None:

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from scripts import _kafka, _report
 from tests.conformance import merger_twin
 

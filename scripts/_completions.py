@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from kafkapy.cli import completion_scripts
+from kafkapy.cli.framework import completion_scripts
 from scripts._report import ROOT
 
 DIRECTORY: Final = ROOT / "completions"

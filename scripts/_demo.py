@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kafkapy.cli.termination import terminable
+from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import KafkapyError
 from scripts._demo_cluster import survive
 from scripts._demo_stage import (

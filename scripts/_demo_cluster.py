@@ -17,8 +17,8 @@ from kafkapy.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
-from kafkapy.tools.cluster_layout import load
-from kafkapy.tools.local_cluster import LocalCluster
+from kafkapy.tools.local.cluster_layout import load
+from kafkapy.tools.local.local_cluster import LocalCluster
 from scripts._demo_stage import (
     KAFKAPY,
     PARTITIONS,

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kafkapy.cli.commands import COMMANDS
-from kafkapy.server.handlers import SERVED
-from kafkapy.spark.option_table import (
+from kafkapy.cli.framework.command_table import COMMANDS
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.spark.source.option_table import (
     SEGMENT_OPTIONS,
     SINK_CLIENT_OPTIONS,
     SINK_OPTIONS,

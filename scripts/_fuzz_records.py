@@ -15,7 +15,8 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.checksum import crc32c
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 from kafkapy.record.varint import append_varint
 from tests.support.legacy_messages import message, wrapper
 

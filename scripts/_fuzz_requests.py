@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.produce import (
 from kafkapy.protocol.primitives import uvarint
 from kafkapy.protocol.schema import BOOL, BYTES, FLOAT64, RECORDS, STRING, UUID, Field, Kind
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.server.handlers import SERVED
+from kafkapy.server.api.handlers import SERVED
 from scripts._fuzz_records import hostile_batches
 
 SHAPES: Final = (

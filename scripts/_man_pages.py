@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkapy.cli.command import Command
-from kafkapy.cli.commands import COMMANDS, commands
-from kafkapy.cli.drop_in_names import DROP_IN
-from kafkapy.cli.jopt import OptionSpec
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.drop_in_names import DROP_IN
+from kafkapy.cli.framework.jopt import OptionSpec
 from scripts._report import ROOT
 
 DIRECTORY: Final = ROOT / "man" / "man1"

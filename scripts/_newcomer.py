@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.ports import check_port
+from kafkapy.tools.local.ports import check_port
 from scripts._leftovers import marked, outlives
 from tests.support.layered_venv import make_layered_venv
 

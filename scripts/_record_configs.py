@@ -1,7 +1,8 @@
 """The answers of Apache Kafka 3.9 about configs: `scripts/conformance --record-configs`.
 
 A ZooKeeper-mode broker is started from Apache Kafka's jars. What it says about its configs goes to
-tests/data/configs, and their documentation texts to kafkapy/server/config_documentation.json.
+tests/data/configs, and their documentation texts to
+kafkapy/server/config/config_documentation.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkapy.client.cluster import Cluster
-from kafkapy.server import config_documentation
+from kafkapy.server.config import config_documentation
 from scripts import _kafka
 from tests.support import config_answers
 

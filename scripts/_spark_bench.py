@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from kafkapy.spark.worker_python import PYTHON_VARIABLES
+from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES
 from scripts import _report, _spark_connector
 from tests.support.broker_process import BrokerProcess
 from tests.support.topics import create_topic

@@ -24,7 +24,7 @@ from pyarrow import dataset
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.submit import find_spark_home
+from kafkapy.spark.submit.submit import find_spark_home
 from scripts import _report
 from tests.support.broker_group import BrokerGroup
 from tests.support.broker_process import ServerProcess, free_port

@@ -17,8 +17,8 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from kafkapy.spark.arrow import BATCH_ROWS_MAX, arrow_schema
-from kafkapy.spark.source_columns import COLUMNS, schema_of
+from kafkapy.spark.source.arrow import BATCH_ROWS_MAX, arrow_schema
+from kafkapy.spark.source.source_columns import COLUMNS, schema_of
 
 BATCH_BYTES: Final = 1 << 20
 """About what a batch of kafkapy's source has."""

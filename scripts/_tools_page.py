@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkapy.cli.command import Command
-from kafkapy.cli.commands import commands
-from kafkapy.cli.drop_in_names import DROP_IN
-from kafkapy.cli.jopt import OptionSpec
-from kafkapy.cli.zookeeper_shell import TLS_OPTION
-from kafkapy.tools import zookeeper_shell
+from kafkapy.cli.commands.zookeeper_shell import TLS_OPTION
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.command_table import commands
+from kafkapy.cli.framework.drop_in_names import DROP_IN
+from kafkapy.cli.framework.jopt import OptionSpec
+from kafkapy.tools.zookeeper import shell as zookeeper_shell
 from scripts._record_flags import FLAGS, shell_commands_in
 from scripts._report import ROOT, table
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkapy.cli.commands import COMMANDS
+from kafkapy.cli.framework.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,29 +20,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     "": {"cli", "testing"},  # `python -m kafkapy`, pytest's plug-in
     "common": set(),
     "record": {"common"},
-    "protocol": {"common"},
-    "zk": {"common"},
-    "metadata": {"common"},
+    "protocol": {"security", "common"},
+    "security": {"common"},
+    "zk": {"security", "common"},
+    "metadata": {"security", "common"},
     "storage": {"record", "common"},
     "replication": {"storage", "record", "common"},
     "controller": {"zk", "common"},
     "coordinator": {"record", "common"},
-    "client": {"protocol", "record", "common"},
-    "admin": {"client", "protocol", "record", "common"},
-    "tools": {"admin", "client", "storage", "zk", "record", "common"},
-    "cli": {"tools", "admin", "client", "record", "common"},
+    "client": {"protocol", "record", "security", "common"},
+    "admin": {"client", "protocol", "record", "security", "common"},
+    "tools": {"admin", "client", "storage", "zk", "record", "security", "common"},
+    "cli": {"tools", "admin", "client", "record", "security", "common"},
     "spark": {"client", "record", "common"},
     "testing": {"tools", "admin", "client", "common"},
     "server": {
         *("controller", "coordinator", "replication", "metadata", "storage"),
-        *("zk", "protocol", "record", "common"),
+        *("zk", "protocol", "record", "security", "common"),
     },
 }
 # Only inside the function that needs it, so that no other command pays for it.
 MAY_IMPORT_LATE: dict[str, set[str]] = {"cli": {"server", "spark"}}
 
 PURE = (
-    *("common", "record", "protocol", "zk", "storage"),
+    *("common", "security", "record", "protocol", "zk", "storage"),
     *("metadata", "replication", "controller", "coordinator"),
 )
 WORLD = {
@@ -53,23 +54,31 @@ WORLD = {
 # The adapters of pure packages: Kerberos, HTTP, the environment, the file system, and kazoo with
 # what its session needs.
 ADAPTERS = {
-    "kafkapy/common/gss_library.py": {"gssapi", "threading"},
-    "kafkapy/common/http_fetch.py": {"http", "time", "urllib.request"},
+    "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
+    "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
     "kafkapy/common/java_environment.py": {"os"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
-    "kafkapy/zk/kazoo_adapter.py": {"kazoo", "asyncio"},
-    "kafkapy/zk/kazoo_session.py": {"kazoo", "asyncio"},
-    "kafkapy/zk/kazoo_handler.py": {"kazoo", "socket"},
+    "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
+    "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},
+    "kafkapy/zk/kazoo/handler.py": {"kazoo", "socket"},
 }
 
 # A person's shell on any znode, with verbs that Kafka's port does not have.
-ANY_ZNODE = "kafkapy/tools/zookeeper_shell.py"
+ANY_ZNODE = "kafkapy/tools/zookeeper/shell.py"
+
+# The rooms of the server, from the top: each imports only rooms below it, for types as well.
+ROOMS = (
+    *("root", "handlers", "api", "admin", "coordinators", "cluster", "observability", "changes"),
+    *("replicas", "interbroker", "network", "security", "quotas", "requests", "config"),
+)
+# What still finds its parts in `services`: the list only gets shorter.
+UPWARDS = {(room, "services") for room in ("api", "cluster", "observability")}
 
 # Folders of peers that never import each other: one API or one command each.
 PEERS: dict[str, set[str]] = {
-    "kafkapy.server.handlers": {
-        f"kafkapy.server.handlers.{path.stem}"
-        for path in (ROOT / "kafkapy" / "server" / "handlers").glob("[!_]*.py")
+    "kafkapy.server.api.handlers": {
+        f"kafkapy.server.api.handlers.{path.stem}"
+        for path in (ROOT / "kafkapy" / "server" / "api" / "handlers").glob("[!_]*.py")
     },
     "kafkapy.cli": {module for module, _ in COMMANDS.values()},
 }
@@ -135,6 +144,69 @@ def allowed(found: Import) -> bool:
     return parts[1] in MAY_IMPORT.get(here, set()) | late
 
 
+def module_of(target: str) -> str:
+    """The path of the module that an imported name is, or is in; "" outside kafkapy."""
+    parts = target.split(".")
+    while parts and parts[0] == "kafkapy":
+        for path in ("/".join(parts) + ".py", "/".join(parts) + "/__init__.py"):
+            if (ROOT / path).exists():
+                return path
+        parts.pop()
+    return ""
+
+
+def graph() -> dict[str, set[str]]:
+    """What each module imports of kafkapy, late and for types as well."""
+    return {
+        path: {module_of(found.target) for found in imports(path)} - {path, ""}
+        for path in sources()
+    }
+
+
+def loops(edges: dict[str, set[str]]) -> list[set[str]]:
+    """Groups of modules that reach each other."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = list(edges[start])
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                waiting += edges[one]
+        return seen
+
+    # Whoever imports nothing, or is imported by nobody, is in no loop: that leaves few.
+    left = dict(edges)
+    while True:
+        named = set().union(*left.values()) if left else set()
+        kept = {
+            path: found & left.keys()
+            for path, found in left.items()
+            if path in named and found & left.keys()
+        }
+        if kept == left:
+            break
+        left = kept
+    edges = left
+    reach = {path: reached(path) for path in left}
+    groups: list[set[str]] = []
+    for path in left:
+        if path in reach[path] and not any(path in group for group in groups):
+            groups.append({other for other in reach[path] if path in reach[other]})
+    return groups
+
+
+def room_of(path: str) -> str:
+    """The room of a server's module; "services" is what the rooms are to do without."""
+    parts = Path(path).parts
+    if parts[:2] != ("kafkapy", "server") or path == "kafkapy/server/__init__.py":
+        return ""
+    if len(parts) == 3:
+        return "services" if parts[2] == "services.py" else "root"
+    return "handlers" if parts[3] == "handlers" else parts[2]
+
+
 def touched(target: str) -> set[str]:
     """A module as the sets above may name it: by its package, or by two names."""
     return {target.split(".")[0], ".".join(target.split(".")[:2])}
@@ -148,6 +220,23 @@ def test_every_package_is_in_the_table() -> None:
 def test_imports_follow_the_table() -> None:
     wrong = [str(found) for path in sources() for found in imports(path) if not allowed(found)]
     assert not wrong, "\n".join(["imports the table forbids:", *wrong])
+
+
+def test_no_loop_of_files() -> None:
+    found = loops(graph())
+    assert not found, "\n".join("a loop: " + ", ".join(sorted(group)) for group in found)
+
+
+def test_rooms_import_downwards() -> None:
+    upwards = {
+        (room_of(path), room_of(target))
+        for path, targets in graph().items()
+        for target in targets
+        if room_of(path) in ROOMS[1:]
+        and room_of(target)
+        and room_of(target) not in ROOMS[ROOMS.index(room_of(path)) :]
+    }
+    assert upwards == UPWARDS
 
 
 def test_pure_packages_touch_nothing() -> None:

@@ -22,12 +22,12 @@ LONG_FUNCTIONS: dict[str, str] = {}
 
 # The three places that must survive any fault of what they run (style.md section 4, rule 14).
 CATCH_ALL = {
-    "kafkapy/server/dispatcher.py": "a fault of one request is that request's error code",
-    "kafkapy/server/produce_append.py": "a fault of one row's append is that row's error code",
+    "kafkapy/server/api/dispatcher.py": "a fault of one request is that request's error code",
+    "kafkapy/server/api/produce_append.py": "a fault of one row's append is that row's error code",
     "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
-    "kafkapy/cli/command_line.py": "a command ends with one line, never a traceback",
+    "kafkapy/cli/framework/command_line.py": "a command ends with one line, never a traceback",
 }
-MAY_PRINT = {"kafkapy/cli/output.py"}
+MAY_PRINT = {"kafkapy/cli/framework/output.py"}
 MAY_SLEEP = {
     "scripts/_bench_growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
     "scripts/_bench_probes.py": "looks at a cluster again and again, and seldom: it is measured",
@@ -42,17 +42,22 @@ TESTED_ELSEWHERE = {
     "kafkapy/record/binary_columns.py": "tests/unit/record/test_columns.py, test_row_batches.py",
     "kafkapy/record/codec_frames.py": "tests/unit/record/test_compression.py, test_java_bytes.py",
     "kafkapy/record/compiled.py": "the tests of column_kernels and row_kernels",
-    "kafkapy/server/handlers/": "tests/integration/test_served_apis.py: every API and version",
-    "kafkapy/server/authorized_operations.py": "tests/integration/test_served_apis.py",
+    "kafkapy/server/api/handlers/": "tests/integration/test_served_apis.py: every API and version",
+    "kafkapy/server/api/fetch_answer.py": "tests/unit/server/api/test_fetch_fast_path.py",
+    "kafkapy/server/api/produce_answer.py": "tests/unit/server/api/test_produce_fast_path.py",
+    "kafkapy/server/api/request_context.py": "fields, no behaviour",
+    "kafkapy/server/requests/request_handler.py": "protocols, no behaviour",
+    "kafkapy/server/requests/served.py": "fields, no behaviour",
+    "kafkapy/server/api/authorized_operations.py": "tests/integration/test_served_apis.py",
     "kafkapy/server/broker.py": "every test with a broker process",
-    "kafkapy/server/broker_config_table.py": "a table; tests/unit/server/test_kafka_config.py",
-    "kafkapy/server/cluster_member.py": "tests/integration/test_cluster.py, test_chaos.py",
-    "kafkapy/server/listener_setup.py": "every test with a broker process",
-    "kafkapy/server/stored_changes.py": "test_acl_changes.py, test_token_changes.py",
-    "kafkapy/server/replica_fetchers.py": "tests/integration/test_cluster.py, test_chaos.py",
-    "kafkapy/server/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
-    "kafkapy/cli/reassign_execute.py": "tests/unit/cli/test_reassign_actions.py: each way it ends",
-    "kafkapy/cli/reassign_list.py": "tests/unit/cli/test_reassign_actions.py: test_list",
+    "kafkapy/server/config/broker_config_table.py": "a table: test_kafka_config.py",
+    "kafkapy/server/cluster/cluster_member.py": "test_cluster.py, test_chaos.py",
+    "kafkapy/server/network/listener_setup.py": "every test with a broker process",
+    "kafkapy/server/changes/stored_changes.py": "test_acl_changes.py, test_token_changes.py",
+    "kafkapy/server/replicas/replica_fetchers.py": "test_cluster.py, test_chaos.py",
+    "kafkapy/server/api/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
+    "kafkapy/cli/commands/reassign/execute.py": "test_actions.py: each way it ends",
+    "kafkapy/cli/commands/reassign/list_moves.py": "test_actions.py: test_list",
     "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
@@ -217,9 +222,11 @@ def test_every_module_has_its_test_file() -> None:
     def homes(path: str) -> list[Path]:
         module = Path(path).relative_to("kafkapy")
         name = f"test_{module.stem}.py"
-        folders = [Path("tests/unit") / module.parent, Path("tests") / module.parent]
-        real = (Path("tests/integration"), Path("tests/security"))
-        return [ROOT / folder / name for folder in (*folders, *real)]
+        real = [Path("tests", folder) for folder in (module.parts[0], "integration", "security")]
+        mirrored = ROOT / "tests/unit" / module.parent / name
+        # Beside others a name may say its room: test_kazoo_adapter.py.
+        names = (name, f"test_{module.parent.name}_{module.stem}.py")
+        return [mirrored, *(ROOT / folder / each for folder in real for each in names)]
 
     untested = (
         f"{path}: no {homes(path)[0].relative_to(ROOT)}"

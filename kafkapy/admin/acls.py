@@ -7,7 +7,10 @@ from typing import Any
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.acls import (
+from kafkapy.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
+from kafkapy.security.acls import (
     ANY_ENTRY,
     ANY_RESOURCE,
     AccessControlEntry,
@@ -17,9 +20,6 @@ from kafkapy.common.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
 
 Acls = dict[ResourcePattern, list[AccessControlEntry]]
 

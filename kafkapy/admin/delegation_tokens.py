@@ -7,8 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.acls import parse_principal
-from kafkapy.common.delegation_tokens import TokenInformation, principal_of
 from kafkapy.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -19,6 +17,8 @@ from kafkapy.protocol.messages.describe_delegation_token import (
 )
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from kafkapy.security.acls import parse_principal
+from kafkapy.security.delegation_tokens import TokenInformation, principal_of
 
 _FIRST_WITH_OWNER: Final = 3  # KIP-373
 

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.scram import ITERATIONS_MIN, ScramMechanism
 from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -19,6 +18,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from kafkapy.security.sasl.scram import ITERATIONS_MIN, ScramMechanism
 
 SALT_BYTES: Final = 24
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkapy.admin.configs import ConfigEntry, Resource, ResourceType, describe_configs
-from kafkapy.admin.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
+from kafkapy.admin.planning.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
 from kafkapy.admin.reassignments import Reassignment, list_reassignments
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import PartitionMetadata, TopicMetadata

@@ -6,8 +6,8 @@ import gc
 import sys
 from types import TracebackType
 
-from kafkapy.cli.command_line import run
-from kafkapy.cli.environment import Environment
+from kafkapy.cli.framework.command_line import run
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.java_environment import have_kerberos_config
 
 

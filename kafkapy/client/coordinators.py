@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Protocol
 
 from kafkapy.client.metadata import Broker
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
-
-if TYPE_CHECKING:
-    from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.schema import Message
 
 GROUP_KEY_TYPE: Final = 0
 TRANSACTION_KEY_TYPE: Final = 1
 
 
-def find_coordinator(cluster: Cluster, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
+class Requests(Protocol):
+    """Of a cluster, what a search for a coordinator needs."""
+
+    def request(self, message: Message, *, min_version: int | None = None) -> Any:
+        """Any broker's answer."""
+
+    def learn_broker(self, broker: Broker) -> None:
+        """Remember where a broker is."""
+
+
+def find_coordinator(cluster: Requests, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
     """The id of the broker that coordinates a group, or with its key type a transactional id; the
     cluster learns where that broker is.
 

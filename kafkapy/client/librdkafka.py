@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafkapy.client.security import security_from, store_of
-from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.gss_context import MECHANISM as GSSAPI
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
-from kafkapy.common.kerberos_login import kerberos_login
-from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
+from kafkapy.security.kerberos.login import kerberos_login
+from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
+from kafkapy.security.tls import stores as tls_stores
 
 # Java's name -> librdkafka's.
 _RENAMED: Final = {

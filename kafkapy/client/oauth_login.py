@@ -12,17 +12,18 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.http_request import FetchFailed, HttpRequest, fetch
-from kafkapy.common.oauth_login import (
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.oauth.http_fetch import fetch
+from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
+from kafkapy.security.oauth.login import (
     LoginSettings,
     fetched_token,
     login_settings,
     made_token,
     token_request,
 )
-from kafkapy.common.oauth_refresh import retry_waits_ms
-from kafkapy.common.oauth_tokens import BearerToken
-from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.oauth.refresh import retry_waits_ms
+from kafkapy.security.oauth.tokens import BearerToken
 
 
 class _Held(NamedTuple):

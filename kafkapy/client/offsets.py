@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
+from kafkapy.client.metadata import ClusterMetadata
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.list_offsets import (
@@ -12,9 +13,7 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-
-if TYPE_CHECKING:
-    from kafkapy.client.cluster import Cluster
+from kafkapy.protocol.schema import Message
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
@@ -41,8 +40,28 @@ class OffsetResult(NamedTuple):
     message: str = ""
 
 
+class Requests(Protocol):
+    """Of a cluster, what a search for offsets needs."""
+
+    def request(
+        self, message: Message, *, broker_id: int | None = None, min_version: int | None = None
+    ) -> Any:
+        """One broker's answer."""
+
+    def metadata(
+        self, topics: Sequence[str] | None = None, refresh: bool = False
+    ) -> ClusterMetadata:
+        """Who leads what."""
+
+    def attempts(self) -> Iterable[int]:
+        """Numbers of attempts, a back-off apart, until the API timeout has passed."""
+
+    def moved(self, code: int) -> bool:
+        """Whether an error says that another broker is in charge."""
+
+
 def list_offsets(
-    cluster: Cluster, timestamps: Mapping[TopicPartition, int], isolation_level: int
+    cluster: Requests, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
     """Ask the leaders; partitions whose leader moved are asked again until the API timeout."""
     results: dict[TopicPartition, OffsetResult] = {}
@@ -57,7 +76,7 @@ def list_offsets(
 
 
 def _by_leader(
-    cluster: Cluster,
+    cluster: Requests,
     timestamps: Mapping[TopicPartition, int],
     results: dict[TopicPartition, OffsetResult],
     refresh: bool,
@@ -81,7 +100,7 @@ def _by_leader(
 
 
 def _ask(
-    cluster: Cluster, leader: int, timestamps: Mapping[TopicPartition, int], isolation_level: int
+    cluster: Requests, leader: int, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
     topics: dict[str, ListOffsetsTopic] = {}
     for (name, index), timestamp in timestamps.items():

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, between, one_of
 from kafkapy.common.errors import ConfigError
-from kafkapy.record.compression import LEVEL_DEFAULT, Codec, codec_by_name
+from kafkapy.record.codec import LEVEL_DEFAULT, Codec, codec_by_name
 
 BATCH_BYTES: Final = 1_000_000
 """`batch.size` unless it is given. Java's 16 KB are for senders that wait for each record; topics

@@ -11,12 +11,12 @@ from typing import Final
 from kafkapy.client.channel import Channel
 from kafkapy.client.security import Security
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.gss_context import MECHANISM as GSSAPI
-from kafkapy.common.oauth_tokens import MECHANISM as OAUTHBEARER
 from kafkapy.common.prefixed_properties import PrefixedProperties
-from kafkapy.common.sasl_client import NONCE_BYTES, Conversation, conversation
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
+from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
+from kafkapy.security.sasl.client import NONCE_BYTES, Conversation, conversation
 
 _RENEW_AT: Final = 0.85  # of a session's life; a client has until 0.95 in Kafka
 
@@ -50,13 +50,13 @@ def _conversation(security: Security, host: str) -> Conversation:
     if security.sasl_mechanism == OAUTHBEARER:
         # Imported only where it is asked for: most clients have no tokens, and no tickets.
         from kafkapy.client.oauth_login import TOKENS
-        from kafkapy.common.oauth_client import oauth_conversation
+        from kafkapy.security.oauth.client import oauth_conversation
 
         return oauth_conversation(TOKENS.get(security.properties))
     if security.sasl_mechanism == GSSAPI:
-        from kafkapy.common.gss_library import Initiator
-        from kafkapy.common.gssapi_client import gssapi_conversation
-        from kafkapy.common.kerberos_login import kerberos_login
+        from kafkapy.security.kerberos.client import gssapi_conversation
+        from kafkapy.security.kerberos.gss_library import Initiator
+        from kafkapy.security.kerberos.login import kerberos_login
 
         initiator = Initiator(kerberos_login(PrefixedProperties(security.properties)))
         return gssapi_conversation(partial(initiator.begin, host))

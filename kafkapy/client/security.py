@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkapy.common import tls_stores
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.jaas import Credentials, jaas_credentials
 from kafkapy.common.prefixed_properties import PrefixedProperties
-from kafkapy.common.tls_stores import Store
+from kafkapy.security.sasl.jaas import Credentials, jaas_credentials
+from kafkapy.security.tls import stores as tls_stores
+from kafkapy.security.tls.stores import Store
 
 if TYPE_CHECKING:
     import socket
@@ -61,8 +61,8 @@ def security_from(properties: Mapping[str, str]) -> Security:
         )
     mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
     if protocol.startswith("SASL_") and "sasl.jaas.config" not in properties:
-        from kafkapy.common.jaas_file import as_client
         from kafkapy.common.java_environment import with_login_config
+        from kafkapy.security.sasl.jaas_file import as_client
 
         properties = as_client(with_login_config(properties), mechanism)
     return Security(protocol, mechanism, properties)

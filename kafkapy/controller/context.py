@@ -14,7 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.replica_states import ReplicaState
-from kafkapy.zk.store import Fence
+from kafkapy.zk.stores.store import Fence
 
 NO_FENCE = Fence(0, -1)
 

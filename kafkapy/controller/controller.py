@@ -1,7 +1,7 @@
 """The controller: elected among the brokers, it keeps every partition led (`KafkaController`).
 
-`handle` takes one event to its end; whoever owns the queue (`server/controller_task`, or a test)
-calls it for one event after another. Nothing here waits but for ZooKeeper.
+`handle` takes one event to its end; whoever owns the queue (`server/cluster/controller_task`, or a
+test) calls it for one event after another. Nothing here waits but for ZooKeeper.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kafkapy.controller.topic_changes import (
     on_topic_change,
     on_topic_deletion_change,
 )
-from kafkapy.zk.store import ControllerMoved, ZkStore
+from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.zookeeper import SessionExpired
 
 _log = logging.getLogger("kafka.controller.KafkaController")

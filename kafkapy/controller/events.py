@@ -17,7 +17,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.controller.context import ReplicaAssignment
-from kafkapy.zk.znodes import ProducerIdBlock
+from kafkapy.zk.stores.znodes import ProducerIdBlock
 
 
 class ElectionType(Enum):

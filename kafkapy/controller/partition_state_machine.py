@@ -30,7 +30,7 @@ from kafkapy.controller.partition_states import VALID_PREVIOUS_STATES, Partition
 from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 
 # What became of each partition asked to become Online: its new state, or why not.
 Outcomes = dict[TopicPartition, LeaderAndIsr | str]

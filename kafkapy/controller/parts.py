@@ -14,7 +14,7 @@ from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.replica_state_machine import ReplicaStateMachine
 from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.topic_deletion import TopicDeletion
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import WatchEvent
 
 Submit = Callable[[Event], None]

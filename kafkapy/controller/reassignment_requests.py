@@ -17,8 +17,8 @@ from kafkapy.controller.events import (
 )
 from kafkapy.controller.parts import ControllerParts
 from kafkapy.controller.reassignment import reassign, resume
-from kafkapy.zk.paths import REASSIGN_PARTITIONS
-from kafkapy.zk.znodes import ZnodeError
+from kafkapy.zk.stores.paths import REASSIGN_PARTITIONS
+from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NoNode
 
 _log = logging.getLogger("kafka.controller.KafkaController")

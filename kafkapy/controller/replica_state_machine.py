@@ -25,7 +25,7 @@ from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.replica_states import VALID_PREVIOUS_STATES, ReplicaState
 from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 
 
 class ReplicaStateMachine:

@@ -20,7 +20,7 @@ from kafkapy.controller.ports import BrokerSender
 from kafkapy.controller.replica_state_machine import ReplicaStateMachine
 from kafkapy.controller.replica_states import ReplicaState
 from kafkapy.controller.request_batch import RequestBatch
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 
 _log = logging.getLogger("kafka.controller.TopicDeletionManager")
 

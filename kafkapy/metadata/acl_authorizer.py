@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkapy.common.acls import (
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AccessControlEntry,
@@ -25,7 +26,6 @@ from kafkapy.common.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.common.errors import ConfigError
 
 Entries = frozenset[AccessControlEntry]
 

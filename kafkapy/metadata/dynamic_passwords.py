@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.password_encoder import (
+from kafkapy.security.password_encoder import (
     OLD_SECRET,
     SECRET,
     RandomBytes,

@@ -16,7 +16,6 @@ from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.sasl_server import Refused, RefusedSilently, SaslServer, ScramServer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
@@ -28,6 +27,7 @@ from kafkapy.protocol.messages.sasl_authenticate import (
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.protocol.primitives import Buffer
 from kafkapy.protocol.schema import Message
+from kafkapy.security.sasl.server import Refused, RefusedSilently, SaslServer, ScramServer
 
 
 class SaslState(Enum):

@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 
 Buffer = bytes | bytearray | memoryview
 

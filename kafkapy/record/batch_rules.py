@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import NO_TIMESTAMP, BatchHeader, Buffer
-from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, Codec
+from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX, Codec
 
 NO_LIMIT: Final = 2**63 - 1
 

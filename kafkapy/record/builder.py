@@ -25,7 +25,8 @@ from kafkapy.record.batch_header import (
     Buffer,
 )
 from kafkapy.record.checksum import crc32c
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 from kafkapy.record.varint import append_varint
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import Final
 import cramjam
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.compression import LEVEL_DEFAULT, Codec
+from kafkapy.record.codec import LEVEL_DEFAULT, Codec
 
 _GZIP_WINDOW: Final = 31  # of 32 KB, with gzip's header; zlib's -1 is its own default level
 

@@ -28,9 +28,10 @@ from kafkapy.record.batch_header import (
 from kafkapy.record.batch_rules import RECORD_BYTES_MIN
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import append_record
+from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX
 from kafkapy.record.codec_frames import unwritten
 from kafkapy.record.column_kernels import decode_headers, decode_rows
-from kafkapy.record.compression import DECOMPRESSED_BYTES_MAX, decompress_into
+from kafkapy.record.compression import decompress_into
 from kafkapy.record.legacy import read_messages
 
 GROUP_BYTES: Final = 1 << 20

@@ -21,7 +21,8 @@ from kafkapy.record.batch_header import (
     Buffer,
     iter_headers,
 )
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 from kafkapy.record.legacy import spoil_lz4_header
 from kafkapy.record.records import Record, batch_records
 

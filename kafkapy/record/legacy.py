@@ -22,7 +22,8 @@ from kafkapy.record.batch_header import (
     TimestampType,
     iter_headers,
 )
-from kafkapy.record.compression import Codec, decompress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import decompress
 
 _INT32: Final = struct.Struct(">i")
 _FIELDS_OFFSET: Final = {0: 18, 1: 26}  # where the key's length is

@@ -22,7 +22,8 @@ from kafkapy.record.batch_header import (
     add_to_sequence,
     iter_headers,
 )
-from kafkapy.record.compression import Codec, decompress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import decompress
 from kafkapy.record.varint import read_varint
 
 

@@ -30,7 +30,8 @@ from kafkapy.record.batch_rules import (
     too_many_records,
 )
 from kafkapy.record.builder import RecordData, build_batch, seal
-from kafkapy.record.compression import Codec, compress, decompress_view
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress, decompress_view
 from kafkapy.record.legacy import read_messages, validate_message_crc
 from kafkapy.record.record_check import check_records
 

@@ -24,7 +24,8 @@ from kafkapy.record.batch_header import (
     BatchHeader,
 )
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 from kafkapy.record.ready_batch import ReadyBatch
 from kafkapy.record.row_kernels import encode_rows
 

@@ -44,7 +44,7 @@ from kafkapy.record.batch_rules import (
     too_many_records,
 )
 from kafkapy.record.checksum import crc32c
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 
 PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
 PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110

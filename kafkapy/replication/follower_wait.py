@@ -85,7 +85,7 @@ class FollowerWait(DelayedOperation):
 
     __slots__ = ("_answer", "_changes", "broker_id", "pairs", "session")
 
-    stands: ClassVar[bool] = True
+    is_reusable: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 An operation is watched under keys; whoever changes what stands behind a key calls `check(key)`.
 The shell asks for `next_deadline_ms` and calls `expire`. An operation completes exactly once, but
-one that stands: it stays where it is watched, to be parked again with the next request of its kind.
+a reusable one: it stays where it is watched, to be parked again with the next request of its kind.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class DelayedOperation:
 
     __slots__ = ("completed", "deadline_ms", "keys", "number", "queued_ms")
 
-    stands: ClassVar[bool] = False
-    """Whether it is parked again and again (`Purgatory.park_again`) until it is cancelled."""
+    is_reusable: ClassVar[bool] = False
+    """Whether it is parked again and again (`Purgatory.park_reusable`) until it is cancelled."""
 
     def __init__(self, deadline_ms: int) -> None:
         self.deadline_ms = deadline_ms
@@ -83,8 +83,8 @@ class Purgatory:
         for position, key in enumerate(operation.keys):
             self._watchers.setdefault(key, {})[operation] = position
 
-    def park_again(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        """Park one that stands and is known not to be ready."""
+    def park_reusable(self, operation: DelayedOperation, deadline_ms: int) -> None:
+        """Park a reusable one that is known not to be ready."""
         operation.completed = False
         operation.deadline_ms = deadline_ms
         if not operation.number or deadline_ms < operation.queued_ms:
@@ -141,11 +141,11 @@ class Purgatory:
             operation.number = 0
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Forget an operation whose client went away; one that stands may be parked or not."""
+        """Forget an operation whose client went away; a reusable one may be parked or not."""
         if not operation.completed:
             operation.completed = True
             self.size -= 1
-        elif not operation.stands:
+        elif not operation.is_reusable:
             return
         self._forget(operation)
 
@@ -159,7 +159,7 @@ class Purgatory:
     def _complete(self, operation: DelayedOperation, expired: bool) -> None:
         operation.completed = True
         self.size -= 1
-        if not operation.stands:
+        if not operation.is_reusable:
             self._forget(operation)
         operation.on_complete(expired)
 

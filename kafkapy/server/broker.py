@@ -15,7 +15,7 @@ from kafkapy import __version__
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
-from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
@@ -24,42 +24,43 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
-from kafkapy.server.acceptor import cannot_bind
-from kafkapy.server.acl_admin import AclAdmin
-from kafkapy.server.acl_changes import AclChangeListener
-from kafkapy.server.addresses import resolve
-from kafkapy.server.auto_creator import AutoCreator
-from kafkapy.server.cluster_member import ClusterMember
-from kafkapy.server.config_admin import ConfigAdmin
-from kafkapy.server.connection_limits import ConnectionLimits
-from kafkapy.server.connection_table import ConnectionTable
-from kafkapy.server.dispatcher import Dispatcher
-from kafkapy.server.dynamic_config import DynamicConfig
-from kafkapy.server.fetcher import Fetcher
-from kafkapy.server.group_service import GroupService
-from kafkapy.server.handlers import SERVED
-from kafkapy.server.ineffective_configs import warn_of_broker
-from kafkapy.server.kafka_config import BROKER_CONFIGS, KafkaConfig
-from kafkapy.server.listener_setup import set_up_listeners
-from kafkapy.server.listeners import Listener
+from kafkapy.server.admin.acl_admin import AclAdmin
+from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.config_admin import ConfigAdmin
+from kafkapy.server.admin.quota_admin import QuotaAdmin
+from kafkapy.server.admin.scram_admin import ScramAdmin
+from kafkapy.server.admin.token_admin import TokenAdmin, TokenTimes
+from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
+from kafkapy.server.api.dispatcher import Dispatcher
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.changes.acl_changes import AclChangeListener
+from kafkapy.server.changes.token_changes import TokenChangeListener
+from kafkapy.server.cluster.cluster_member import ClusterMember
+from kafkapy.server.cluster.producer_ids import ProducerIdManager
+from kafkapy.server.config.addresses import resolve
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.config.ineffective_configs import warn_of_broker
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.server.config.listeners import Listener
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.marker_sender import MarkerSender
+from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.maintenance import Maintenance
-from kafkapy.server.marker_sender import MarkerSender
-from kafkapy.server.marker_writer import MarkerWriter
-from kafkapy.server.node_clients import NodeClients
-from kafkapy.server.node_security import rehearse_login
-from kafkapy.server.producer_ids import ProducerIdManager
-from kafkapy.server.quota_admin import QuotaAdmin
-from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.server.scram_admin import ScramAdmin
+from kafkapy.server.network.acceptor import cannot_bind
+from kafkapy.server.network.connection_limits import ConnectionLimits
+from kafkapy.server.network.connection_table import ConnectionTable
+from kafkapy.server.network.listener_setup import set_up_listeners
+from kafkapy.server.replicas.fetch_reader import FetchReader
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.security.node_security import rehearse_login
 from kafkapy.server.services import Services
 from kafkapy.server.system import Machine
-from kafkapy.server.token_admin import start_tokens
-from kafkapy.server.topic_admin import TopicAdmin, TopicDefaults
-from kafkapy.server.transaction_service import TransactionService
-from kafkapy.server.transaction_verifier import TransactionVerifier
 from kafkapy.storage.filesystem import File
 from kafkapy.storage.log_manager import LogManager
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -109,9 +110,21 @@ class Broker:
 
     def _secure(self, config: KafkaConfig) -> None:
         """Have the listeners of `config`, as it secures them."""
-        self._acceptor = set_up_listeners(
-            config, self._services, self.random, self._connections, self._bind
+        services = self._services
+        listening = set_up_listeners(
+            config,
+            services.scram_credentials,
+            self._connections,
+            services.client_quotas.creations,
+            self._bind,
+            services.tasks.spawn,
+            self.clock,
+            self.random,
         )
+        self._acceptor = listening.acceptor
+        services.listener_changes = listening.changes
+        services.oauth = listening.oauth
+        services.node_security = listening.node_security
 
     async def start(self) -> None:
         """Become a running broker.
@@ -132,13 +145,13 @@ class Broker:
         await self._load_configs()
         await self._load_acls()
         self._bind_ports()
-        await self._services.oauth.start(self._services.spawn)
+        await self._services.oauth.start(self._services.tasks.spawn)
         await rehearse_login(self._services.node_security)
         self._load_logs()
-        await start_tokens(self._services, self._store, self.random)
+        await self._start_tokens()
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._on_fatal)
-        self._acceptor.serve(Dispatcher(self._services))
+        self._acceptor.serve(Dispatcher(self._services, SERVED))
         self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()
@@ -162,7 +175,7 @@ class Broker:
         self._services.verifier.close()
         self._services.groups.stop()
         self._connections.close_all()
-        await self._services.cancel_tasks()
+        await self._services.tasks.cancel()
         self._services.turns.close()
         if self._metrics_server is not None:
             await self._metrics_server.stop()
@@ -318,19 +331,22 @@ class Broker:
         services.groups = groups
         services.producer_ids = ProducerIdManager(services.broker_id, self._store)
         self._build_transactions(replicas, groups)
-        services.fetcher = Fetcher(replicas, clock, config.get_str("replica.selector.class"))
+        services.fetch_reader = FetchReader(
+            replicas, clock, config.get_str("replica.selector.class")
+        )
         services.fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"), self.random
         )
         services.effective_configs = self._configs
-        services.auto_creator = AutoCreator(services)
         self._build_admin()
+        services.auto_creator = AutoCreator(
+            config, services.topic_admin, services.metadata, services.waiter
+        )
         services.served = SERVED
         self._member = ClusterMember(
             config,
             services,
             self._configs,
-            self._log_manager,
             self._connection,
             self._store,
             clock,
@@ -370,9 +386,9 @@ class Broker:
                 services.markers,
                 nodes(),
                 call_later,
-                lambda: services.knows_metadata,
+                lambda: services.waiter.is_known,
             ),
-            spawn=services.spawn,
+            spawn=services.tasks.spawn,
         )
         services.verifier = TransactionVerifier(
             services.broker_id, services.metadata, replicas, transactions, nodes()
@@ -410,12 +426,28 @@ class Broker:
             services.passwords,
         )
 
+    async def _start_tokens(self) -> None:
+        """Know the tokens that are stored and follow their changes, if there is a secret."""
+        services, config, clock = self._services, self.config, self.clock
+        if not services.tokens.are_enabled:
+            return
+        changes = TokenChangeListener(self._store, clock, services.tokens)
+        await changes.start()
+        services.token_changes = changes
+        times = TokenTimes(
+            config.get_int("delegation.token.max.lifetime.ms"),
+            config.get_int("delegation.token.expiry.time.ms"),
+        )
+        services.token_admin = TokenAdmin(
+            self._store, services.tokens, changes, clock, self.random, times
+        )
+
     async def _start_metrics(self) -> None:
         self._metrics_server = None
         port = self.config.get_int("kafkapy.metrics.port")
         if port >= 0:
             # Imported only where it is asked for: it is a tenth of the start-up time.
-            from kafkapy.server.metrics_server import MetricsCollector, MetricsServer
+            from kafkapy.server.observability.metrics_server import MetricsCollector, MetricsServer
 
             collector = MetricsCollector(self._services, self._connections)
             self._metrics_server = MetricsServer(collector)

@@ -10,15 +10,15 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import LogDirFailure
-from kafkapy.server.log_dir_moves import LogDirMoves
+from kafkapy.server.replicas.log_dir_moves import LogDirMoves
 from kafkapy.server.scheduler import Scheduler
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_cleaner import LogCleaner
 
 if TYPE_CHECKING:
-    from kafkapy.server.connection_table import ConnectionTable
-    from kafkapy.server.kafka_config import KafkaConfig
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.network.connection_table import ConnectionTable
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaServer")

@@ -14,10 +14,10 @@ from typing import Final
 import uvloop
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.server import garbage
+from kafkapy.server import gc_tuning
 from kafkapy.server.broker import Broker
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.log4j_layout import configure_logging
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.observability.log4j_layout import configure_logging
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -108,7 +108,7 @@ def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
     config = KafkaConfig(properties)
     configure_logging(config.get_str("kafkapy.log.dir"))
     _raise_open_files_limit()
-    garbage.freeze_survivors()
+    gc_tuning.freeze_survivors()
 
     async def life() -> int:
         if until_eof:

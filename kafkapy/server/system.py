@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from kafkapy.common.ports import Clock, Random
-from kafkapy.server.acceptor import bind
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.listeners import Listener
-from kafkapy.server.metadata_connection import MetadataConnection, connect
-from kafkapy.server.zookeeper_metrics import ZooKeeperMetrics
+from kafkapy.server.cluster.metadata_connection import MetadataConnection, connect
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.listeners import Listener
+from kafkapy.server.network.acceptor import bind
+from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem
 
 

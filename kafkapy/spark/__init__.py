@@ -5,7 +5,7 @@ May import `client`, `record`, `common`. Start with `datasource`; `engine` is wh
 
 from __future__ import annotations
 
-from kafkapy.spark.local_workers import prepare_local_workers
-from kafkapy.spark.session import read, read_stream, register, write, write_stream
+from kafkapy.spark.submit.session import read, read_stream, register, write, write_stream
+from kafkapy.spark.workers.local_workers import prepare_local_workers
 
 __all__ = ["prepare_local_workers", "read", "read_stream", "register", "write", "write_stream"]

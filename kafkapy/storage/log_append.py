@@ -11,7 +11,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.batch_rules import BatchRules
-from kafkapy.record.compression import Codec, codec_of_topic
+from kafkapy.record.codec import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
 from kafkapy.record.records import batch_records
 from kafkapy.storage.log_config import LogConfig

@@ -14,8 +14,8 @@ from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ConfigError
 from kafkapy.testing.topic_records import Record, read_topic
-from kafkapy.tools import broker_processes
-from kafkapy.tools.background import Launched
+from kafkapy.tools.local import broker_processes
+from kafkapy.tools.local.background import Launched
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafkapy.admin.acls import Acls
-from kafkapy.common.acls import (
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.acls import (
     CLUSTER_NAME,
     AccessControlEntry,
     Operation,
@@ -17,7 +18,6 @@ from kafkapy.common.acls import (
     ResourcePattern,
     parse_principal,
 )
-from kafkapy.common.errors import ConfigError
 
 WILDCARD_HOST: Final = "*"
 _O: Final = Operation

@@ -9,7 +9,7 @@ from typing import Final
 
 from kafkapy.admin.scram import SALT_BYTES, NewCredential
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.scram import ITERATIONS_MIN, MECHANISMS, ScramCredential, ScramMechanism
+from kafkapy.security.sasl.scram import ITERATIONS_MIN, MECHANISMS, ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]+),)?password=(.*)")

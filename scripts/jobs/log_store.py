@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import kafkapy.spark
-from kafkapy.spark.session import CHECKPOINT, conf_of
+from kafkapy.spark.submit.session import CHECKPOINT, conf_of
 
 if __package__:
     from scripts.jobs.log_summary import parse

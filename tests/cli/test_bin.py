@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy import __version__
-from kafkapy.cli.drop_in_names import DROP_IN
+from kafkapy.cli.framework.drop_in_names import DROP_IN
 from tests.support.waiting import wait_until
 
 BIN = Path(__file__).parents[2] / "scripts" / "bin"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.cli.commands import COMMANDS, commands
+from kafkapy.cli.framework.command_table import COMMANDS, commands
 from scripts import _completions
 from tests.support import unchecked
 

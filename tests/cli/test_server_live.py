@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.tools.broker_processes import broker_of
+from kafkapy.tools.local.broker_processes import broker_of
 from tests.support.broker_process import free_port
 from tests.support.kafkapy_process import Kafkapy
 

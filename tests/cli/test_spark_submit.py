@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from kafkapy.cli.spark_submit import arrange
+from kafkapy.cli.commands.spark_submit import arrange
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET

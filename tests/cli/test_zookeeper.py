@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.tools.zookeeper_process import four_letter_word, is_zookeeper, serves
+from kafkapy.tools.zookeeper.process import four_letter_word, is_zookeeper, serves
 from tests.support.broker_process import POLL_S, free_port
 from tests.support.cli import kafkapy
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common import topic_partition
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.storage.log_names import LOG_SUFFIX, offset_file_name
 from tests.conformance.peer import CODECS
 from tests.support.legacy_messages import message, message_set, wrapper

@@ -29,8 +29,8 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from scripts import _kafka
 from tests.support import guarded_broker, quota_requests, unchecked
 from tests.support.broker_group import BrokerGroup

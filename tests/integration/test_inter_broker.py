@@ -29,7 +29,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.server.handlers import SERVED
+from kafkapy.server.api.handlers import SERVED
 from tests.support.broker_process import BrokerProcess
 from tests.support.raw_connection import RawConnection
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper, ZooKeeperUnavailable
-from kafkapy.zk.kazoo_session import ConnectionState
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperUnavailable
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo.session import ConnectionState
 from kafkapy.zk.zookeeper import CreateMode, WatchEvent, WatchKind, ZooKeeperError
 from tests.support.broker_process import free_port
 from tests.support.ensembles import MemoryEnsemble, RealEnsemble, run

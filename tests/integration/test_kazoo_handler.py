@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper, ZooKeeperUnavailable
-from kafkapy.zk.kazoo_handler import BufferedSocket, Handler
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperUnavailable
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo.handler import BufferedSocket, Handler
 from kafkapy.zk.zookeeper import Get, Znode, ZooKeeperError
 from tests.support.broker_process import free_port
 from tests.support.certificates import can_make, make_identity

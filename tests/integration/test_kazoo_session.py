@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.zk import kazoo_session
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
-from kafkapy.zk.kazoo_session import ConnectionState
+from kafkapy.zk.kazoo import session as kazoo_session
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.session import ConnectionState
 from kafkapy.zk.zookeeper import (
     Create,
     CreateMode,

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages import (
     produce,
 )
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import iter_records
 from tests.support.broker_process import BrokerProcess
 from tests.support.wire import Wire

@@ -21,7 +21,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import iter_records
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess

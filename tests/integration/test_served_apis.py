@@ -54,7 +54,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
-from kafkapy.server.handlers import SERVED
+from kafkapy.server.api.handlers import SERVED
 from tests.support.broker_process import BrokerProcess
 from tests.support.wire import RECORDS, Wire
 

@@ -28,7 +28,7 @@ from kafkapy.protocol.messages import (
     write_txn_markers,
 )
 from kafkapy.record.builder import build_batch
-from kafkapy.server.handlers import SERVED
+from kafkapy.server.api.handlers import SERVED
 from tests.support.broker_process import QUICK_SETTINGS, BrokerProcess
 from tests.support.waiting import wait_until
 from tests.support.wire import RECORDS, Wire

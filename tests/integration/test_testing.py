@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.testing import KafkaBroker, Record
-from kafkapy.tools.broker_processes import is_broker
+from kafkapy.tools.local.broker_processes import is_broker
 from tests.support.waiting import wait_until
 
 QUIET = {"log_level": 0}

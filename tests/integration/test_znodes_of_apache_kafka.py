@@ -18,10 +18,10 @@ from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_conf
 from kafkapy.admin.quotas import QuotaEntity, alter_quotas
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.zk import paths, znodes
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from kafkapy.zk.stores import paths, znodes
+from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import Create, CreateMode, Znode
 from scripts import _kafka
 from tests.support.ensembles import run

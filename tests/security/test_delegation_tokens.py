@@ -18,7 +18,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
-from kafkapy.server.handlers import SERVED
+from kafkapy.server.api.handlers import SERVED
 from tests.support.broker_process import BrokerProcess
 from tests.support.cli import kafkapy
 from tests.support.raw_connection import RawConnection

@@ -17,7 +17,7 @@ import orjson
 import pytest
 from kazoo.client import KazooClient
 
-from kafkapy.common.password_encoder import CBC, GCM, PasswordEncoder
+from kafkapy.security.password_encoder import CBC, GCM, PasswordEncoder
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity, make_pkcs12

@@ -16,14 +16,14 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import fetch_batches
 from kafkapy.client.producer_settings import producer_settings
 from kafkapy.common.errors import ApiError
-from kafkapy.common.gss_context import CHOICE, GssContext
-from kafkapy.common.gss_library import Initiator
-from kafkapy.common.kerberos_login import kerberos_login
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.security.kerberos.gss_context import CHOICE, GssContext
+from kafkapy.security.kerberos.gss_library import Initiator
+from kafkapy.security.kerberos.login import kerberos_login
 from scripts import _kafka, _peers
 from tests.conformance.process_peers import run
 from tests.support.broker_process import BrokerProcess, free_port

@@ -16,9 +16,9 @@ import orjson
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.scram import to_base64
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from kafkapy.security.sasl.scram import to_base64
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess
 from tests.support.cli import kafkapy

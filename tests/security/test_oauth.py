@@ -16,7 +16,6 @@ from confluent_kafka import KafkaError, Producer
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.common.errors import ApiError
-from kafkapy.common.oauth_tokens import encode_unsecured, section_of
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.sasl_authenticate import (
@@ -24,6 +23,7 @@ from kafkapy.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.oauth.tokens import encode_unsecured, section_of
 from scripts import _kafka
 from tests.support import leaks
 from tests.support.broker_process import free_port

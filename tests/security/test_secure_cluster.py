@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.oauth_login import TOKEN_URL
+from kafkapy.security.oauth.login import TOKEN_URL
 from scripts import _kafka, _peers
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.certificates import can_make, make_identity

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkapy.zk.client_config import AUTH, SASL_LOGIN, ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper, ZooKeeperAuthFailed
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperAuthFailed
+from kafkapy.zk.kazoo.client_config import AUTH, SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.zookeeper import ZooKeeperError
 from tests.support.ensembles import run
 from tests.support.zookeeper_server import ZooKeeperServer

@@ -14,7 +14,7 @@ from kafkapy.protocol.messages import (
     elect_leaders,
     metadata,
 )
-from kafkapy.server.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
 from tests.simulation.cluster import TOPIC
 

@@ -15,7 +15,7 @@ from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
-from kafkapy.server.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
 from tests.simulation.node import PORT
 from tests.support.judge import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
 

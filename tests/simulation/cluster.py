@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.replication.partition import Partition
-from kafkapy.zk import paths
+from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker, PartitionKey
 from tests.simulation.history import SimHistory

@@ -16,7 +16,7 @@ from kazoo.protocol.serialization import int_struct, long_struct, read_string, w
 from kazoo.protocol.states import ZnodeStat as KazooStat
 
 from kafkapy.zk import zookeeper as port
-from kafkapy.zk.znode_tree import Transaction, TreeNode, ZnodeTree
+from kafkapy.zk.embedded.znode_tree import Transaction, TreeNode, ZnodeTree
 from tests.simulation.events import Event
 from tests.simulation.network import Pipe
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.zk import paths
+from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
 from tests.simulation.cluster import TOPIC, Cluster
 from tests.simulation.ensemble import HOST as ZOOKEEPER

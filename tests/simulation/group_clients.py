@@ -14,8 +14,8 @@ from kafkapy.protocol.messages import (
     offset_fetch,
     sync_group,
 )
-from kafkapy.server.node_client import NodeUnavailable
-from kafkapy.zk import paths
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.zk.stores import paths
 from tests.simulation.clients import Client, Refused
 
 if TYPE_CHECKING:

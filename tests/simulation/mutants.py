@@ -16,7 +16,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.controller import election
 from kafkapy.controller.context import ReplicaAssignment
 from kafkapy.coordinator.effects import Token
-from kafkapy.coordinator.group_offsets import GroupOffsets
+from kafkapy.coordinator.groups.group_offsets import GroupOffsets
 from kafkapy.coordinator.transactions import markers, requests
 from kafkapy.coordinator.transactions.core import Core
 from kafkapy.coordinator.transactions.messages import InitProducerId
@@ -24,8 +24,8 @@ from kafkapy.coordinator.transactions.state import Transaction, TransactionState
 from kafkapy.replication.delayed_produce import DelayedProduce
 from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.partition import Partition
-from kafkapy.server.replica_manager import ReplicaManager
-from kafkapy.zk import election_store, znodes
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.zk.stores import election_store, znodes
 
 Mutant = Callable[[], AbstractContextManager[Any]]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.server.broker import Broker
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.metadata_connection import MetadataConnection, over_zookeeper
+from kafkapy.server.cluster.metadata_connection import MetadataConnection, over_zookeeper
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.system import Machine
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from tests.simulation.events import SECOND_US
 from tests.simulation.kazoo_twin import KazooTwin
 from tests.simulation.network import SimSocket
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.controller.controller import Controller
     from kafkapy.replication.partition import Partition
-    from kafkapy.server.listeners import Listener
+    from kafkapy.server.config.listeners import Listener
+    from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
     from kafkapy.server.services import Services
-    from kafkapy.server.zookeeper_metrics import ZooKeeperMetrics
     from kafkapy.storage.filesystem import FileSystem
     from tests.simulation.process import SimProcess
     from tests.simulation.world import World

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.server.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.zookeeper import CreateMode, NodeExists
 from tests.simulation.ensemble import HOST
 from tests.simulation.events import SECOND_US

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.storage.verify import verify_log_dir
 from tests.support.log_builder import LogBuilder, row
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkapy.zk import paths
+from kafkapy.zk.stores import paths
 from tests.simulation.cluster import TOPIC
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.plan import Plan

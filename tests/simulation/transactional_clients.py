@@ -29,7 +29,7 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import batch_records
-from kafkapy.server.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
 from tests.simulation.history import LEDGER, SimHistory
 

@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import kafkapy.spark
-from kafkapy.spark import engine
+from kafkapy.spark.workers import engine
 from scripts import _kafka
 from tests.support import leaks
 from tests.support.broker_process import BrokerProcess

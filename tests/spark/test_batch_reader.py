@@ -18,14 +18,14 @@ from pyspark.sql.datasource import (
 )
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.batch_reader import (
+from kafkapy.spark.source.batch_reader import (
     PUSHDOWN_WORKER,
     FilteringBatchReader,
     KafkapyBatchReader,
     batch_reader,
 )
-from kafkapy.spark.offsets import DataLossError, OffsetRange
-from kafkapy.spark.options import parse_options
+from kafkapy.spark.source.offsets import DataLossError, OffsetRange
+from kafkapy.spark.source.options import parse_options
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 

@@ -12,9 +12,9 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.engine import RangePartition, cluster_of, read_range
-from kafkapy.spark.offsets import DataLossError, OffsetRange
-from kafkapy.spark.options import parse_options
+from kafkapy.spark.source.offsets import DataLossError, OffsetRange
+from kafkapy.spark.source.options import parse_options
+from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark_topics import Topic
 
@@ -108,9 +108,9 @@ def test_connections_belong_to_the_process_not_to_what_is_pickled() -> None:
 
 def test_the_drivers_processes_do_not_load_what_only_decoding_needs() -> None:
     """Spark starts Python anew to look sources up and to plan each query; numba is most of it."""
-    modules = "pyspark_kafkapy, pyspark_kafkapy_segments, kafkapy.spark.batch_reader"
-    code = f"import sys, {modules}, kafkapy.spark.stream_reader, kafkapy.spark.writer\n"
-    code += "print('numba' in sys.modules, 'kafkapy.spark.engine' in sys.modules)"
+    modules = "pyspark_kafkapy, pyspark_kafkapy_segments, kafkapy.spark.source.batch_reader"
+    code = f"import sys, {modules}, kafkapy.spark.source.stream_reader, kafkapy.spark.sink.writer\n"
+    code += "print('numba' in sys.modules, 'kafkapy.spark.workers.engine' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
@@ -122,10 +122,10 @@ def test_the_first_batch_loads_no_pandas_and_collects_no_garbage(make_topic: Mak
     code = f"""
 import gc, sys
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.engine import read_range
-from kafkapy.spark.offsets import OffsetRange
-from kafkapy.spark.options import parse_options
-from kafkapy.spark.pushdown import Interval
+from kafkapy.spark.workers.engine import read_range
+from kafkapy.spark.source.offsets import OffsetRange
+from kafkapy.spark.source.options import parse_options
+from kafkapy.spark.source.pushdown import Interval
 loading = []
 gc.callbacks.append(lambda *told: loading.append('llvmlite' in sys.modules))
 options = parse_options({topic.options!r}, streaming=False)

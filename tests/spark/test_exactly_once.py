@@ -14,13 +14,13 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from kafkapy.client.batch_producer import DeliveryError
-from kafkapy.spark.engine import read_range
-from kafkapy.spark.exactly_once import job_id, transactional_id
-from kafkapy.spark.offset_reader import offset_reader
-from kafkapy.spark.offsets import OffsetRange
-from kafkapy.spark.options import parse_options
-from kafkapy.spark.sink_options import SinkOptions, parse_sink_options
-from kafkapy.spark.writer import write_transaction
+from kafkapy.spark.sink.exactly_once import job_id, transactional_id
+from kafkapy.spark.sink.sink_options import SinkOptions, parse_sink_options
+from kafkapy.spark.sink.writer import write_transaction
+from kafkapy.spark.source.offset_reader import offset_reader
+from kafkapy.spark.source.offsets import OffsetRange
+from kafkapy.spark.source.options import parse_options
+from kafkapy.spark.workers.engine import read_range
 from tests.support.broker_process import BrokerProcess
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic

@@ -65,7 +65,7 @@ def test_workers_of_a_plain_session_are_forked(wired: dict[str, str], tmp_path: 
         found = printed(process)
     assert found["PREPARED"] == "True True"
     assert found["ROWS"] == "10 value 9"
-    assert found["PYTHON"].count(" -m kafkapy.spark.zygote ") == 2
+    assert found["PYTHON"].count(" -m kafkapy.spark.workers.fork_server ") == 2
     assert found["AGAIN"] == "10"
     assert not list((tmp_path / "tmp").glob("kafkapy-*"))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkapy.spark.session import FROM, PROPERTY
+from kafkapy.spark.submit.session import FROM, PROPERTY
 from scripts.jobs import log_summary
 from tests.support.spark_topics import Topic
 

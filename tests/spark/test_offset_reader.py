@@ -12,8 +12,8 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.client.offsets import OffsetResult
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.offset_reader import OffsetReader, offset_reader
-from kafkapy.spark.options import parse_options
+from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
+from kafkapy.spark.source.options import parse_options
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.spark.shaping import fold, unfold
+from kafkapy.spark.source.shaping import fold, unfold
 
 
 def test_values_unfold_and_rows_fold(spark: SparkSession) -> None:

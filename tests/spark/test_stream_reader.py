@@ -14,10 +14,10 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
-from kafkapy.spark import stream_reader
-from kafkapy.spark.offsets import DataLossError, from_json_object
-from kafkapy.spark.options import parse_options
-from kafkapy.spark.stream_reader import KafkapyStreamReader
+from kafkapy.spark.source import stream_reader
+from kafkapy.spark.source.offsets import DataLossError, from_json_object
+from kafkapy.spark.source.options import parse_options
+from kafkapy.spark.source.stream_reader import KafkapyStreamReader
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 from tests.support.waiting import wait_until

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import kafkapy.spark
 from kafkapy.common.errors import ConfigError
-from kafkapy.spark.transform_job import main, run, sql_transform
+from kafkapy.spark.submit.transform_job import main, run, sql_transform
 from tests.support.spark_topics import Topic
 from tests.support.spark_wiring import Wire
 

@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkapy.client.batch_producer import DeliveryError
-from kafkapy.spark.engine import cluster_of
-from kafkapy.spark.sink_options import parse_sink_options
-from kafkapy.spark.writer import write_batches
+from kafkapy.spark.sink.sink_options import parse_sink_options
+from kafkapy.spark.sink.writer import write_batches
+from kafkapy.spark.workers.engine import cluster_of
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.spark.sink_options import parse_sink_options
-from kafkapy.spark.writer import write_batches, write_transaction
+from kafkapy.spark.sink.sink_options import parse_sink_options
+from kafkapy.spark.sink.writer import write_batches, write_transaction
 from scripts import _kafka
 from tests.support.exactly_once import read
 from tests.support.fault_cluster import FaultCluster

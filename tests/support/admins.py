@@ -11,7 +11,7 @@ from kafkapy.common.cluster_state import (
 )
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.stores.store import ZkStore
 from tests.support.znodes import run, server
 
 

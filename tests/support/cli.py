@@ -8,8 +8,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from kafkapy.cli.command_line import run
-from kafkapy.cli.environment import Environment
+from kafkapy.cli.framework.command_line import run
+from kafkapy.cli.framework.environment import Environment
 from tests.support.scripted_broker import ScriptedCluster
 
 

@@ -34,8 +34,8 @@ from kafkapy.controller.events import (
     StopReplicaResponse,
 )
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.zk.memory import MemoryServer, MemoryZooKeeper
-from kafkapy.zk.store import ZkStore
+from kafkapy.zk.embedded.memory import MemoryServer, MemoryZooKeeper
+from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import Check, Multi, Op, OpResult, Request, Response
 from tests.support.ports import CountingRandom, ManualClock
 from tests.support.znodes import run, server

@@ -11,9 +11,9 @@ from typing import Any, Self
 import uvloop
 from kazoo.client import KazooClient
 
-from kafkapy.zk.client_config import ZooKeeperClientConfig
-from kafkapy.zk.kazoo_adapter import KazooZooKeeper
-from kafkapy.zk.memory import MemoryZooKeeper
+from kafkapy.zk.embedded.memory import MemoryZooKeeper
+from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from tests.support import znodes
 from tests.support.zookeeper_server import ZooKeeperServer
 

@@ -10,9 +10,9 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Append, Effects
-from kafkapy.coordinator.group import Group
-from kafkapy.coordinator.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.messages import (
+from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     Heartbeat,
     JoinGroup,

@@ -24,7 +24,7 @@ from typing import Any
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Append
-from kafkapy.coordinator.messages import (
+from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     CommitOffsetsResult,
     DeleteGroups,
@@ -40,7 +40,7 @@ from kafkapy.coordinator.messages import (
     SyncGroup,
     SyncGroupResult,
 )
-from kafkapy.coordinator.record_codec import (
+from kafkapy.coordinator.groups.record_codec import (
     OffsetKey,
     read_group_value,
     read_key,

@@ -19,9 +19,10 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.connection import Connection
-from kafkapy.server.connection_table import ConnectionTable
-from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.api.dispatcher import Dispatcher
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.network.connection import Connection
+from kafkapy.server.network.connection_table import ConnectionTable
 from tests.support.partitions import batch
 from tests.support.ports import NOW_MS
 from tests.support.server_parts import Parts
@@ -40,7 +41,7 @@ class Client:
         self.transport = FakeTransport()
         self.connection = Connection(
             "PLAINTEXT",
-            Dispatcher(parts.services),
+            Dispatcher(parts.services, SERVED),
             ConnectionTable(parts.config),
             ServerConnection(1 << 20, bytearray(1 << 20)),
             parts.clock.monotonic_ms,

@@ -11,7 +11,7 @@ from typing import Self
 IDLE = """
 import signal, sys
 from pathlib import Path
-from kafkapy.tools import pid_files
+from kafkapy.tools.local import pid_files
 if len(sys.argv) > 1:
     held = pid_files.lock(Path(sys.argv[1]))
 print(flush=True)

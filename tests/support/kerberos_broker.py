@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkapy.common.gss_context import GssContext
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.kerberos.gss_context import GssContext
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.guarded_broker import AUTHORIZER

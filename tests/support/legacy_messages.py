@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 
 
 def message(

@@ -9,7 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.filesystem import FileSystem

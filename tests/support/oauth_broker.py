@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkapy.common.oauth_login import MODULE
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkapy.security.oauth.login import MODULE
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.oauth_issuer import AUDIENCE, CLIENT_ID, CLIENT_SECRET, ISSUER, Issuer

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from kafkapy.common.acls import Operation
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.fetch import (
@@ -24,6 +23,7 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafkapy.record.batch_header import HEADER
+from kafkapy.security.acls import Operation
 from tests.support import path_worlds as worlds
 from tests.support.batches import patched
 from tests.support.partitions import TOPIC_ID, batch

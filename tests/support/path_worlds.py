@@ -16,15 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from kafkapy.common.acls import (
-    CLUSTER_NAME,
-    AccessControlEntry,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceKind,
-    ResourcePattern,
-)
 from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.coordinator.transactions.messages import PartitionsResult
@@ -35,9 +26,19 @@ from kafkapy.protocol.schema import Message
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.replication.partition import Partition
-from kafkapy.server.connection import Connection
-from kafkapy.server.connection_table import ConnectionTable
-from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.security.acls import (
+    CLUSTER_NAME,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.server.api.dispatcher import Dispatcher
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.network.connection import Connection
+from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.log_append import AppendOrigin
 from kafkapy.storage.unified_log import UnifiedLog
 from tests.support.partitions import told
@@ -162,7 +163,7 @@ class World:
         self.coordinator_says = ErrorCode.NONE
         self.unanswered: list[Callable[[], None]] = []
         self.parts.services.verifier._ask = self._ask  # type: ignore[method-assign]
-        self.dispatcher = Dispatcher(self.parts.services)
+        self.dispatcher = Dispatcher(self.parts.services, SERVED)
         if not fast:
             self.dispatcher._learn = lambda *_: None  # type: ignore[method-assign]
         for topic in TOPICS:

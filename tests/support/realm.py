@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import pytest
 
-from kafkapy.common.kerberos_login import MODULE
+from kafkapy.security.kerberos.login import MODULE
 from scripts._peers import kerberos_program
 from tests.support.broker_process import ServerProcess, free_port
 

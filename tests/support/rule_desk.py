@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kafkapy.common.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.server.authorization_rules import RULES, guard
-from kafkapy.server.handlers import SERVED
-from kafkapy.server.transaction_rules import TRANSACTION_RULES
-from kafkapy.server.turns import finished
+from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
+from kafkapy.server.api.authorization_rules import RULES, guard
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.requests.turns import finished
 
 
 class Desk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkapy.common.gss_context import GssFailed
+from kafkapy.security.kerberos.gss_context import GssFailed
 
 
 class ScriptedContext:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 
 from kafkapy.admin.scram import NewCredential, alter_scram
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.scram import ScramMechanism
+from kafkapy.security.sasl.scram import ScramMechanism
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.certificates import make_identity
 

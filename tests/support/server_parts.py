@@ -17,27 +17,30 @@ from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STA
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.events import Event
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
-from kafkapy.coordinator.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
 from kafkapy.replication.partition import Partition
-from kafkapy.server.dynamic_config import DynamicConfig
-from kafkapy.server.fetcher import Fetcher
-from kafkapy.server.group_service import GroupService
-from kafkapy.server.kafka_config import KafkaConfig
-from kafkapy.server.marker_sender import MarkerSender
-from kafkapy.server.marker_writer import MarkerWriter
-from kafkapy.server.metrics import RequestMetrics
-from kafkapy.server.node_clients import NodeClients
-from kafkapy.server.replica_manager import ReplicaManager
+from kafkapy.server.changes.config_applier import ConfigApplier
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.marker_sender import MarkerSender
+from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.server.observability.metrics import RequestMetrics
+from kafkapy.server.replicas.fetch_reader import FetchReader
+from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.services import Services
-from kafkapy.server.transaction_service import TransactionService
-from kafkapy.server.transaction_verifier import TransactionVerifier
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
+from kafkapy.zk.stores.store import ZkStore
 from tests.support import admins
 from tests.support.closing import Disk
 from tests.support.partitions import LAG_MAX_MS, TOPIC_ID, told
@@ -157,7 +160,7 @@ class Parts:
         services.cluster_id = "cluster"
         services.replicas = self.replicas
         services.groups = self.groups
-        services.fetcher = Fetcher(self.replicas, self.clock)
+        services.fetch_reader = FetchReader(self.replicas, self.clock)
         services.fetch_sessions = FetchSessionCache(10, random)
         services.effective_configs = self.configs
         self.controller = FakeController()
@@ -190,6 +193,33 @@ class Parts:
             self.transactions.on_leadership(partition, leads)
 
         self.replicas.on_leadership = on_leadership
+
+    def config_applier(self) -> ConfigApplier:
+        """What dynamic configs are given to."""
+        services = self.services
+        return ConfigApplier(
+            self.configs,
+            services.passwords,
+            self.replicas,
+            services.scram_credentials,
+            services.client_quotas,
+            services.connection_limits,
+            services.listener_changes,
+            services.controller,
+            services.tasks.spawn,
+        )
+
+    def control_request_handler(self, store: ZkStore) -> ControlRequestHandler:
+        """What the controller's requests are given to."""
+        services = self.services
+        return ControlRequestHandler(
+            self.replicas,
+            self.configs,
+            store,
+            services.metadata,
+            services.waiter,
+            services.groups.on_partitions_deleted,
+        )
 
     def tell(
         self, *rows: LeaderAndIsrPartition, controller_epoch: int = 1, **overrides: str
@@ -224,7 +254,7 @@ class Parts:
         """A follower fetches at `end_offset`, so it has everything before."""
         topic, index = partition.topic_partition
         wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)
-        self.services.fetcher.fetch(
+        self.services.fetch_reader.fetch(
             FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kafkapy.spark.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
+from kafkapy.spark.submit.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
 
 
 class Wire:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from kafkapy.common.prefixed_properties import PrefixedProperties
-from kafkapy.common.tls_stores import client_context, server_context
+from kafkapy.security.tls.stores import client_context, server_context
 from tests.support.certificates import make_identity
 
 

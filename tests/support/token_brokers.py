@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
-from kafkapy.common.jaas import Credentials
-from kafkapy.common.sasl_client import conversation
 from kafkapy.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -29,6 +27,8 @@ from kafkapy.protocol.messages.sasl_authenticate import (
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.protocol.schema import Message
+from kafkapy.security.sasl.client import conversation
+from kafkapy.security.sasl.jaas import Credentials
 from scripts import _kafka
 from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.support.guarded_broker import AUTHORIZER

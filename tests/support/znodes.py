@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from kafkapy.zk.journal import Journal
-from kafkapy.zk.memory import MemoryServer
+from kafkapy.zk.embedded.journal import Journal
+from kafkapy.zk.embedded.memory import MemoryServer
 from tests.support.ports import ManualClock
 
 T = TypeVar("T")

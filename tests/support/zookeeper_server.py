@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafkapy.tools.zookeeper_process import effective_config, prepare, serves
+from kafkapy.tools.zookeeper.process import effective_config, prepare, serves
 from tests.support import leaks
 from tests.support.broker_process import ServerProcess, free_port
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from kafkapy.admin import quotas
 from kafkapy.admin.configs import CLIENT_METRICS_SOURCE, ConfigEntry
-from kafkapy.cli.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table
 from kafkapy.common.config_def import ConfigSource
-from kafkapy.common.scram import ScramMechanism
+from kafkapy.security.sasl.scram import ScramMechanism
 
 QUOTA_WORDS: Final = {
     quotas.USER: "user-principal",

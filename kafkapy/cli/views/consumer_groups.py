@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.admin.groups import GroupDescription, GroupListing
-from kafkapy.cli.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.group_rows import GroupOffsetRow, MemberRow
+from kafkapy.tools.groups.group_rows import GroupOffsetRow, MemberRow
 
 COMMAND: Final = "consumer-groups"
 NOTHING: Final = "-"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.admin.errors import java_text
-from kafkapy.cli.output import Report
+from kafkapy.cli.framework.output import Report
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
 from kafkapy.admin.dry_run import PlannedRequest
-from kafkapy.cli.output import Report
+from kafkapy.cli.framework.output import Report
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.partition_files import format_reassignment
-from kafkapy.tools.reassign import Verification
-from kafkapy.tools.reassign_states import PartitionState
+from kafkapy.tools.reassign.partition_files import format_reassignment
+from kafkapy.tools.reassign.reassignment import Verification
+from kafkapy.tools.reassign.states import PartitionState
 
 VERIFY_REMINDER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kafkapy.admin.topic_descriptions import PartitionDescription, TopicDescription
-from kafkapy.cli.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table
 from kafkapy.common.uuid import ZERO_UUID
 
 _REPORTS: Final = {

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
-from kafkapy.zk import paths
+from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker, PartitionKey
 from tests.simulation.cluster import Cluster

@@ -6,15 +6,6 @@ import pytest
 
 from kafkapy.admin.acls import create_acls, delete_acls, describe_acls
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.acls import (
-    ANY_ENTRY,
-    AccessControlEntry,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceKind,
-    ResourcePattern,
-)
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
@@ -27,6 +18,15 @@ from kafkapy.protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsResource,
     DescribeAclsResponse,
+)
+from kafkapy.security.acls import (
+    ANY_ENTRY,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
 )
 from tests.support.scripted_broker import ScriptedCluster, metadata
 

@@ -13,13 +13,13 @@ from kafkapy.admin.delegation_tokens import (
     renew_token,
 )
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.delegation_tokens import TokenInformation
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import create_delegation_token as created
 from kafkapy.protocol.messages import describe_delegation_token as described
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
+from kafkapy.security.delegation_tokens import TokenInformation
 from tests.support.scripted_broker import ScriptedCluster
 
 CREATED = created.CreateDelegationTokenResponse(

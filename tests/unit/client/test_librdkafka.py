@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config
 from kafkapy.common.errors import ApiError, ConfigError
-from kafkapy.common.kerberos_login import MODULE
+from kafkapy.security.kerberos.login import MODULE
 from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 from tests.support.oauth_broker import fetching_client, unsecured_client
 

@@ -6,9 +6,9 @@ import pytest
 
 from kafkapy.client.oauth_login import Tokens
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.http_request import FetchFailed, HttpRequest
-from kafkapy.common.oauth_login import MODULE
-from kafkapy.common.oauth_tokens import encode_unsecured
+from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
+from kafkapy.security.oauth.login import MODULE
+from kafkapy.security.oauth.tokens import encode_unsecured
 from tests.support.oauth_broker import fetching_client, unsecured_client
 from tests.support.ports import NOW_MS
 

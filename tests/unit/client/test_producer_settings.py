@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.client.producer_settings import ProducerSettings, producer_settings
 from kafkapy.common.errors import ConfigError
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 
 PACKAGE = "org.apache.kafka.clients.producer"
 

@@ -9,14 +9,14 @@ import pytest
 
 from kafkapy.client import sasl
 from kafkapy.client.cluster import Cluster
-from kafkapy.common import gss_library
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.gss_context import CHOICE, OFFER, GssContext
-from kafkapy.common.kerberos_login import KerberosLogin
-from kafkapy.common.oauth_tokens import unsecured_token
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafkapy.security.kerberos import gss_library
+from kafkapy.security.kerberos.gss_context import CHOICE, OFFER, GssContext
+from kafkapy.security.kerberos.login import KerberosLogin
+from kafkapy.security.oauth.tokens import unsecured_token
 from tests.support.oauth_broker import unsecured_client
 from tests.support.realm import cache_line, client
 from tests.support.scripted_broker import ScriptedCluster, metadata

@@ -8,7 +8,7 @@ import pytest
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.security import security_from, ssl_context, store_of
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.jaas import Credentials
+from kafkapy.security.sasl.jaas import Credentials
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a b" {};'
 

@@ -9,7 +9,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.controller.events import AlterPartition, AlterPartitionItem, AlterPartitionResult
-from kafkapy.zk.znodes import encode_partition_state, encode_partitions
+from kafkapy.zk.stores.znodes import encode_partition_state, encode_partitions
 from tests.support.controllers import Cluster, topic_id
 from tests.support.znodes import run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.controller.config import ControllerConfig
-from kafkapy.server.kafka_config import BROKER_CONFIGS
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 
 
 def test_defaults_are_those_of_the_broker_table() -> None:

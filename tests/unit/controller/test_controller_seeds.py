@@ -23,7 +23,7 @@ from kafkapy.controller.events import (
     ControlledShutdown,
     ReassignmentResult,
 )
-from kafkapy.zk.znodes import encode_reassignments
+from kafkapy.zk.stores.znodes import encode_reassignments
 from tests.support.controllers import Cluster, topic_id
 from tests.support.znodes import run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.zk.znodes import encode_log_dir_event, encode_partitions
+from kafkapy.zk.stores.znodes import encode_log_dir_event, encode_partitions
 from tests.support.controllers import Cluster
 from tests.support.znodes import run
 

@@ -16,7 +16,7 @@ from kafkapy.controller.events import (
     ElectLeaders,
     UncleanElectionEnabled,
 )
-from kafkapy.zk.znodes import encode_partitions
+from kafkapy.zk.stores.znodes import encode_partitions
 from tests.support.controllers import Cluster, topic_id
 from tests.support.znodes import run
 

@@ -8,8 +8,8 @@ from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.partition_state_machine import PartitionStateMachine, Strategy
 from kafkapy.controller.partition_states import PartitionState
-from kafkapy.zk.store import ControllerMoved, Fence
-from kafkapy.zk.znodes import encode_partition_state
+from kafkapy.zk.stores.store import ControllerMoved, Fence
+from kafkapy.zk.stores.znodes import encode_partition_state
 from tests.support.controllers import Cluster
 from tests.support.znodes import run
 

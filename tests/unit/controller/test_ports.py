@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.controller.ports import BrokerSender
-from kafkapy.server.broker_channels import BrokerChannels
+from kafkapy.server.cluster.broker_channels import BrokerChannels
 from tests.support.controllers import Broker
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller.events import AllocateProducerIds
-from kafkapy.zk.znodes import ProducerIdBlock
+from kafkapy.zk.stores.znodes import ProducerIdBlock
 from tests.support.controllers import Cluster
 
 

@@ -16,7 +16,7 @@ from kafkapy.controller.events import (
 )
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.replica_states import ReplicaState
-from kafkapy.zk.znodes import encode_partition_state, encode_partitions
+from kafkapy.zk.stores.znodes import encode_partition_state, encode_partitions
 from kafkapy.zk.zookeeper import NoNode
 from tests.support.controllers import Cluster
 from tests.support.znodes import run

@@ -15,7 +15,7 @@ from kafkapy.controller.events import (
     ReassignmentChange,
     ReassignmentResult,
 )
-from kafkapy.zk.znodes import encode_reassignments
+from kafkapy.zk.stores.znodes import encode_reassignments
 from tests.support.controllers import Cluster
 from tests.support.znodes import run
 

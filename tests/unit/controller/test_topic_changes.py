@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.zk.topic_store import TopicStore
+from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import Watch
 from tests.support.call_counts import counting_comparisons
 from tests.support.controllers import Cluster, topic_id

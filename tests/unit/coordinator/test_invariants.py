@@ -14,16 +14,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
-from kafkapy.coordinator.group import (
+from kafkapy.coordinator.groups.group import (
     COMPLETING_REBALANCE,
     EMPTY,
     PREPARING_REBALANCE,
     STABLE,
     Group,
 )
-from kafkapy.coordinator.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.messages import DeleteGroups, LeavingMember
-from kafkapy.coordinator.timers import TimerKey, TimerKind
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.messages import DeleteGroups, LeavingMember
+from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 from tests.support.group_shell import T0, T1, GroupShell, OffsetToCommit
 
 GROUPS = st.sampled_from(["g", "h"])

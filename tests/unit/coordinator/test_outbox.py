@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.coordinator.messages import HeartbeatResult
+from kafkapy.coordinator.groups.messages import HeartbeatResult
 from kafkapy.coordinator.outbox import Outbox
 from kafkapy.record.builder import RecordData
 

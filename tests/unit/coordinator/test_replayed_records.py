@@ -12,7 +12,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.record.builder import build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from tests.support.batches import patched, raw_batch, row_bytes, rows
 from tests.support.legacy_messages import message_set, wrapper
 

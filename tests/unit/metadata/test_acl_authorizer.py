@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from kafkapy.common.acls import (
+from kafkapy.common.errors import ConfigError
+from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
+from kafkapy.security.acls import (
     AccessControlEntry,
     Operation,
     PatternType,
@@ -14,8 +16,6 @@ from kafkapy.common.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.common.errors import ConfigError
-from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 
 TOPIC, GROUP = ResourceKind.TOPIC, ResourceKind.GROUP
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED

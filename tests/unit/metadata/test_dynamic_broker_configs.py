@@ -14,7 +14,7 @@ from kafkapy.metadata.dynamic_broker_configs import (
     of_listeners_at_start,
     validate_dynamic_configs,
 )
-from kafkapy.server.kafka_config import BROKER_CONFIGS
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 
 THREADS = {"num.io.threads": 8}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.password_encoder import OLD_SECRET, SECRET, PasswordEncoder
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords, without_passwords
+from kafkapy.security.password_encoder import OLD_SECRET, SECRET, PasswordEncoder
 from tests.support.ports import SeededRandom
 
 NAME, OTHER = "listener.name.a.ssl.keystore.password", "listener.name.a.ssl.key.password"

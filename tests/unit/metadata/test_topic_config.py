@@ -15,7 +15,7 @@ from kafkapy.metadata.topic_config import (
     topic_config_entries,
     topic_defaults,
 )
-from kafkapy.server.kafka_config import BROKER_CONFIGS
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 
 SHORT = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",

@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ErrorCode, ProtocolViolation
-from kafkapy.common.jaas import Credentials
-from kafkapy.common.sasl_client import conversation
-from kafkapy.common.sasl_server import PlainServer, ScramServer, TokenCredential
-from kafkapy.common.scram import ScramCredential, ScramMechanism
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import response_class
@@ -31,6 +27,10 @@ from kafkapy.protocol.sasl_authenticator import (
     SaslState,
 )
 from kafkapy.protocol.schema import Message
+from kafkapy.security.sasl.client import conversation
+from kafkapy.security.sasl.jaas import Credentials
+from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
+from kafkapy.security.sasl.server import PlainServer, ScramServer, TokenCredential
 
 SHA_256 = ScramMechanism.SCRAM_SHA_256
 CREDENTIAL = ScramCredential.of(SHA_256, b"salt", SHA_256.salted("secret", b"salt", 4096), 4096)

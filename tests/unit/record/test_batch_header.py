@@ -23,7 +23,7 @@ from kafkapy.record.batch_header import (
     whole_batch_size,
 )
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from tests.support.batches import ROWS, patched, rows
 
 

@@ -8,7 +8,7 @@ from crc32c import crc32c
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import HEADER_SIZE, read_header
 from kafkapy.record.builder import build_batch, rebuild_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import batch_records, iter_records
 from tests.support.batches import NOW_MS, ROWS, rows
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
 from kafkapy.record.validation import prepare_client_batch
 from tests.support.batches import NOW_MS, ROWS, any_row, rows

@@ -9,8 +9,9 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import Buffer
 from kafkapy.record.builder import append_record
+from kafkapy.record.codec import Codec
 from kafkapy.record.columns import Wanted, decode_columns
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.compression import compress
 from kafkapy.record.varint import append_varint
 from tests.support.batches import raw_batch
 

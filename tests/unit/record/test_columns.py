@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import Buffer, read_header
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
+from kafkapy.record.codec import Codec
 from kafkapy.record.columns import BinaryColumn, Columns, Wanted, decode_columns
-from kafkapy.record.compression import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from tests.support.batches import NOW_MS, ROWS, any_row, patched, rows

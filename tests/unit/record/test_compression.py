@@ -14,14 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.compression import (
-    Codec,
-    codec_by_name,
-    codec_of_topic,
-    compress,
-    decompress,
-    decompress_into,
-)
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress, decompress, decompress_into
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 NOISE = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(3200))
@@ -173,7 +167,8 @@ def test_lying_snappy_lengths(stream: bytes) -> None:
 BOMB = """
 from pathlib import Path
 from kafkapy.common.errors import ApiError
-from kafkapy.record.compression import Codec, compress, decompress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress, decompress
 
 def peak_kib():  # of this process alone: ru_maxrss starts at its parent's
     line = Path("/proc/self/status").read_text().split("VmHWM:")[1]
@@ -202,13 +197,3 @@ def test_a_bomb_costs_no_more_memory_than_the_limit(codec: Codec) -> None:
     assert int(grown_kib) < 16 << 10
     (grown_kib,) = run(400 << 20)
     assert int(grown_kib) > 400 << 10
-
-
-def test_names() -> None:
-    assert [codec.label for codec in Codec] == ["none", "gzip", "snappy", "lz4", "zstd"]
-    assert codec_by_name("GZIP") is codec_by_name("gzip") is Codec.GZIP
-    assert codec_of_topic("producer") is None
-    assert codec_of_topic("uncompressed") is Codec.NONE
-    assert codec_of_topic("zstd") is Codec.ZSTD
-    with pytest.raises(ValueError, match="brotli"):
-        codec_by_name("brotli")

@@ -14,7 +14,8 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import build_batch
-from kafkapy.record.compression import Codec, decompress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import decompress
 from kafkapy.record.records import Record, iter_records
 from kafkapy.record.validation import prepare_client_batch
 from tests.support.batches import NOW_MS, ROWS, patched, raw_batch

@@ -14,7 +14,7 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
-from kafkapy.record.compression import codec_by_name
+from kafkapy.record.codec import codec_by_name
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import batch_records, iter_records
 from kafkapy.record.validation import prepare_client_batch

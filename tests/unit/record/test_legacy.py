@@ -10,7 +10,8 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import TimestampType, iter_headers, read_header
-from kafkapy.record.compression import Codec, compress, decompress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress, decompress
 from kafkapy.record.legacy import Message, mend_lz4_header, read_messages, validate_message_crc
 from kafkapy.record.records import iter_records
 from tests.support.legacy_messages import message, message_set, old_lz4, wrapper

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_rules import BatchRules, PreparedBatch, TakesLong
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.long_preparation import prepare_at_length
 from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_LATEST, prepare_client_batch
 from tests.support.legacy_messages import message, message_set, wrapper

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.ready_batch import halves, stamp
 from kafkapy.record.records import iter_records
 

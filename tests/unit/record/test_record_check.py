@@ -13,13 +13,14 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import HEADER_SIZE, BatchHeader, read_header
 from kafkapy.record.batch_rules import BatchRules, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.codec import Codec
 from kafkapy.record.columns import Wanted, decode_columns
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.compression import compress
 from kafkapy.record.record_check import check_records
 from kafkapy.record.records import batch_records, records_payload
 from kafkapy.record.row_index import index_keys, index_rows
 from kafkapy.record.validation import prepare_client_batch
-from kafkapy.tools.record_lines import record_lines
+from kafkapy.tools.dump.record_lines import record_lines
 from tests.support.batches import NOW_MS, any_row, patched, raw_batch, rows
 
 COMPACTED = BatchRules(compacted=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.builder import RecordData, append_record, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, batch_records, iter_records
 from tests.support.batches import NOW_MS, ROWS, any_row, moved, patched, raw_batch, row_bytes, rows

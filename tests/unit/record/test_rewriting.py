@@ -10,7 +10,8 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import TimestampType, read_header
 from kafkapy.record.batch_rules import BatchRules, InvalidRecords, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec, compress
+from kafkapy.record.codec import Codec
+from kafkapy.record.compression import compress
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.ready_batch import ReadyBatch, stamp
 from kafkapy.record.records import iter_records
 from kafkapy.record.row_batches import FIRST_BYTES, OpenBatch, RowColumns, RowTooLarge, null_column

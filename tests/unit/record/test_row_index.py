@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import BatchHeader, Buffer, read_header
 from kafkapy.record.builder import RecordData, append_record, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import batch_records
 from kafkapy.record.row_index import index_keys, index_rows
 from tests.support.batches import any_row, raw_batch

@@ -10,7 +10,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.validation import (
     prepare_client_batch,

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from kafkapy.cli.commands import COMMANDS, commands
+from kafkapy.cli.framework.command_table import COMMANDS, commands
 from scripts._man_pages import DIRECTORY, page, pages
 from scripts._report import ROOT
 from tests.support import unchecked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import InputPartition
 
-from kafkapy.spark.arrow import arrow_schema
-from kafkapy.spark.source_columns import COLUMNS
+from kafkapy.spark.source.arrow import arrow_schema
+from kafkapy.spark.source.source_columns import COLUMNS
 from scripts._spark_ready import BATCH_BYTES, ReadySource
 
 OPTIONS = {"records": "20001", "size": "100", "filling": " " * 100, "partitions": "2"}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafkapy.cli.commands import commands
+from kafkapy.cli.framework.command_table import commands
 from scripts import _tools_page
 from scripts._record_flags import FLAGS, SCRIPTS
 from scripts._report import ROOT

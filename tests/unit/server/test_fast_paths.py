@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkapy.common.acls import Operation
+from kafkapy.security.acls import Operation
 from tests.support.path_steps import HAPPENINGS, fetch, grant, produce, steps
 from tests.support.path_worlds import Step, World, disk_fails, has_fault, has_late_fault
 

@@ -13,12 +13,12 @@ import pytest
 
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.messages import CommitOffsets, FetchOffsets, OffsetToCommit
+from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, OffsetToCommit
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server import maintenance as module
-from kafkapy.server.connection_table import ConnectionTable
 from kafkapy.server.maintenance import Maintenance
+from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.cleaning import Cleaning
 from kafkapy.storage.cleaning_state import LogCleaningAborted
 from tests.support.closing import Disk

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch, seal
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord

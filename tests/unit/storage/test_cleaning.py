@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.record.batch_header import iter_headers
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.cleaning import Cleaning, plan_cleaning
 from kafkapy.storage.file_records import FilePool

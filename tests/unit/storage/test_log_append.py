@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.batch_rules import BatchRules
 from kafkapy.record.builder import build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.record.control import ControlRecordType, end_transaction_marker
 from kafkapy.storage.log_append import (
     UnexpectedAppendOffset,

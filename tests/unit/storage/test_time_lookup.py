@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.storage import time_lookup
 from tests.support.log_builder import LogBuilder, row
 

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.builder import build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from kafkapy.storage.log_append import AppendOrigin, UnexpectedAppendOffset
 from tests.support.batches import raw_batch, row_bytes
 from tests.support.log_builder import LogBuilder, read_all, row

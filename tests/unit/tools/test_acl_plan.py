@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.acls import (
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.acls import (
     CLUSTER_NAME,
     AccessControlEntry,
     Operation,
@@ -13,7 +14,6 @@ from kafkapy.common.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.common.errors import ConfigError
 from kafkapy.tools.acl_plan import (
     Principals,
     check_operations,

@@ -4,7 +4,7 @@ import pytest
 
 from kafkapy.admin.scram import NewCredential
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.scram import ScramCredential, ScramMechanism
+from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
 from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials, split_change, stored
 

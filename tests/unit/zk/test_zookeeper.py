@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk import zookeeper
-from kafkapy.zk.memory import MemoryZooKeeper
+from kafkapy.zk.embedded.memory import MemoryZooKeeper
 
 
 def test_eight_verbs() -> None:

@@ -5,7 +5,7 @@ from kafkapy.cli.views import consumer_groups as views
 from kafkapy.client.metadata import Broker
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.group_rows import GroupOffsetRow, MemberRow
+from kafkapy.tools.groups.group_rows import GroupOffsetRow, MemberRow
 
 T0, T1, T10 = (TopicPartition("foo", index) for index in (0, 1, 10))
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.compression import Codec
+from kafkapy.record.codec import Codec
 from tests.support.batches import flipped, raw_batch, row_bytes
 from tests.support.transaction_shell import T0, T1, TransactionShell
 

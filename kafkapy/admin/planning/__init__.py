@@ -1,0 +1,1 @@
+"""Planners: where replicas are to be, and what a move costs."""

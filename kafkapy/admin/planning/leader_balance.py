@@ -1,0 +1,77 @@
+"""Which replica of each partition is the preferred leader: kept, chosen, evened out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkapy.admin.planning.levelling import level
+from kafkapy.common.topic_partition import TopicPartition
+
+
+class Leaders:
+    """Partitions with their replicas and who leads them; `counts` are leaderships by broker."""
+
+    def __init__(self, broker_ids: Sequence[int]) -> None:
+        self.counts = dict.fromkeys(sorted(broker_ids), 0)
+        self._partitions: list[TopicPartition] = []
+        self._replicas: list[list[int]] = []
+        self._leaders: list[int | None] = []
+        self._stays: list[set[int]] = []
+
+    def add(self, tp: TopicPartition, current: Sequence[int], planned: Sequence[int]) -> None:
+        """A partition; its current leader stays if it is among the planned replicas."""
+        stays = [broker_id for broker_id in current if broker_id in planned]
+        leader = current[0] if current and current[0] in planned else None
+        self._partitions.append(tp)
+        self._replicas.append([*stays, *(b for b in planned if b not in stays)])
+        self._stays.append(set(stays))
+        self._leaders.append(leader)
+        if leader is not None:
+            self.counts[leader] += 1
+
+    def settle(self) -> None:
+        """Choose a leader where it was lost: of those with the data, who leads fewest."""
+        for row, leader in enumerate(self._leaders):
+            if leader is None:
+                replicas, stays = self._replicas[row], self._stays[row]
+                chosen = min(
+                    replicas, key=lambda b: (b not in stays, self.counts[b], replicas.index(b))
+                )
+                self._leaders[row] = chosen
+                self.counts[chosen] += 1
+
+    def level(self) -> None:
+        """Even out the leaderships; each goes only to another replica of its partition."""
+        led: dict[int, dict[int, dict[int, None]]] = {
+            b: {other: {} for other in self.counts} for b in self.counts
+        }
+        for row in range(len(self._partitions)):
+            self._enlist(led, row)
+
+        def movable(source: int, target: int) -> int | None:
+            return next(iter(led[source][target]), None)
+
+        def move(row: int, source: int, target: int) -> None:
+            for other in self._replicas[row]:
+                led[source][other].pop(row, None)
+            self._leaders[row] = target
+            self._enlist(led, row)
+            self.counts[source] -= 1
+            self.counts[target] += 1
+
+        level(self.counts, movable, move)
+
+    def assignment(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
+        """Each partition's replicas: its leader, the others that stay, then the new ones."""
+        for tp, replicas, leader in zip(
+            self._partitions, self._replicas, self._leaders, strict=True
+        ):
+            assert leader is not None, tp
+            yield tp, (leader, *(b for b in replicas if b != leader))
+
+    def _enlist(self, led: dict[int, dict[int, dict[int, None]]], row: int) -> None:
+        leader = self._leaders[row]
+        assert leader is not None, row
+        for other in self._replicas[row]:
+            if other != leader:
+                led[leader][other][row] = None

@@ -1,0 +1,78 @@
+"""Plans that move as little as they can: `minimal_plan`.
+
+A replica stays where it is unless its broker is not among those named, or its partition has two of
+them in one rack while another has none, or its broker has more than its share. Then leaders are
+evened out among the replicas that there are, which copies nothing.
+
+The same input always gives the same plan, and the plan of a planned cluster is that cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kafkapy.admin.cluster_replicas import Assignment
+from kafkapy.admin.planning.leader_balance import Leaders
+from kafkapy.admin.planning.rack_spread import RackSpread
+from kafkapy.admin.planning.replica_balance import ReplicaTable
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.placement import BrokerPlace
+from kafkapy.common.topic_partition import TopicPartition
+
+REPLICATION_FACTOR_MAX: Final = 32767
+
+
+def minimal_plan(
+    current: Assignment,
+    brokers: Sequence[BrokerPlace],
+    *,
+    replication_factor: int | None = None,
+    level: bool = True,
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """Place the partitions of `current` on `brokers`, from which only what must moves.
+
+    With `level`, brokers end with replica and leader counts within one of each other, as far as
+    racks allow; without, only what has to leave its broker or is missing is placed, where there
+    are fewest. `replication_factor` replaces that of every partition.
+
+    Raises:
+        ApiError: INVALID_REPLICATION_FACTOR; or only some of the brokers have a rack.
+    """
+    _check(current, brokers, replication_factor)
+    spread = RackSpread(brokers)
+    table = ReplicaTable(spread)
+    for tp in sorted(current):
+        table.add(tp, current[tp], replication_factor or len(current[tp]))
+    table.fill()
+    if level:
+        table.level()
+    leaders = Leaders([broker.broker_id for broker in brokers])
+    for tp, replicas in table.rows():
+        leaders.add(tp, current[tp], replicas)
+    leaders.settle()
+    if level:
+        leaders.level()
+    return dict(leaders.assignment())
+
+
+def _check(
+    current: Assignment, brokers: Sequence[BrokerPlace], replication_factor: int | None
+) -> None:
+    if replication_factor is not None and not 1 <= replication_factor <= REPLICATION_FACTOR_MAX:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "The replication factor must be between 1 and 32767 inclusive",
+        )
+    widest = replication_factor or max((len(replicas) for replicas in current.values()), default=0)
+    if widest > len(brokers):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Replication factor: {widest} larger than available brokers: {len(brokers)}.",
+        )
+    racks = {broker.rack for broker in brokers}
+    if None in racks and len(racks) > 1:
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "Not all brokers have rack information for replica rack aware assignment.",
+        )

@@ -1,0 +1,144 @@
+"""The replicas of every partition while a plan is made: what stays, is placed, or moves."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from kafkapy.admin.planning.levelling import level
+from kafkapy.admin.planning.rack_spread import RackSpread
+from kafkapy.common.topic_partition import TopicPartition
+
+
+class ReplicaTable:
+    """Rows are partitions, by index; `loads` are replicas by broker.
+
+    `add` every partition, then `fill`, then, where wanted, `level`.
+    """
+
+    def __init__(self, spread: RackSpread) -> None:
+        self.loads = dict.fromkeys(sorted(spread.rack_of), 0)
+        self._spread = spread
+        self._partitions: list[TopicPartition] = []
+        self._replicas: list[list[int]] = []
+        self._stays: list[set[int]] = []
+        """Those of the current replicas that have not moved."""
+        self._factors: list[int] = []
+
+    def add(self, tp: TopicPartition, current: Sequence[int], replication_factor: int) -> None:
+        """A partition with its replicas; those on brokers that are not ours have to go."""
+        here = [broker_id for broker_id in current if broker_id in self.loads]
+        for broker_id in here:
+            self.loads[broker_id] += 1
+        self._partitions.append(tp)
+        self._replicas.append(here)
+        self._factors.append(replication_factor)
+
+    def fill(self) -> None:
+        """Drop what is too many or in the wrong rack; place what is missing."""
+        for replicas, factor in zip(self._replicas, self._factors, strict=True):
+            for _ in range(len(replicas) - factor):
+                self._drop(replicas, self._most_dispensable(replicas))
+            for broker_id in self._spread.surplus(replicas, factor):
+                self._drop(replicas, broker_id)
+        self._stays = [set(replicas) for replicas in self._replicas]
+        heaps = {
+            rack: [(self.loads[b], b) for b in members]
+            for rack, members in self._spread.members.items()
+        }
+        for heap in heaps.values():
+            heapq.heapify(heap)
+        for replicas, factor in zip(self._replicas, self._factors, strict=True):
+            while len(replicas) < factor:
+                racks = self._spread.open_racks(replicas)
+                found = (self._least_loaded(heaps[rack], replicas) for rack in racks)
+                broker_id = min(found)[1]
+                replicas.append(broker_id)
+                self.loads[broker_id] += 1
+
+    def level(self) -> None:
+        """Even out the loads as far as racks allow: by what was placed here alone, in chains too,
+        before anything that stays.
+
+        Of the rest, partition 0 of each topic goes first, then partition 1: so a broker that takes
+        many takes a little of every topic.
+        """
+        placed: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
+        staying: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
+        order = sorted(
+            range(len(self._partitions)),
+            key=lambda row: (self._partitions[row].partition, self._partitions[row].topic),
+        )
+        for row in order:
+            for broker_id in self._replicas[row]:
+                (staying if broker_id in self._stays[row] else placed)[broker_id][row] = None
+        spread, factors, rack_of = self._spread, self._factors, self._spread.rack_of
+        rigid = all(spread.is_rigid(factor) for factor in set(factors))
+
+        def first(rows: Iterable[int], source: int, target: int) -> int | None:
+            if rigid and rack_of[source] != rack_of[target]:
+                return None
+            for row in rows:
+                replicas = self._replicas[row]
+                if target not in replicas and spread.may_move(
+                    replicas, factors[row], source, target
+                ):
+                    return row
+            return None
+
+        def movable_at_no_cost(source: int, target: int) -> int | None:
+            return first(placed[source], source, target)
+
+        def movable(source: int, target: int) -> int | None:
+            return first(chain(placed[source], staying[source]), source, target)
+
+        def move(row: int, source: int, target: int) -> None:
+            replicas = self._replicas[row]
+            replicas[replicas.index(source)] = target
+            self._stays[row].discard(source)
+            placed[source].pop(row, None)
+            staying[source].pop(row, None)
+            placed[target][row] = None
+            # Behind the others: no partition moves twice while another could move once.
+            for broker_id in self._stays[row]:
+                staying[broker_id].pop(row)
+                staying[broker_id][row] = None
+            self.loads[source] -= 1
+            self.loads[target] += 1
+
+        level(self.loads, movable_at_no_cost, move)
+        level(self.loads, movable, move)
+
+    def rows(self) -> Iterator[tuple[TopicPartition, list[int]]]:
+        """Partitions with their replicas, in no order that means anything."""
+        yield from zip(self._partitions, self._replicas, strict=True)
+
+    def _drop(self, replicas: list[int], broker_id: int) -> None:
+        replicas.remove(broker_id)
+        self.loads[broker_id] -= 1
+
+    def _most_dispensable(self, replicas: Sequence[int]) -> int:
+        """The one in the fullest rack, then on the fullest broker, then the last listed."""
+        counts, rack_of = self._spread.counts(replicas), self._spread.rack_of
+        ranked = [
+            (counts[rack_of[broker_id]], self.loads[broker_id], place, broker_id)
+            for place, broker_id in enumerate(replicas)
+        ]
+        return max(ranked)[3]
+
+    def _least_loaded(self, heap: list[tuple[int, int]], taken: Sequence[int]) -> tuple[int, int]:
+        """(load, broker) of the least loaded that has no replica yet; loads only ever grow here."""
+        passed = []
+        while True:
+            load, broker_id = heap[0]
+            if load != self.loads[broker_id]:
+                heapq.heapreplace(heap, (self.loads[broker_id], broker_id))
+            elif broker_id in taken:
+                passed.append(heapq.heappop(heap))
+            else:
+                break
+        found = heap[0]
+        for entry in passed:
+            heapq.heappush(heap, entry)
+        return found

@@ -1,0 +1,313 @@
+"""`kafkapy acls`: Kafka's `kafka-acls.sh` (`AclCommand`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    flag,
+    is_given,
+    refuse,
+    require,
+    value,
+    values,
+)
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kafkapy.admin.acls import Acls
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.security.acls import AccessControlEntry, ResourcePattern
+
+ACTIONS: Final = ("add", "remove", "list_")
+PATTERNS: Final = ("literal", "prefixed", "any", "match")
+RESOURCES: Final = ("topic", "group", "transactional_id", "delegation_token", "user_principal")
+NO_PRINCIPAL: Final = (
+    "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
+)
+NO_RESOURCE: Final = (
+    "You must provide at least one resource: --topic <topic> or --cluster or --group <group> or"
+    " --delegation-token <Delegation Token ID>"
+)
+
+
+@dataclass
+class AclsOptions(ClusterOptions):
+    """The flags of `AclCommandOptions`."""
+
+    add: bool = flag("Add entries.")
+    remove: bool = flag("Remove entries.")
+    list_: bool = flag("List entries.")
+    topic: list[str] = values("A topic; * is every one.", metavar="TOPIC")  # noqa: RUF009
+    group: list[str] = values("A group; * is every one.", metavar="GROUP")  # noqa: RUF009
+    transactional_id: list[str] = values(  # noqa: RUF009
+        "A transactional id; * is every one.", metavar="ID"
+    )
+    delegation_token: list[str] = values("A delegation token.", metavar="ID")  # noqa: RUF009
+    user_principal: list[str] = values(  # noqa: RUF009
+        "A user, for delegation tokens.", metavar="PRINCIPAL"
+    )
+    cluster: bool = flag("The cluster itself.")
+    resource_pattern_type: str = value(
+        "What a name stands for.", metavar="TYPE", default="literal", choices=PATTERNS
+    )
+    allow_principal: list[str] = values("Who is allowed.", metavar="TYPE:NAME")  # noqa: RUF009
+    deny_principal: list[str] = values("Who is denied.", metavar="TYPE:NAME")  # noqa: RUF009
+    allow_host: list[str] = values(  # noqa: RUF009
+        "From where; default: everywhere.", metavar="HOST"
+    )
+    deny_host: list[str] = values(  # noqa: RUF009
+        "From where not; default: nowhere.", metavar="HOST"
+    )
+    operation: list[str] = values("What; default: All.", metavar="OPERATION")  # noqa: RUF009
+    producer: bool = flag("What a producer needs: Write, Describe, Create on topics.")
+    idempotent: bool = flag("With --producer: IdempotentWrite on the cluster as well.")
+    consumer: bool = flag("What a consumer needs: Read, Describe on topics, Read on groups.")
+    principal: list[str] = values(  # noqa: RUF009
+        "With --list: only entries of this principal.", metavar="TYPE:NAME"
+    )
+    force: bool = flag("Do not ask before entries are removed.")
+
+
+def run(options: AclsOptions, env: Environment) -> ExitStatus:
+    """Check the flags, then do the one action."""
+    action = check(options)
+    with options.connect(env) as cluster:
+        _ACTIONS[action](cluster, options, env)
+    return ExitStatus.SUCCESS
+
+
+def check(options: AclsOptions) -> str:
+    """The action.
+
+    Raises:
+        UsageError: in the words of `AclCommandOptions.checkArgs`.
+    """
+    require(options, "bootstrap_server")
+    actions = [name for name in ACTIONS if is_given(options, name)]
+    if len(actions) != 1:
+        raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+    who = ("allow_host", "allow_principal", "deny_host", "deny_principal")
+    refuse(options, "list_", "producer", "consumer", *who)
+    refuse(options, "producer", "operation", "deny_principal", "deny_host")
+    refuse(options, "consumer", "operation", "deny_principal", "deny_host")
+    if options.principal and not options.list_:
+        raise UsageError("The --principal option is only available if --list is set")
+    if options.producer and not options.topic:
+        raise UsageError("With --producer you must specify a --topic")
+    if options.idempotent and not options.producer:
+        raise UsageError("The --idempotent option is only available if --producer is set")
+    others = not options.producer and (options.cluster or options.transactional_id)
+    if options.consumer and (not options.topic or not options.group or others):
+        raise UsageError(
+            "With --consumer you must specify a --topic and a --group and no --cluster or"
+            " --transactional-id option should be specified."
+        )
+    if options.resource_pattern_type.lower() not in PATTERNS:
+        raise UsageError(
+            f"Unknown resourcePatternType {options.resource_pattern_type}: one of"
+            f" {', '.join(PATTERNS)}"
+        )
+    if options.add and options.resource_pattern_type.lower() in ("any", "match"):
+        kind = options.resource_pattern_type.upper()
+        raise UsageError(
+            f"A '--resource-pattern-type' value of '{kind}' is not valid when adding acls."
+        )
+    return actions[0]
+
+
+def _add(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
+    from kafkapy.admin.acls import create_acls
+
+    plan = _plan(options)
+    if not all(plan.values()):
+        raise UsageError(NO_PRINCIPAL)
+    for resource, entries in plan.items():
+        if options.output is not OutputFormat.json:
+            _write(env, _block("Adding ACLs for", resource, entries))
+        create_acls(cluster, resource, entries)
+    if options.output is OutputFormat.json:
+        show(env, Report("acls", _json(plan), []), options.output)
+
+
+def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
+    from kafkapy.admin.acls import delete_acls
+
+    plan = _plan(options)
+    removed = []
+    for resource, entries in plan.items():
+        if options.force or _confirmed(env, resource, entries):
+            count = delete_acls(cluster, resource, entries)
+            removed.append({**_resource_json(resource), "removed": count})
+    show(env, Report("acls", removed, []), options.output)
+
+
+def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
+    from kafkapy.admin.acls import describe_acls
+    from kafkapy.security.acls import ANY_ENTRY, ANY_RESOURCE
+
+    filters = _resources(options) or [ANY_RESOURCE]
+    found: Acls = {}
+    for resource in filters:
+        found |= describe_acls(cluster, resource, ANY_ENTRY)
+    text: list[str] = []
+    shown: Acls = {} if options.principal else found
+    for principal in options.principal:
+        text.append(f"ACLs for principal `{principal}`")
+        of_one = {r: [e for e in each if e.principal == principal] for r, each in found.items()}
+        of_one = {resource: entries for resource, entries in of_one.items() if entries}
+        text += _blocks(of_one)
+        for resource, entries in of_one.items():
+            shown[resource] = [*shown.get(resource, []), *entries]
+    text += [] if options.principal else _blocks(found)
+    rows = [
+        (
+            r.kind.name,
+            r.name,
+            r.pattern.name,
+            e.principal,
+            e.host,
+            e.operation.name,
+            e.permission.name,
+        )
+        for r, entries in shown.items()
+        for e in entries
+    ]
+    columns = ("Resource", "Name", "Pattern", "Principal", "Host", "Operation", "Permission")
+    show(env, Report("acls", _json(shown), text, [Table(columns, rows)]), options.output)
+
+
+def _plan(options: AclsOptions) -> Acls:
+    """The entries that are meant, by resource.
+
+    Raises:
+        UsageError: no resource is named, or it does not know an operation.
+        CommandFailed: a principal is malformed.
+    """
+    from kafkapy.tools import acl_plan
+
+    resources = _resources(options)
+    if not resources:
+        raise UsageError(NO_RESOURCE)
+    principals = acl_plan.Principals(
+        options.allow_principal, options.deny_principal, options.allow_host, options.deny_host
+    )
+    words = [acl_plan.parse_operation(word) for word in options.operation or ["All"]]
+    roles = options.producer or options.consumer
+    try:
+        operations = [] if roles else acl_plan.check_operations(resources, words)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    try:
+        if roles:
+            return acl_plan.planned_roles(
+                resources,
+                principals,
+                producer=options.producer,
+                consumer=options.consumer,
+                idempotent=options.idempotent,
+            )
+        return acl_plan.planned(resources, principals, operations)
+    except ConfigError as error:
+        raise CommandFailed(COMMAND.failure.format(error)) from error
+
+
+def _resources(options: AclsOptions) -> list[ResourcePattern]:
+    from kafkapy.security.acls import CLUSTER_NAME, PatternType, ResourceKind, ResourcePattern
+
+    pattern = PatternType[options.resource_pattern_type.upper()]
+    kinds = {"user_principal": ResourceKind.USER}
+    found = [
+        ResourcePattern(kinds.get(field) or ResourceKind[field.upper()], name.strip(), pattern)
+        for field in RESOURCES
+        for name in getattr(options, field)
+    ]
+    if options.cluster:
+        found.append(ResourcePattern(ResourceKind.CLUSTER, CLUSTER_NAME, PatternType.LITERAL))
+    return found
+
+
+def _block(
+    what: str, resource: ResourcePattern, entries: Iterable[AccessControlEntry]
+) -> list[str]:
+    """Kafka's block: a blank in front of the first entry, one behind the last, an empty line."""
+    lines = "\n".join(f"\t{entry}" for entry in entries)
+    return [f"{what} resource `{resource}`: ", f" {lines} ", ""]
+
+
+def _blocks(found: Acls) -> list[str]:
+    return [
+        line
+        for resource, entries in found.items()
+        for line in _block("Current ACLs for", resource, entries)
+    ]
+
+
+def _write(env: Environment, lines: Iterable[str]) -> None:
+    for line in lines:
+        env.line(line)
+
+
+def _confirmed(
+    env: Environment, resource: ResourcePattern, entries: list[AccessControlEntry]
+) -> bool:
+    """Ask, as Kafka's tool does; only y is yes."""
+    shown = str(resource).replace("ResourcePattern(", "ResourcePatternFilter(")
+    if entries:
+        lines = "\n".join(f"\t{entry}" for entry in entries)
+        question = f"remove ACLs: \n {lines} \n from resource filter `{shown}`? (y/n)"
+    else:
+        question = f"delete all ACLs for resource filter `{shown}`? (y/n)"
+    env.line(f"Are you sure you want to {question}")
+    env.stdout.flush()
+    return env.stdin.readline().strip().lower() == "y"
+
+
+def _resource_json(resource: ResourcePattern) -> dict[str, Any]:
+    return {
+        "resource_type": resource.kind.name,
+        "name": resource.name,
+        "pattern_type": resource.pattern.name,
+    }
+
+
+def _json(found: Acls) -> list[dict[str, Any]]:
+    return [
+        {
+            **_resource_json(resource),
+            "principal": entry.principal,
+            "host": entry.host,
+            "operation": entry.operation.name,
+            "permission": entry.permission.name,
+        }
+        for resource, entries in found.items()
+        for entry in entries
+    ]
+
+
+_ACTIONS: Final[dict[str, Callable[[Cluster, AclsOptions, Environment], None]]] = {
+    "add": _add,
+    "remove": _remove,
+    "list_": _list,
+}
+
+COMMAND: Final = Command(
+    "acls",
+    AclsOptions,
+    run,
+    help="Add, remove and list access control entries.",
+    failure="Error while executing ACL command: {}",
+    refused=dict.fromkeys(
+        ("authorizer", "authorizer-properties", "zk-tls-config-file"),
+        "it loads a Java authorizer into the tool to write past the brokers, which Kafka itself"
+        " deprecated; name the brokers with --bootstrap-server",
+    ),
+)

@@ -1,0 +1,80 @@
+"""`kafkapy agent`: lines of files into a topic, as they are written."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import ClusterOptions, flag, require, value, values
+from kafkapy.cli.framework.output import Report, show
+
+
+@dataclass
+class AgentOptions(ClusterOptions):
+    """What to follow, where to, and where to remember."""
+
+    topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
+    state: str | None = value(
+        "REQUIRED: the file that remembers how far each file was read.", metavar="FILE"
+    )
+    from_end: bool = flag("At the very first start, leave out the lines that are there.")
+    once: bool = flag("Send what is there, also a last line without its end; then stop.")
+    poll_ms: int = value("How often to look for new lines.", metavar="MS", default=500)
+    producer_property: list[str] = values(  # noqa: RUF009 (it is a field, not a default)
+        "A producer property.", metavar="K=V"
+    )
+    files: list[str] = values(  # noqa: RUF009
+        "Files or quoted patterns; new files that match are followed too.", metavar="FILE..."
+    )
+
+
+def run(options: AgentOptions, env: Environment) -> ExitStatus:
+    """Follow the files until SIGTERM or Ctrl-C.
+
+    Raises:
+        UsageError: an option or the files are missing.
+        ConfigError: a property or the state file is wrong.
+        AgentError: a line cannot be delivered.
+    """
+    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.tools.agent import Agent, State, TopicSink
+
+    require(options, "bootstrap_server", "topic", "state")
+    assert options.topic is not None
+    assert options.state is not None
+    if not options.files:
+        raise UsageError("Name the files to follow")
+    properties = load_properties(options.command_config) if options.command_config else {}
+    properties |= parse_assignments(options.producer_property)
+    properties["bootstrap.servers"] = options.bootstrap_server or ""
+    sink = TopicSink(options.topic, properties, env.warn)
+    state = State(Path(options.state))
+    agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}
+    try:
+        agent.run(stop, poll_s=options.poll_ms / 1000, once=options.once)
+    finally:
+        agent.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    data = {"topic": options.topic, "sent": agent.sent}
+    show(env, Report("agent", [data], [f"{agent.sent} lines to {options.topic}"]), options.output)
+    return ExitStatus.SUCCESS
+
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+COMMAND: Final = Command(
+    "agent",
+    AgentOptions,
+    run,
+    help="Follow files and write their lines to a topic, each at least once.",
+    operands="files",
+)

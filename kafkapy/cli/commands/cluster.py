@@ -1,0 +1,232 @@
+"""`kafkapy cluster`: ZooKeeper and some brokers on this machine, to try things on; and what Kafka's
+`kafka-cluster.sh` (`ClusterTool`) tells of any cluster."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.termination import terminable
+
+if TYPE_CHECKING:
+    from kafkapy.client.metadata import ClusterMetadata
+    from kafkapy.tools.local.cluster_layout import ClusterLayout
+    from kafkapy.tools.local.local_cluster import LocalCluster, Member
+
+DIRECTORY: Final = "/tmp/kafkapy-cluster"
+BROKERS: Final = 3
+BASE_PORT: Final = 9092
+LOCAL_VERBS: Final = ("start", "status", "stop", "kill", "restart")
+REMOTE_VERBS: Final = ("cluster-id", "list-endpoints", "unregister")
+VERBS: Final = (*LOCAL_VERBS, *REMOTE_VERBS)
+COLUMNS: Final = ("Server", "Address", "State", "Pid", "Controller", "Leaders")
+ENDPOINT_COLUMNS: Final = ("ID", "HOST", "PORT", "RACK", "ENDPOINT_TYPE")
+_OF_ONE: Final = ("kill", "restart")
+
+
+@dataclass
+class LocalClusterOptions(ClusterOptions):
+    """The flags of all verbs."""
+
+    words: list[str] = values(  # noqa: RUF009
+        "What to do, and the id of the broker that is killed or restarted.",
+        metavar="start|status|stop|kill ID|restart ID|cluster-id|list-endpoints|unregister",
+        choices=VERBS,
+    )
+    dir: str = value("Where the cluster is.", metavar="DIR", default=DIRECTORY)
+    brokers: int | None = value(
+        f"start: how many brokers; a cluster can grow. Default: those it has, or {BROKERS}.",
+        metavar="N",
+    )
+    base_port: int | None = value(
+        "start: the port of the first broker; the others come after it, ZooKeeper is one before."
+        f" 0 takes free ports. Default: {BASE_PORT}; a cluster keeps its ports.",
+        metavar="PORT",
+    )
+    bootstrap_server: str | None = value(
+        "cluster-id, list-endpoints, unregister: the brokers to connect to first.",
+        metavar="HOST:PORT,...",
+        short="b",
+    )
+    config: str | None = value(
+        "cluster-id, list-endpoints, unregister: a property file for the connection.",
+        metavar="FILE",
+        short="c",
+    )
+    id: int | None = value(
+        "unregister: the broker that a KRaft cluster is to forget.", metavar="ID", short="i"
+    )
+    strict: bool = flag("unregister: exit 1 if the cluster cannot; Kafka's tool exits 0.")
+    override: list[str] = values(  # noqa: RUF009
+        "start: a property of every broker, kept for later starts.", metavar="KEY=VALUE"
+    )
+
+
+def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
+    """Do it, a line for each step; JSON is the state in the end."""
+    verb, broker_id = _verb(options.words)
+    if verb in REMOTE_VERBS:
+        return _ask(verb, options, env)
+    from kafkapy.tools.local.local_cluster import LocalCluster
+
+    quiet = options.output is OutputFormat.json
+
+    def say(line: str) -> None:
+        if not quiet:
+            env.line(line)
+            env.stdout.flush()
+
+    cluster = LocalCluster(_layout(options, verb), say)
+    with terminable():
+        _do(verb, cluster, broker_id)
+    if quiet or verb == "status":
+        show(env, _report(cluster, cluster.status()), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
+    match verb:
+        case "start":
+            cluster.start()
+        case "stop":
+            cluster.stop()
+        case "kill":
+            cluster.kill(broker_id)
+        case "restart":
+            cluster.restart(broker_id)
+
+
+def _verb(words: list[str]) -> tuple[str, int]:
+    """What to do, and to whom (0: all)."""
+    verb, *operands = words or [""]
+    expected = 1 if verb in _OF_ONE else 0
+    if verb not in VERBS or len(operands) < expected:
+        raise UsageError(
+            "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID, or"
+            " cluster-id|list-endpoints|unregister --bootstrap-server HOST:PORT"
+        )
+    if len(operands) > expected:
+        raise UsageError(f"Found non argument parameters: {','.join(operands[expected:])}")
+    if not expected:
+        return verb, 0
+    if not operands[0].isdecimal():
+        raise UsageError(f"{operands[0]} is not the id of a broker")
+    return verb, int(operands[0])
+
+
+def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
+    """What a cluster says of itself."""
+    options.command_config = options.command_config or options.config
+    if verb == "unregister":
+        return _unregister(options, env)
+    with options.connect(env) as cluster:
+        found = cluster.metadata([])
+    report = _id_report(found) if verb == "cluster-id" else _endpoints_report(found)
+    show(env, report, options.output)
+    return ExitStatus.SUCCESS
+
+
+def _unregister(options: LocalClusterOptions, env: Environment) -> ExitStatus:
+    """Kafka's words and status, whether the cluster knows of such a thing or not."""
+    from kafkapy.admin.registrations import unregister_broker
+
+    require(options, "id")
+    assert options.id is not None
+    with options.connect(env) as cluster:
+        done = unregister_broker(cluster, options.id)
+    line = "The target cluster does not support the broker unregistration API."
+    if done:
+        line = f"Broker {options.id} is no longer registered."
+    data = {"broker": options.id, "unregistered": done}
+    show(env, Report("cluster", [data], [line]), options.output)
+    return ExitStatus.SUCCESS if done or not options.strict else ExitStatus.FAILURE
+
+
+def _id_report(found: ClusterMetadata) -> Report:
+    line = "No cluster ID found. The Kafka version is probably too old."
+    if found.cluster_id is not None:
+        line = f"Cluster ID: {found.cluster_id}"
+    return Report("cluster", [{"cluster_id": found.cluster_id}], [line])
+
+
+def _endpoints_report(found: ClusterMetadata) -> Report:
+    brokers = [broker for _, broker in sorted(found.brokers.items())]
+    cells = [(str(b.broker_id), b.host, str(b.port), str(b.rack), "broker") for b in brokers]
+    rows = [ENDPOINT_COLUMNS, *cells]
+    widths = [10, max(len(row[1]) for row in rows), 10, max(len(row[3]) for row in rows), 0]
+    text = [
+        " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    data = [
+        {"broker": b.broker_id, "host": b.host, "port": b.port, "rack": b.rack} for b in brokers
+    ]
+    return Report("cluster", data, text, [Table(ENDPOINT_COLUMNS, cells)])
+
+
+def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
+    """What is there; `start` makes it, or changes it as the options say."""
+    from pathlib import Path
+
+    from kafkapy.client.properties import parse_assignments
+    from kafkapy.tools.local.cluster_layout import create, load
+
+    directory = Path(options.dir).resolve()
+    layout = load(directory)
+    if verb != "start":
+        if layout is None:
+            raise UsageError(f"There is no cluster in {directory}: kafkapy cluster start makes one")
+        return layout
+    overrides = parse_assignments(options.override)
+    if layout is None:
+        base_port = BASE_PORT if options.base_port is None else options.base_port
+        layout = create(directory, options.brokers or BROKERS, base_port, overrides)
+    else:
+        layout = layout.changed(options.brokers, options.base_port, overrides)
+    return layout
+
+
+def _report(cluster: LocalCluster, members: list[Member]) -> Report:
+    layout, zookeeper_pid = cluster.layout, cluster.zookeeper_pid()
+    zookeeper = f"127.0.0.1:{layout.zookeeper_port}"
+    data = {
+        "directory": str(layout.directory),
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "zookeeper": {"address": zookeeper, "pid": zookeeper_pid},
+        "brokers": [{**asdict(member), "alive": member.pid is not None} for member in members],
+    }
+    rows = [_row("ZooKeeper", zookeeper, zookeeper_pid)]
+    for member in members:
+        role = "" if member.is_controller is None else ("no", "yes")[member.is_controller]
+        leaders = "" if member.leaders is None else member.leaders
+        rows.append(_row(f"Broker {member.broker_id}", member.address, member.pid, role, leaders))
+    return Report("cluster", [data], map(_line, rows), [Table(COLUMNS, rows)])
+
+
+def _line(row: list[object]) -> str:
+    return "\t".join(f"{c}: {v}" for c, v in zip(COLUMNS, row, strict=True) if v != "")
+
+
+def _row(
+    name: str, address: str, pid: int | None, controller: str = "", leaders: int | str = ""
+) -> list[object]:
+    state = "offline" if pid is None else "running"
+    return [name, address, state, "" if pid is None else pid, controller, leaders]
+
+
+COMMAND: Final = Command(
+    "cluster",
+    LocalClusterOptions,
+    run,
+    help="Start, watch, hurt and stop a cluster on this machine; the id of any cluster.",
+    operands="words",
+    refused=dict.fromkeys(
+        ("bootstrap-controller", "C"),
+        "it names KRaft controllers; the brokers answer as well: --bootstrap-server",
+    ),
+)

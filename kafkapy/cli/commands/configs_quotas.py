@@ -1,0 +1,127 @@
+"""`kafkapy configs` for users, clients and addresses: their quotas, and users' credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.output import Report
+from kafkapy.common.errors import ApiError, ConfigError
+
+if TYPE_CHECKING:
+    from kafkapy.admin.quotas import QuotaEntity
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.tools.config_changes import ConfigChange
+
+CLIENTS: Final = "clients"
+USERS: Final = "users"
+IPS: Final = "ips"
+_RATES: Final = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+)
+QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_rate",)}
+
+# A type and a name; "" is the default entity, None every one.
+Named = tuple[str, str | None]
+
+
+def describe(cluster: Cluster, entities: Sequence[Named]) -> Report:
+    """Quotas of users, clients, both together, or addresses; of users alone, credentials too.
+
+    Raises:
+        ApiError: the broker refused, or has no quotas.
+    """
+    from kafkapy.admin.quotas import describe_quotas
+    from kafkapy.cli.views.configs import quotas_report
+
+    report = quotas_report(describe_quotas(cluster, quota_entities(entities)))
+    (kind, name), *others = entities
+    if kind == USERS and not others and name != "":
+        return report._replace(text=[*report.text, *_scram_lines(cluster, name)])
+    return report
+
+
+def _scram_lines(cluster: Cluster, user: str | None) -> list[str]:
+    from kafkapy.admin.scram import describe_scram
+    from kafkapy.cli.views.configs import scram_lines
+
+    try:
+        return scram_lines(describe_scram(cluster, None if user is None else [user]))
+    except ApiError as error:
+        if user is None:
+            return []
+        return [f"Error retrieving SCRAM credential configs for user-principal '{user}': {error}"]
+
+
+def alter(cluster: Cluster, entities: Sequence[Named], change: ConfigChange) -> None:
+    """Change the quotas of one entity, or the credentials of one user.
+
+    Raises:
+        ConfigError: a key is not known, a value is no number, or both kinds are to be changed.
+        ApiError: the controller refused.
+    """
+    from kafkapy.admin.quotas import alter_quotas, describe_quotas
+    from kafkapy.tools.scram_changes import split_change
+
+    kind = entities[0][0]
+    scram, others = split_change(change) if kind == USERS else (None, change)
+    if scram is not None and (scram.sets or scram.deletes):
+        _alter_scram(cluster, entities, scram, others)
+        return
+    sets = _quota_values(kind, change.sets)
+    asked = quota_entities(entities)
+    present = describe_quotas(cluster, asked)
+    change.refuse_unknown_deletes({key for values in present.values() for key in values})
+    alter_quotas(cluster, asked, sets, change.deletes)
+
+
+def _alter_scram(
+    cluster: Cluster, entities: Sequence[Named], scram: ConfigChange, others: ConfigChange
+) -> None:
+    from kafkapy.admin.scram import alter_scram, describe_scram
+    from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials
+
+    if others.sets or others.deletes:
+        raise ConfigError(
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' using"
+            " --bootstrap-server."
+        )
+    user = entities[0][1]
+    if not user or len(entities) > 1:
+        raise ConfigError(
+            "The use of --entity-default or --user-defaults is not allowed with"
+            " User SCRAM Credentials using --bootstrap-server."
+        )
+    sets = parse_credentials(scram.sets)
+    if scram.deletes:
+        present = describe_scram(cluster, [user]).get(user, {})
+        scram.refuse_unknown_deletes({mechanism.config for mechanism in present})
+    alter_scram(cluster, user, sets, mechanisms_of(scram.deletes))
+
+
+def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
+    unknown = [key for key in sets if key not in QUOTA_KEYS[kind]]
+    if unknown:
+        what = "connection_creation_rate quota configs" if kind == IPS else "quota configs"
+        raise ConfigError(
+            f"Only {what} can be added for '{kind}' using --bootstrap-server. "
+            f"Unexpected config names: {','.join(unknown)}"
+        )
+    values = {}
+    for key, text in sets.items():
+        try:
+            values[key] = float(text)
+        except ValueError:
+            raise ConfigError(f"Cannot parse quota configuration value for {key}: {text}") from None
+    return values
+
+
+def quota_entities(entities: Sequence[Named]) -> list[QuotaEntity]:
+    """Entities in the words of quotas."""
+    from kafkapy.admin import quotas
+
+    words = {USERS: quotas.USER, CLIENTS: quotas.CLIENT_ID, IPS: quotas.IP}
+    return [quotas.QuotaEntity(words[kind], name) for kind, name in entities]

@@ -1,0 +1,252 @@
+"""`kafkapy console-consumer`: Kafka's `kafka-console-consumer.sh` (`ConsoleConsumer`)."""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.output import to_json
+from kafkapy.cli.framework.termination import terminable
+
+if TYPE_CHECKING:
+    from kafkapy.tools.console.console_consumer import Source
+    from kafkapy.tools.console.message_formatter import Message
+
+GROUP_NUMBERS: Final = 100_000
+
+
+@dataclass
+class ConsoleConsumerOptions(ClusterOptions):
+    """The flags of `ConsoleConsumer`."""
+
+    topic: str | None = value("The topic to read.", metavar="TOPIC")
+    include: str | None = value("A regular expression of topics to read.", metavar="REGEX")
+    whitelist: str | None = value("Deprecated: --include.", metavar="REGEX")
+    partition: int | None = value(
+        "The one partition to read, from its end unless told otherwise.", metavar="N"
+    )
+    offset: str | None = value(
+        "Where to start in --partition: a number, earliest or latest.", metavar="OFFSET"
+    )
+    from_beginning: bool = flag("Start at the earliest record when the group has no offset.")
+    max_messages: int | None = value("Stop after so many records.", metavar="N")
+    timeout_ms: int | None = value("Stop when no record comes for so long.", metavar="MS")
+    group: str | None = value(
+        "The consumer group. Without one, nothing is committed.", metavar="GROUP"
+    )
+    isolation_level: str = value(
+        "read_committed leaves out records of open and aborted transactions.",
+        metavar="LEVEL",
+        default="read_uncommitted",
+        choices=("read_uncommitted", "read_committed"),
+    )
+    formatter: str | None = value("How records are shown.", metavar="CLASS")
+    property: list[str] = values(  # noqa: RUF009
+        "What is shown of a record: print.timestamp, print.partition, print.offset, print.headers,"
+        " print.key, print.value, key.separator, line.separator, headers.separator, null.literal,"
+        " key.deserializer, value.deserializer, headers.deserializer.",
+        metavar="K=V",
+    )
+    formatter_config: str | None = value("The same in a property file.", metavar="FILE")
+    key_deserializer: str | None = value("What keys are.", metavar="CLASS")
+    value_deserializer: str | None = value("What values are.", metavar="CLASS")
+    skip_message_on_error: bool = flag("Go on after a record that cannot be shown.")
+    enable_systest_events: bool = flag("Print shutdown_complete at the end.")
+    consumer_property: list[str] = values(  # noqa: RUF009
+        "A consumer property.", metavar="K=V"
+    )
+    consumer_config: str | None = value(
+        "Consumer properties in a file.", metavar="FILE", name="consumer.config"
+    )
+
+
+def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
+    """Print records until told to stop; the count goes to stderr, however it ends."""
+    check(options)
+    properties = consumer_properties(options)
+    from kafkapy.tools.console.console_consumer import ConsoleConsumer, print_messages
+
+    render, out = _renderer(options), env.stdout.buffer
+    consumer = ConsoleConsumer(_source(options), properties, env.warn)
+    counted = [0]
+
+    def count() -> None:
+        counted[0] += 1
+
+    try:
+        with terminable():
+            print_messages(
+                consumer.messages(options.timeout_ms, out.flush),
+                render,
+                out,
+                max_messages=options.max_messages,
+                skip_errors=options.skip_message_on_error,
+                warn=env.warn,
+                count=count,
+            )
+            out.flush()
+    except TimeoutError:
+        out.flush()
+        env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
+    except BrokenPipeError:
+        env.abandon_stdout()
+        env.warn("Unable to write to standard out, closing consumer.")
+    finally:
+        try:
+            consumer.close()
+        finally:
+            env.warn(f"Processed a total of {counted[0]} messages")
+    if options.enable_systest_events:
+        env.line("shutdown_complete")
+    return ExitStatus.SUCCESS
+
+
+def check(options: ConsoleConsumerOptions) -> None:
+    """
+    Raises:
+        UsageError: in the words of `ConsoleConsumerOptions`.
+    """
+    options.include = options.include or options.whitelist
+    if (options.topic is None) == (options.include is None):
+        raise UsageError("Exactly one of --include/--topic is required. ")
+    require(options, "bootstrap_server")
+    if options.partition is not None and options.topic is None:
+        raise UsageError("The topic is required when partition is specified.")
+    if options.offset is not None:
+        if options.partition is None:
+            raise UsageError("The partition is required when offset is specified.")
+        if options.from_beginning:
+            raise UsageError("Options from-beginning and offset cannot be specified together.")
+        _offset(options.offset)
+    if options.isolation_level not in ("read_uncommitted", "read_committed"):
+        raise UsageError(f"--isolation-level {options.isolation_level} is not a level")
+    if options.include is not None:
+        try:
+            re.compile(options.include)
+        except re.error:
+            raise UsageError(f"{options.include} is an invalid regex.") from None
+
+
+def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
+    """Flags over --consumer-property over --consumer.config.
+
+    Raises:
+        UsageError: places name different groups, or a group and a partition meet.
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import load_properties, parse_assignments
+
+    common = load_properties(options.command_config) if options.command_config else {}
+    file = load_properties(options.consumer_config) if options.consumer_config else {}
+    words = parse_assignments(options.consumer_property)
+    found = {"client.id": "console-consumer"} | common | file | words
+    groups = [options.group, words.get("group.id"), file.get("group.id")]
+    named = list(dict.fromkeys(group for group in groups if group is not None))
+    if len(named) > 1:
+        raise UsageError(
+            "The group ids provided in different places (directly using '--group', via"
+            " '--consumer-property', or via '--consumer.config') do not match. Detected group ids: "
+            + ", ".join(f"'{group}'" for group in named)
+        )
+    if named and options.partition is not None:
+        raise UsageError("Options group and partition cannot be specified together.")
+    if named:
+        found["group.id"] = named[0]
+    else:
+        found["group.id"] = f"console-consumer-{random.randrange(GROUP_NUMBERS)}"
+        found.setdefault("enable.auto.commit", "false")
+    reset = found.get("auto.offset.reset")
+    if options.from_beginning and reset not in (None, "earliest"):
+        raise UsageError(
+            "Can't simultaneously specify --from-beginning and 'auto.offset.reset="
+            f"{reset}', please remove one option"
+        )
+    found["auto.offset.reset"] = "earliest" if options.from_beginning else reset or "latest"
+    found["isolation.level"] = options.isolation_level
+    found["bootstrap.servers"] = options.bootstrap_server or ""
+    return found
+
+
+def formatter_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
+    """The file's properties, the flags' on top, the deserializers on top of those."""
+    from kafkapy.client.properties import load_properties, parse_assignments
+
+    found = load_properties(options.formatter_config) if options.formatter_config else {}
+    found |= parse_assignments(options.property)
+    if options.key_deserializer is not None:
+        found["key.deserializer"] = options.key_deserializer
+    if options.value_deserializer is not None:
+        found["value.deserializer"] = options.value_deserializer
+    return found
+
+
+def _source(options: ConsoleConsumerOptions) -> Source:
+    from kafkapy.tools.console.console_consumer import EARLIEST, LATEST, Source
+
+    start = EARLIEST if options.from_beginning else LATEST
+    if options.offset is not None:
+        start = {"earliest": EARLIEST, "latest": LATEST}.get(
+            options.offset.lower(), _offset(options.offset)
+        )
+    return Source(options.topic, options.include, options.partition, start)
+
+
+def _offset(text: str) -> int:
+    """A number; 0 for the words, which the caller knows.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text.lower() in ("earliest", "latest"):
+        return 0
+    if not text.isdigit():
+        raise UsageError(
+            f"The provided offset value '{text}' is incorrect. Valid values are 'earliest',"
+            " 'latest', or a non-negative long."
+        )
+    return int(text)
+
+
+def _renderer(options: ConsoleConsumerOptions) -> Any:
+    """How a record becomes bytes: a formatter's text, or an envelope a line."""
+    from kafkapy.tools.console.message_formatter import make_formatter
+
+    if options.output is OutputFormat.json:
+        return lambda message: to_json("console-consumer", [_json(message)]).encode() + b"\n"
+    return make_formatter(options.formatter, formatter_properties(options)).format
+
+
+def _json(message: Message) -> dict[str, Any]:
+    return {
+        "topic": message.topic,
+        "partition": message.partition,
+        "offset": message.offset,
+        "timestamp": None if message.timestamp_type is None else message.timestamp,
+        "timestamp_type": message.timestamp_type,
+        "headers": [{"key": key, **_bytes_json("value", value)} for key, value in message.headers],
+        **_bytes_json("key", message.key),
+        **_bytes_json("value", message.value),
+    }
+
+
+def _bytes_json(name: str, raw: bytes | None) -> dict[str, str | None]:
+    """As text, or in base64 under another name where it is not UTF-8."""
+    try:
+        return {name: None if raw is None else raw.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(raw or b"").decode()}
+
+
+COMMAND: Final = Command(
+    "console-consumer",
+    ConsoleConsumerOptions,
+    run,
+    help="Read records of a topic to stdout.",
+)

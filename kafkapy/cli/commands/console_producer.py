@@ -1,0 +1,142 @@
+"""`kafkapy console-producer`: Kafka's `kafka-console-producer.sh` (`ConsoleProducer`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    check_host_ports,
+    flag,
+    require,
+    value,
+    values,
+)
+from kafkapy.cli.framework.output import Report, show
+
+PROMPT: Final = ">"
+# Option -> the producer property it sets, and the value that this tool gives it by itself.
+MAPPED: Final = {
+    "batch_size": ("batch.size", "16384"),
+    "message_send_max_retries": ("retries", "3"),
+    "retry_backoff_ms": ("retry.backoff.ms", "100"),
+    "timeout": ("linger.ms", "1000"),
+    "request_required_acks": ("acks", "-1"),
+    "request_timeout_ms": ("request.timeout.ms", "1500"),
+    "metadata_expiry_ms": ("metadata.max.age.ms", "300000"),
+    "max_block_ms": ("max.block.ms", "60000"),
+    "max_memory_bytes": ("buffer.memory", "33554432"),
+    "socket_buffer_size": ("send.buffer.bytes", "102400"),
+    "compression_codec": ("compression.type", "none"),
+    "max_partition_memory_bytes": ("batch.size", "16384"),
+}
+
+
+@dataclass
+class ConsoleProducerOptions(ClusterOptions):
+    """The flags of `ConsoleProducer`."""
+
+    broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
+    topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
+    sync: bool = flag("Wait for each record to be acknowledged.")
+    compression_codec: str | None = value(
+        "none, gzip, snappy, lz4 or zstd; gzip when no codec follows. Default: none.",
+        metavar="CODEC",
+        alone="gzip",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+    )
+    batch_size: int | None = value("Bytes of a batch. Default: 16384.", metavar="BYTES")
+    max_partition_memory_bytes: int | None = value("As --batch-size.", metavar="BYTES")
+    message_send_max_retries: int | None = value("Default: 3.", metavar="N")
+    retry_backoff_ms: int | None = value("Wait between retries. Default: 100.", metavar="MS")
+    timeout: int | None = value(
+        "How long a batch may wait for more records. Default: 1000.", metavar="MS"
+    )
+    request_required_acks: str | None = value(
+        "Acknowledgements a record needs: 0, 1, or -1 for all in-sync replicas. Default: -1.",
+        metavar="ACKS",
+    )
+    request_timeout_ms: int | None = value("Default: 1500.", metavar="MS")
+    metadata_expiry_ms: int | None = value("Default: 300000.", metavar="MS")
+    max_block_ms: int | None = value(
+        "How long to wait for the topic to be known. Default: 60000.", metavar="MS"
+    )
+    max_memory_bytes: int | None = value("Buffer of all batches.", metavar="BYTES")
+    socket_buffer_size: int | None = value("TCP send buffer. Default: 102400.", metavar="BYTES")
+    line_reader: str | None = value(
+        "Accepted for compatibility: lines are read by --property.", metavar="CLASS"
+    )
+    property: list[str] = values(  # noqa: RUF009
+        "How lines are read: parse.key, key.separator, parse.headers, headers.delimiter,"
+        " headers.separator, headers.key.separator, null.marker, ignore.error.",
+        metavar="K=V",
+    )
+    reader_config: str | None = value("The same in a property file.", metavar="FILE")
+    producer_property: list[str] = values(  # noqa: RUF009
+        "A producer property.", metavar="K=V"
+    )
+    producer_config: str | None = value(
+        "Producer properties in a file.", metavar="FILE", name="producer.config"
+    )
+
+
+def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
+    """Send stdin, line by line."""
+    options.bootstrap_server = options.bootstrap_server or options.broker_list
+    require(options, "topic", "bootstrap_server")
+    assert options.topic is not None
+    check_host_ports(options.bootstrap_server)
+    from kafkapy.tools.console.console_producer import ConsoleProducer, lines_of, send_lines
+    from kafkapy.tools.console.line_reader import LineReader
+
+    reader = LineReader(reader_properties(options))
+    producer = ConsoleProducer(options.topic, producer_properties(options), env.warn)
+    producer.wait_for_topic()
+
+    def prompt() -> None:
+        env.write(PROMPT)
+        env.stdout.flush()
+
+    lines = lines_of(env.stdin.buffer, prompt if env.interactive else None)
+    send_lines(lines, reader, producer, sync=options.sync)
+    data = {"topic": options.topic, "sent": producer.sent}
+    show(env, Report("console-producer", [data], []), options.output)
+    return ExitStatus.SUCCESS
+
+
+def reader_properties(options: ConsoleProducerOptions) -> dict[str, str]:
+    """The file's properties with the flags' on top."""
+    from kafkapy.client.properties import load_properties, parse_assignments
+
+    found = load_properties(options.reader_config) if options.reader_config else {}
+    return found | parse_assignments(options.property)
+
+
+def producer_properties(options: ConsoleProducerOptions) -> dict[str, str]:
+    """An explicit flag wins over properties, properties over this tool's own defaults."""
+    from kafkapy.client.properties import load_properties, parse_assignments
+
+    found = {"client.id": "console-producer"}
+    for file in (options.command_config, options.producer_config):
+        found |= load_properties(file) if file else {}
+    found |= parse_assignments(options.producer_property)
+    for option, (name, default) in MAPPED.items():
+        given = getattr(options, option)
+        if given is not None:
+            found[name] = str(given)
+        else:
+            found.setdefault(name, default)
+    found["bootstrap.servers"] = options.bootstrap_server or ""
+    return found
+
+
+COMMAND: Final = Command(
+    "console-producer",
+    ConsoleProducerOptions,
+    run,
+    help="Write lines from stdin to a topic.",
+)

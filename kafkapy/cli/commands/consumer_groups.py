@@ -1,0 +1,296 @@
+"""`kafkapy consumer-groups`: Kafka's `kafka-consumer-groups.sh` (`ConsumerGroupCommand`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.commands.consumer_groups_options import SCENARIOS, ConsumerGroupsOptions, check
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import OutputFormat, is_given, spelled
+from kafkapy.cli.framework.output import show
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.admin.groups import GroupDescription
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.tools.groups.group_rows import GroupOffsetRow
+    from kafkapy.tools.groups.offset_csv import GroupOffsets
+    from kafkapy.tools.groups.offset_reset import Reset, TopicScope
+
+STATES: Final = (
+    *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
+    *("Assigning", "Reconciling"),
+)
+REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+NOT_EXECUTED: Final = (
+    "WARN: No action will be performed as the --execute option is missing. In a future major"
+    " release, the default behavior of this command will be to prompt the user before executing the"
+    " reset rather than doing a dry run. You should add the --dry-run option explicitly if you are"
+    " scripting this command and want to keep the current default behavior without prompting."
+)
+
+
+def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
+    """Check the flags, then do the one action; most failures are a line on stdout and status 0."""
+    action = check(options)
+    failures = _Failures(options, env)
+    if options.reset_offsets and not options.execute and not options.dry_run:
+        env.warn(NOT_EXECUTED)
+    try:
+        with options.connect(env) as cluster:
+            cluster.api_timeout_ms = options.timeout
+            cluster.request_timeout_ms = options.timeout
+            _ACTIONS[action](cluster, options, env, failures)
+    except UsageError:
+        raise
+    except KafkapyError as error:
+        if env.debug:
+            raise
+        failures.tell(f"Executing consumer group command failed due to {error}")
+    return failures.status
+
+
+class _Failures:
+    """What went wrong: `Error:` lines on stdout as in Kafka, and the status they make."""
+
+    def __init__(self, options: ConsumerGroupsOptions, env: Environment) -> None:
+        self._env = env
+        self._say = env.warn if options.output is OutputFormat.json or options.export else env.line
+        self._strict = options.strict
+        self._count = 0
+
+    def tell(self, text: str) -> None:
+        self._say(f"\nError: {text}")
+        self._count += 1
+
+    def add(self) -> None:
+        """A failure that a report shows by itself."""
+        self._count += 1
+
+    @property
+    def status(self) -> ExitStatus:
+        return ExitStatus.FAILURE if self._strict and self._count else ExitStatus.SUCCESS
+
+
+def _list(
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+) -> None:
+    from kafkapy.admin.groups import GROUP_TYPES, list_groups
+    from kafkapy.cli.views.consumer_groups import list_report
+
+    states = _chosen(options.state, STATES, "Invalid state list '{}'. Valid states are: ")
+    types = _chosen(options.type, GROUP_TYPES, "Invalid types list '{}'. Valid types are: ")
+    found = list_groups(cluster, states, types)
+    with_states, with_types = options.state is not None, options.type is not None
+    show(env, list_report(found, states=with_states, types=with_types), options.output)
+
+
+def _chosen(words: str | None, known: Sequence[str], complaint: str) -> list[str]:
+    """The known words that a list names, in any case.
+
+    Raises:
+        UsageError: a word is not known.
+    """
+    by_lower = {name.lower(): name for name in known}
+    wanted = [word.strip().lower() for word in words.split(",")] if words else []
+    if any(word not in by_lower for word in wanted):
+        raise UsageError(complaint.format(words) + ", ".join(known))
+    return [by_lower[word] for word in wanted]
+
+
+def _groups(cluster: Cluster, options: ConsumerGroupsOptions) -> list[str]:
+    from kafkapy.admin.groups import list_groups
+
+    if options.all_groups:
+        return [group.group_id for group in list_groups(cluster)]
+    return list(dict.fromkeys(options.group))
+
+
+def _describe(
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+) -> None:
+    from kafkapy.admin.groups import describe_group
+    from kafkapy.cli.views.consumer_groups import members_report, offsets_report, states_report
+    from kafkapy.tools.groups.group_rows import member_rows
+
+    found = [describe_group(cluster, group) for group in sorted(_groups(cluster, options))]
+    shown = [group for group in found if _exists(group, env, failures)]
+    if options.state is not None:
+        report = states_report(shown)
+    elif options.members:
+        rows = {group.group_id: member_rows(group) for group in shown}
+        report = members_report(rows, verbose=options.verbose)
+    else:
+        report = offsets_report({group.group_id: _offsets(cluster, group) for group in shown})
+    show(env, report, options.output)
+
+
+def _exists(group: GroupDescription, env: Environment, failures: _Failures) -> bool:
+    """Say what stands out about a group; whether there is such a group."""
+    if group.state == "Dead":
+        failures.tell(f"Consumer group '{group.group_id}' does not exist.")
+        return False
+    if group.state == "Empty":
+        env.warn(f"\nConsumer group '{group.group_id}' has no active members.")
+    elif group.state in REBALANCING:
+        env.warn(f"\nWarning: Consumer group '{group.group_id}' is rebalancing.")
+    return True
+
+
+def _offsets(cluster: Cluster, group: GroupDescription) -> list[GroupOffsetRow]:
+    from kafkapy.admin.group_offsets import committed_offsets
+    from kafkapy.client.offsets import LATEST_TIMESTAMP
+    from kafkapy.tools.groups.group_rows import offset_rows, partitions_of
+
+    committed = {tp: each.offset for tp, each in committed_offsets(cluster, group.group_id).items()}
+    wanted = partitions_of(group, committed)
+    results = cluster.list_offsets(dict.fromkeys(wanted, LATEST_TIMESTAMP))
+    # A partition without a leader has no end to tell; the others have.
+    ends = {tp: result.offset for tp, result in results.items() if not result.error}
+    return offset_rows(group, committed, ends)
+
+
+def _delete(
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+) -> None:
+    from kafkapy.admin.groups import delete_groups
+    from kafkapy.cli.views.consumer_groups import deleted_groups_report
+
+    results = delete_groups(cluster, _groups(cluster, options))
+    if any(results.values()):
+        failures.add()
+    show(env, deleted_groups_report(results), options.output)
+
+
+def _delete_offsets(
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+) -> None:
+    from kafkapy.admin.group_offsets import delete_offsets
+    from kafkapy.cli.views.consumer_groups import deleted_offsets_report
+
+    if len(options.group) > 1:
+        raise UsageError("Found multiple arguments for option group, but you asked for only one")
+    group = options.group[0]
+    results: dict[TopicPartition, ApiError | None] = {}
+    partitions: list[TopicPartition] = []
+    for scope in _scopes(options.topic):
+        try:
+            partitions += _expanded(cluster, [scope])
+        except ApiError as error:
+            results[TopicPartition(scope.topic, -1)] = error
+    try:
+        results |= delete_offsets(cluster, group, partitions)
+        summary = _DELETED.format(topics=", ".join(options.topic), group=group)
+        if any(results.values()):
+            summary = "\nError: Encounter some partition level error, see the follow-up details:"
+    except ApiError as error:
+        results |= dict.fromkeys(partitions, error)
+        said = _REFUSED.get(error.code, "Encounter some unknown error: {error}")
+        summary = "\nError: " + said.format(group=group, error=error)
+    if any(results.values()):
+        failures.add()
+    show(env, deleted_offsets_report(summary, results), options.output)
+
+
+_DELETED: Final = "Request succeed for deleting offsets with topic {topics} group {group}"
+_REFUSED: Final = {
+    ErrorCode.INVALID_GROUP_ID: "'{group}' is not valid.",
+    ErrorCode.GROUP_ID_NOT_FOUND: "'{group}' does not exist.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Access to '{group}' is not authorized.",
+    ErrorCode.NON_EMPTY_GROUP: (
+        "Deleting offsets of a consumer group '{group}' is forbidden if the group is not empty."
+    ),
+}
+
+
+def _reset_offsets(
+    cluster: Cluster, options: ConsumerGroupsOptions, env: Environment, failures: _Failures
+) -> None:
+    """Plan every group, then with --execute commit."""
+    from kafkapy.cli.views.consumer_groups import reset_report
+    from kafkapy.tools.groups.group_reset import commit, plan_groups
+    from kafkapy.tools.groups.offset_csv import format_offsets
+
+    reset, file = _reset(options)
+    scopes = None if options.all_topics else _scopes(options.topic)
+    groups = _groups(cluster, options)
+    try:
+        planned = plan_groups(cluster, groups, reset, scopes, file, failures.tell, env.warn)
+    except ConfigError as error:
+        # What is asked for is impossible; Kafka's tool exits 1 here, and here only.
+        raise UsageError(str(error)) from error
+    if options.execute:
+        commit(cluster, planned)
+    if options.export and options.output is not OutputFormat.json:
+        env.line(format_offsets(planned, grouped=options.all_groups or len(options.group) != 1))
+        return
+    show(env, reset_report(planned, executed=options.execute), options.output)
+
+
+def _reset(options: ConsumerGroupsOptions) -> tuple[Reset, GroupOffsets]:
+    """The scenario, and what its file says.
+
+    Raises:
+        ConfigError: a time, or the file, is malformed.
+    """
+    import time
+
+    from kafkapy.tools.groups.offset_csv import load_offsets
+    from kafkapy.tools.groups.offset_reset import Reset, Scenario
+    from kafkapy.tools.groups.reset_times import parse_datetime, parse_duration
+
+    name = next(name for name in SCENARIOS if is_given(options, name))
+    scenario = Scenario(spelled(name))
+    given = getattr(options, name)
+    if scenario is Scenario.FROM_FILE:
+        return Reset(scenario), load_offsets(given, options.group)
+    if scenario is Scenario.TO_DATETIME:
+        return Reset(scenario, parse_datetime(given)), {}
+    if scenario is Scenario.BY_DURATION:
+        return Reset(scenario, int(time.time() * 1000) - parse_duration(given)), {}
+    return Reset(scenario, given if scenario in _WITH_NUMBER else 0), {}
+
+
+_WITH_NUMBER: Final = ("to-offset", "shift-by")
+
+
+def _scopes(words: Sequence[str]) -> list[TopicScope]:
+    """
+    Raises:
+        UsageError: a word is not TOPIC or TOPIC:0,1.
+    """
+    from kafkapy.tools.groups.offset_reset import parse_topic_scope
+
+    try:
+        return [parse_topic_scope(word) for word in words]
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def _expanded(cluster: Cluster, scopes: Sequence[TopicScope]) -> list[TopicPartition]:
+    from kafkapy.tools.groups.group_reset import topic_partitions
+    from kafkapy.tools.groups.offset_reset import expand
+
+    return expand(scopes, lambda topic: topic_partitions(cluster, topic))
+
+
+_ACTIONS: Final[
+    dict[str, Callable[[Cluster, ConsumerGroupsOptions, Environment, _Failures], None]]
+] = {
+    "list_": _list,
+    "describe": _describe,
+    "delete": _delete,
+    "reset_offsets": _reset_offsets,
+    "delete_offsets": _delete_offsets,
+}
+
+COMMAND: Final = Command(
+    "consumer-groups",
+    ConsumerGroupsOptions,
+    run,
+    help="List, describe and delete consumer groups; reset and delete their offsets.",
+)

@@ -1,0 +1,141 @@
+"""The flags of `kafkapy consumer-groups`, and which of them go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    is_given,
+    refuse,
+    require,
+    spelled,
+    value,
+    values,
+)
+
+ACTIONS: Final = ("list_", "describe", "delete", "reset_offsets", "delete_offsets")
+# In the order in which the tool looks for them.
+SCENARIOS: Final = (
+    *("to_offset", "to_earliest", "to_latest", "shift_by"),
+    *("to_datetime", "by_duration", "from_file", "to_current"),
+)
+VIEWS: Final = ("members", "offsets", "state")
+TIMEOUT_MS: Final = 5000
+
+
+@dataclass
+class ConsumerGroupsOptions(ClusterOptions):
+    """The flags of `ConsumerGroupCommandOptions`."""
+
+    list_: bool = flag("List the groups.")
+    describe: bool = flag("Describe groups: their offsets and lag, members or states.")
+    delete: bool = flag("Delete groups that have no members.")
+    reset_offsets: bool = flag("Move the offsets of groups that have no members.")
+    delete_offsets: bool = flag("Forget a group's offsets of topics.")
+    group: list[str] = values("The group.", metavar="GROUP")  # noqa: RUF009
+    all_groups: bool = flag("Every group.")
+    topic: list[str] = values(  # noqa: RUF009
+        "A topic, or partitions of it, for --reset-offsets and --delete-offsets.",
+        metavar="TOPIC[:0,1]",
+    )
+    all_topics: bool = flag("With --reset-offsets: every partition that has a commit.")
+    members: bool = flag("With --describe: the members.")
+    offsets: bool = flag("With --describe: offsets and lag; the default.")
+    state: str | None = value(
+        "With --describe: coordinator and state. With --list: the state, or only groups in these.",
+        metavar="STATES",
+        alone="",
+    )
+    type: str | None = value(
+        "With --list: the type, or only groups of these: classic, consumer.",
+        metavar="TYPES",
+        alone="",
+    )
+    verbose: bool = flag("With --members: their partitions.")
+    to_offset: int | None = value("Reset to an offset.", metavar="OFFSET")
+    to_earliest: bool = flag("Reset to the log start offset.")
+    to_latest: bool = flag("Reset to the log end offset.")
+    shift_by: int | None = value("Reset by so many records, forth or back.", metavar="N")
+    to_datetime: str | None = value(
+        "Reset to the first record at or after a time; UTC without a zone.",
+        metavar="YYYY-MM-DDTHH:mm:SS.sss",
+    )
+    by_duration: str | None = value("Reset to so long ago.", metavar="PnDTnHnMnS")
+    from_file: str | None = value("Reset to the offsets of a CSV file.", metavar="FILE")
+    to_current: bool = flag("Reset to what is committed; the log end where nothing is.")
+    dry_run: bool = flag("Only show the new offsets; the default.")
+    execute: bool = flag("Commit the new offsets.")
+    export: bool = flag("Write the new offsets as CSV, for --from-file.")
+    timeout: int = value("How long to try.", metavar="MS", default=TIMEOUT_MS)
+    strict: bool = flag("Exit 1 on a failure; as Kafka's tool, this one exits 0 without it.")
+
+
+def check(options: ConsumerGroupsOptions) -> str:
+    """The action.
+
+    Raises:
+        UsageError: in the words and the order of `ConsumerGroupCommandOptions.checkArgs`; where
+            those name the wrong options, the right ones.
+    """
+    for name in ("members", "offsets", "verbose"):
+        if is_given(options, name) and not options.describe:
+            raise UsageError(
+                f"Option(s) [{name}] are unavailable given other options on the command line"
+            )
+    require(options, "bootstrap_server")
+    if options.describe:
+        _check_describe(options)
+    if options.delete:
+        _check_named(options, "delete")
+        if options.topic:
+            raise UsageError(
+                "The consumer does not support topic-specific offset deletion from a consumer"
+                " group."
+            )
+    if options.delete_offsets and not (options.group and options.topic):
+        raise UsageError("Option [delete-offsets] takes the following options: [group], [topic]")
+    if options.reset_offsets:
+        _check_reset(options)
+    refuse(options, "group", "all_groups", "list_")
+    refuse(options, "topic", "list_", "describe")
+    actions = [name for name in ACTIONS if is_given(options, name)]
+    if len(actions) != 1:
+        raise UsageError(
+            "Command must include exactly one action: --list, --describe, --delete,"
+            " --reset-offsets, --delete-offsets"
+        )
+    return actions[0]
+
+
+def _check_named(options: ConsumerGroupsOptions, action: str) -> None:
+    if not options.group and not options.all_groups:
+        raise UsageError(f"Option [{action}] takes one of these options: [all-groups], [group]")
+
+
+def _check_describe(options: ConsumerGroupsOptions) -> None:
+    _check_named(options, "describe")
+    if sum(is_given(options, view) for view in VIEWS) > 1:
+        raise UsageError(
+            "Option [describe] takes at most one of these options: [members], [offsets], [state]"
+        )
+    if options.state:
+        raise UsageError("Option [describe] does not take a value for [state]")
+
+
+def _check_reset(options: ConsumerGroupsOptions) -> None:
+    if options.dry_run and options.execute:
+        raise UsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+    _check_named(options, "reset-offsets")
+    for index, name in enumerate(SCENARIOS):
+        refuse(options, name, *SCENARIOS[index + 1 :])
+    if not any(is_given(options, name) for name in SCENARIOS):
+        names = ", ".join(f"[{spelled(name)}]" for name in SCENARIOS)
+        raise UsageError(
+            f"Option '[reset-offsets]' requires one of the following scenarios: [{names}]"
+        )
+    if not options.from_file and not options.all_topics and not options.topic:
+        raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")

@@ -1,0 +1,154 @@
+"""`kafkapy consumer-perf`: Kafka's `kafka-consumer-perf-test.sh` (`ConsumerPerformance`)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.live_line import LiveLine
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    check_host_ports,
+    flag,
+    is_given,
+    require,
+    value,
+)
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.termination import terminable
+
+if TYPE_CHECKING:
+    from kafkapy.tools.perf.consumer_perf import Result, Span
+
+GROUP_NUMBERS: Final = 100_000
+IGNORED: Final = (
+    "WARNING: option [threads] and [num-fetch-threads] have been deprecated and will be ignored by"
+    " the test"
+)
+
+
+@dataclass
+class ConsumerPerfOptions(ClusterOptions):
+    """The flags of `ConsumerPerfOptions`."""
+
+    broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
+    topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
+    messages: int | None = value("REQUIRED: how many records.", metavar="N")
+    group: str | None = value("The group. Default: one of its own.", metavar="GROUP")
+    fetch_size: int = value("Bytes of a partition a fetch.", metavar="BYTES", default=1048576)
+    from_latest: bool = flag("Start at the end where the group has no offset.")
+    socket_buffer_size: int = value("TCP receive buffer.", metavar="BYTES", default=2097152)
+    consumer_config: str | None = value(
+        "Consumer properties in a file.", metavar="FILE", name="consumer.config"
+    )
+    print_metrics: bool = flag("Print the client's metrics at the end.")
+    show_detailed_stats: bool = flag("A line an interval instead of one in the end.")
+    timeout: int = value("Give up after so long without a record.", metavar="MS", default=10000)
+    reporting_interval: int = value("The interval.", metavar="MS", default=5000)
+    date_format: str = value("How times are written.", default="yyyy-MM-dd HH:mm:ss:SSS")
+    hide_header: bool = flag("Leave the header out.")
+    threads: int | None = value("Accepted for compatibility: ignored.", metavar="N")
+    num_fetch_threads: int | None = value("Accepted for compatibility: ignored.", metavar="N")
+
+
+def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
+    """Read, and report as one line or a line an interval."""
+    from kafkapy.tools.java_format import DateFormat
+    from kafkapy.tools.librdkafka_client import Reporter, make_consumer
+    from kafkapy.tools.perf import consumer_perf
+    from kafkapy.tools.perf.client_metrics import ClientMetrics
+
+    options.bootstrap_server = options.bootstrap_server or options.broker_list
+    require(options, "bootstrap_server", "topic", "messages")
+    check_host_ports(options.bootstrap_server)
+    assert options.topic is not None
+    assert options.messages is not None
+    if is_given(options, "threads") or is_given(options, "num_fetch_threads"):
+        env.warn(IGNORED)
+    quiet = options.output is OutputFormat.json
+    dates, live = DateFormat(options.date_format), LiveLine(env, wanted=not quiet)
+    detailed = options.show_detailed_stats and not quiet
+    header = consumer_perf.DETAILED_HEADER if detailed else consumer_perf.HEADER
+    if not options.hide_header and not quiet:
+        env.line(header)
+
+    def on_interval(span: Span) -> None:
+        live.clear()
+        if detailed:
+            env.line(span.detailed_line(dates))
+            env.stdout.flush()
+        else:
+            live.show(span.detailed_line(dates))
+
+    metrics = ClientMetrics("consumer")
+    extra = metrics.config() if options.print_metrics else {}
+    with terminable():
+        consumer = make_consumer(consumer_properties(options), Reporter(env.warn), extra)
+        # A person sees each second what a pipe gets each interval.
+        interval = options.reporting_interval
+        if env.on_terminal and not detailed:
+            interval = min(interval, 1000)
+        reading = consumer_perf.Reading(options.topic, options.messages, options.timeout, interval)
+        try:
+            result = consumer_perf.run(consumer, reading, on_interval)
+            if options.print_metrics:
+                metrics.settle(consumer.poll)
+        finally:
+            consumer.close()
+    live.clear()
+    if result.timed_out:
+        warning = (
+            "WARNING: Exiting before consuming the expected number of messages: timeout"
+            f" ({options.timeout} ms) exceeded. You can use the --timeout option to increase the"
+            " timeout."
+        )
+        (env.warn if quiet else env.line)(warning)
+    text = [] if detailed else [result.span.line(dates)]
+    text += metrics.lines() if options.print_metrics else []
+    show(env, _report(result, text), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _report(result: Result, text: list[str]) -> Report:
+    span = result.span
+    data = {
+        "start_ms": span.start_ms,
+        "end_ms": span.end_ms,
+        "bytes": span.bytes_total,
+        "records": span.records_total,
+        "rebalance_ms": span.rebalance_ms,
+        "timed_out": result.timed_out,
+    }
+    rows = list(data.items())
+    return Report("consumer-perf", [data], text, [Table(("What", "Value"), rows)] if text else [])
+
+
+def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:
+    """The flags over --consumer.config, as Kafka's tool sets them.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import load_properties
+
+    found = {"client.id": "perf-consumer-client"}
+    for file in (options.command_config, options.consumer_config):
+        found |= load_properties(file) if file else {}
+    return found | {
+        "bootstrap.servers": options.bootstrap_server or "",
+        "group.id": options.group or f"perf-consumer-{random.randrange(GROUP_NUMBERS)}",
+        "receive.buffer.bytes": str(options.socket_buffer_size),
+        "max.partition.fetch.bytes": str(options.fetch_size),
+        "auto.offset.reset": "latest" if options.from_latest else "earliest",
+        "check.crcs": "false",
+    }
+
+
+COMMAND: Final = Command(
+    "consumer-perf", ConsumerPerfOptions, run, help="Measure how fast records are read."
+)

@@ -1,0 +1,153 @@
+"""`kafkapy dump-log-segments`: Kafka's `kafka-dump-log.sh` (`DumpLogSegments`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import (
+    CommonOptions,
+    OutputFormat,
+    flag,
+    is_given,
+    refuse,
+    require,
+    value,
+)
+from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
+
+if TYPE_CHECKING:
+    from kafkapy.tools.dump.decoders import Decoder
+    from kafkapy.tools.dump.printers import Depth, Printer
+
+STRING_DECODER: Final = "org.apache.kafka.tools.api.StringDecoder"
+MAX_MESSAGE_BYTES: Final = 5 * 1024 * 1024
+ALL_BYTES: Final = 2**31 - 1
+_DECODER_FLAGS: Final = (
+    *("offsets_decoder", "transaction_log_decoder", "key_decoder_class", "value_decoder_class"),
+)
+
+
+@dataclass
+class DumpLogOptions(CommonOptions):
+    """The flags of `DumpLogSegments`."""
+
+    files: str | None = value(
+        "REQUIRED: files of a log directory: .log, .index, .timeindex, .txnindex, .snapshot,"
+        " checkpoints and partition.metadata.",
+        metavar="FILE,...",
+    )
+    deep_iteration: bool = flag("Show the records of each batch.")
+    print_data_log: bool = flag("Show the records with their keys and values.")
+    skip_record_metadata: bool = flag("Show keys and values only.")
+    key_decoder_class: str | None = value(
+        "What keys are: StringDecoder, LongDecoder, IntegerDecoder, or DefaultDecoder, which shows"
+        " bytes as hexadecimal.",
+        metavar="CLASS",
+        alone=STRING_DECODER,
+    )
+    value_decoder_class: str | None = value(
+        "What values are.", metavar="CLASS", alone=STRING_DECODER
+    )
+    offsets_decoder: bool = flag("The records are those of __consumer_offsets.")
+    transaction_log_decoder: bool = flag("The records are those of __transaction_state.")
+    index_sanity_check: bool = flag("Check indexes as a broker does when it starts.")
+    verify_index_only: bool = flag("Check indexes against the log and do not print them.")
+    max_message_size: int = value(
+        "The largest batch that an index entry may lead to.",
+        metavar="BYTES",
+        default=MAX_MESSAGE_BYTES,
+    )
+    max_bytes: int = value("How much of each .log to read.", metavar="BYTES", default=ALL_BYTES)
+    verify: str | None = value(
+        "Instead of --files: check log directories, or partitions' directories in them, of a broker"
+        " that is down. Exits with 1 when something is wrong.",
+        metavar="DIR,...",
+    )
+    strict: bool = flag("Exit with 1 when something is found wrong with a file.")
+
+
+def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
+    """Dump the files; a broken one is told on stderr, and the others go on."""
+    from kafkapy.tools.dump.dump_log import Dump
+    from kafkapy.tools.dump.files import IndexChecks
+
+    refuse(options, "verify", "files")
+    if options.verify is not None:
+        return _verify(options.verify, options, env)
+    require(options, "files")
+    assert options.files is not None
+    if options.max_bytes < 0:
+        raise UsageError(f"Invalid size: {options.max_bytes}")
+    depth, notes = _depth(options)
+    checks = IndexChecks(
+        options.index_sanity_check, options.verify_index_only, options.max_message_size
+    )
+    dump = Dump(
+        _printer(options, env, depth), env.warn, depth.records, notes, options.max_bytes, checks
+    )
+    dump.run([path for path in options.files.split(",") if path])
+    env.stdout.buffer.flush()
+    failed = dump.broken or (options.strict and not dump.is_clean)
+    return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+def _verify(directories: str, options: DumpLogOptions, env: Environment) -> ExitStatus:
+    from kafkapy.tools.dump.log_dir_check import problems
+
+    found = [each for path in directories.split(",") if path for each in problems(path)]
+    data = [{"path": each.path, "problem": each.message} for each in found]
+    rows = [(each.path, each.message) for each in found]
+    table = Table(("Path", "Problem"), rows)
+    show(env, Report(COMMAND.name, data, map(str, found), [table]), options.output)
+    return ExitStatus.FAILURE if found else ExitStatus.SUCCESS
+
+
+def _depth(options: DumpLogOptions) -> tuple[Depth, list[str]]:
+    """How deep to look, and Kafka's notes on it."""
+    from kafkapy.tools.dump.printers import Depth
+
+    prints = options.print_data_log or any(is_given(options, name) for name in _DECODER_FLAGS)
+    decoder, notes = _decoder(options)
+    deep = options.deep_iteration or prints
+    metadata = not options.skip_record_metadata
+    return Depth(deep, metadata, decoder if prints else None), notes
+
+
+def _decoder(options: DumpLogOptions) -> tuple[Decoder, list[str]]:
+    from kafkapy.tools.dump.decoders import class_decoder
+
+    if options.offsets_decoder or options.transaction_log_decoder:
+        from kafkapy.tools.dump.internal_decoders import OffsetsDecoder, TransactionLogDecoder
+
+        return OffsetsDecoder() if options.offsets_decoder else TransactionLogDecoder(), []
+    return class_decoder(
+        options.key_decoder_class or STRING_DECODER, options.value_decoder_class or STRING_DECODER
+    )
+
+
+def _printer(options: DumpLogOptions, env: Environment, depth: Depth) -> Printer:
+    if options.output is OutputFormat.json:
+        from kafkapy.tools.dump.json_lines import JsonPrinter
+
+        envelope = {"kafkapy": ENVELOPE_VERSION, "command": COMMAND.name}
+        return JsonPrinter(env.stdout.buffer.write, depth, envelope)
+    from kafkapy.tools.dump.text import TextPrinter
+
+    return TextPrinter(env.stdout.buffer.write, depth, env.warn)
+
+
+COMMAND: Final = Command(
+    "dump-log-segments",
+    DumpLogOptions,
+    run,
+    help="Show the files of a log directory: segments, indexes, snapshots, checkpoints.",
+    refused={
+        "cluster-metadata-decoder": "kafkapy's clusters keep their metadata in ZooKeeper; for a"
+        " KRaft cluster's use Apache Kafka's tool",
+        "remote-log-metadata-decoder": "kafkapy has no tiered storage; use Apache Kafka's tool",
+    },
+)

@@ -1,0 +1,160 @@
+"""`kafkapy producer-perf`: Kafka's `kafka-producer-perf-test.sh` (`ProducerPerformance`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.live_line import LiveLine
+from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.termination import terminable
+from kafkapy.common.errors import ConfigError
+
+CLIENT_ID: Final = "perf-producer-client"
+TRANSACTIONAL_ID: Final = "performance-producer-default-transactional-id"
+
+
+@dataclass
+class ProducerPerfOptions(ClusterOptions):
+    """The flags of `ProducerPerformance`."""
+
+    topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
+    num_records: int | None = value("REQUIRED: how many records.", metavar="N")
+    throughput: float | None = value(
+        "REQUIRED: at most so many records a second; -1 for no limit.", metavar="N"
+    )
+    record_size: int | None = value("Bytes of each record.", metavar="BYTES")
+    payload_file: str | None = value("A file of payloads, picked at random.", metavar="FILE")
+    payload_monotonic: bool = flag("Payloads 0, 1, 2 and so on.")
+    payload_delimiter: str = value("What parts the payloads of a file.", default="\\n")
+    producer_props: list[str] = values(  # noqa: RUF009
+        "Producer properties; they win over --producer.config.", metavar="K=V K=V ...", many=True
+    )
+    producer_config: str | None = value(
+        "Producer properties in a file.", metavar="FILE", name="producer.config"
+    )
+    print_metrics: bool = flag("Print the client's metrics at the end.")
+    transactional_id: str = value(
+        "With --transaction-duration-ms.", metavar="ID", default=TRANSACTIONAL_ID
+    )
+    transaction_duration_ms: int = value(
+        "Send in transactions that are committed at this age; 0 for none.", metavar="MS", default=0
+    )
+
+
+def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
+    """Send, a line every five seconds, and the sums."""
+    check(options)
+    properties = producer_properties(options)
+    from kafkapy.tools.librdkafka_client import Reporter, make_producer
+    from kafkapy.tools.perf.client_metrics import ClientMetrics
+    from kafkapy.tools.perf.producer_perf import Workload
+    from kafkapy.tools.perf.producer_perf import run as send
+
+    assert options.topic is not None
+    assert options.num_records is not None
+    assert options.throughput is not None
+    quiet = options.output is OutputFormat.json
+    live = LiveLine(env, wanted=not quiet)
+    payloads = _payloads(options, env)
+    work = Workload(
+        options.topic,
+        options.num_records,
+        payloads,
+        options.throughput,
+        options.transaction_duration_ms,
+    )
+    metrics = ClientMetrics("producer")
+
+    with terminable():
+        producer = make_producer(
+            properties, Reporter(env.warn), metrics.config() if options.print_metrics else {}
+        )
+        totals = send(producer, work, live.stay, env.warn, live.show)
+        if options.print_metrics:
+            metrics.settle(producer.poll)
+    live.clear()
+    data = {"topic": options.topic, **totals._asdict()}
+    rows = [(name, shown) for name, shown in data.items() if name != "percentiles_ms"]
+    rows += [(f"latency_ms {name}", ms) for name, ms in totals.percentiles_ms.items()]
+    text = [totals.line(), *(metrics.lines() if options.print_metrics else [])]
+    show(
+        env, Report("producer-perf", [data], text, [Table(("What", "Value"), rows)]), options.output
+    )
+    return ExitStatus.SUCCESS
+
+
+def check(options: ProducerPerfOptions) -> None:
+    """
+    Raises:
+        UsageError: what is required is missing, or payloads come from two places.
+    """
+    require(options, "topic", "num_records", "throughput")
+    sources = [
+        options.record_size is not None,
+        options.payload_file is not None,
+        options.payload_monotonic,
+    ]
+    if sum(sources) != 1:
+        raise UsageError(
+            "Exactly one of --record-size, --payload-file and --payload-monotonic is required"
+        )
+    if options.record_size is not None and options.record_size < 1:
+        raise UsageError("--record-size should be greater than zero.")
+    if not options.producer_props and not options.producer_config and not options.bootstrap_server:
+        raise UsageError("Either --producer-props or --producer.config must be specified.")
+
+
+def producer_properties(options: ProducerPerfOptions) -> dict[str, str]:
+    """--bootstrap-server over --producer-props over --producer.config.
+
+    Raises:
+        UsageError: a property is not key=value, or no server is named.
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import load_properties
+
+    found = {"client.id": CLIENT_ID}
+    for file in (options.command_config, options.producer_config):
+        found |= load_properties(file) if file else {}
+    for word in options.producer_props:
+        parts = word.split("=")
+        if len(parts) != 2:
+            raise UsageError(f"Invalid property: {word}")
+        found[parts[0]] = parts[1]
+    if options.bootstrap_server is not None:
+        found["bootstrap.servers"] = options.bootstrap_server
+    if options.transaction_duration_ms > 0:
+        found.setdefault("transactional.id", options.transactional_id)
+    if "bootstrap.servers" not in found:
+        raise UsageError("No server is named: --producer-props bootstrap.servers=HOST:PORT")
+    return found
+
+
+def _payloads(options: ProducerPerfOptions, env: Environment) -> Iterator[bytes]:
+    from pathlib import Path
+
+    from kafkapy.tools.perf import producer_perf
+
+    if options.payload_monotonic:
+        return producer_perf.monotonic_payloads()
+    if options.payload_file is None:
+        assert options.record_size is not None
+        return producer_perf.random_payloads(options.record_size)
+    delimiter = options.payload_delimiter.replace("\\n", "\n").replace("\\t", "\t")
+    if not delimiter:
+        raise ConfigError("--payload-delimiter is empty")
+    lines = producer_perf.read_payload_file(options.payload_file, delimiter)
+    env.warn(f"Reading payloads from: {Path(options.payload_file).resolve()}")
+    env.warn(f"Number of messages read: {len(lines)}")
+    return producer_perf.file_payloads(lines)
+
+
+COMMAND: Final = Command(
+    "producer-perf", ProducerPerfOptions, run, help="Measure how fast records are acknowledged."
+)

@@ -1,0 +1,1 @@
+"""`kafkapy reassign`, an action a module."""

@@ -1,0 +1,90 @@
+"""`reassign --verify` and `--cancel` over the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy.cli.commands.reassign.options import ReassignOptions
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.output import Report, show
+from kafkapy.cli.views.reassign import cancelled_lines, clearing_lines, verify_report
+from kafkapy.tools.json_input import read_text
+from kafkapy.tools.reassign import reassignment
+from kafkapy.tools.reassign.partition_files import ReassignmentFile, parse_reassignment
+from kafkapy.tools.reassign.throttle_record import ThrottleRecord
+from kafkapy.tools.reassign.throttles import clear_throttles
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+
+def read_file(options: ReassignOptions) -> ReassignmentFile:
+    """The reassignment file.
+
+    Raises:
+        JsonInputError: it cannot be read, or is malformed.
+    """
+    assert options.reassignment_json_file is not None
+    return parse_reassignment(read_text(options.reassignment_json_file))
+
+
+def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
+    """Tell how far the moves are; with `--watch`, until they are over."""
+    file = read_file(options)
+    if options.watch:
+        from kafkapy.cli.commands.reassign.watch import watch
+
+        watch(cluster, file, env)
+    found = reassignment.verify(cluster, file)
+    cleared: Sequence[str] = ()
+    if found.is_over and not options.preserve_throttles:
+        cleared = _clear(cluster, options, file, env)
+    _show(env, verify_report(found, cleared), options)
+    return ExitStatus.FAILURE if options.strict and not found.is_complete else ExitStatus.SUCCESS
+
+
+def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
+    """Stop the moves of a file."""
+    file = read_file(options)
+    partitions, replicas = reassignment.cancel(cluster, file)
+    back = {
+        move.replica: move.place.current
+        for move in reassignment.log_dir_moves(cluster, file.log_dirs)
+        if move.replica in replicas and move.place is not None and move.place.current is not None
+    }
+    text = cancelled_lines(partitions, back)
+    if not options.preserve_throttles:
+        text += _clear(cluster, options, file, env)
+    data = {
+        "cancelled": [str(tp) for tp in partitions],
+        "log_dir_moves_cancelled": [str(replica) for replica in replicas],
+    }
+    _show(env, Report("reassign", [data], text), options)
+    return ExitStatus.SUCCESS
+
+
+def _clear(
+    cluster: Cluster, options: ReassignOptions, file: ReassignmentFile, env: Environment
+) -> list[str]:
+    """Remove the throttles of live brokers and of the file's topics; brokers that are down keep
+    theirs, and nobody waits for them."""
+    assert options.reassignment_json_file is not None
+    record = ThrottleRecord(options.reassignment_json_file)
+    known = cluster.metadata(sorted({tp.topic for tp in file.targets}) or [], refresh=True)
+    named = {b for replicas in file.targets.values() for b in replicas}
+    live = sorted(known.brokers)
+    topics = [name for name, topic in sorted(known.topics.items()) if topic.partitions]
+    for broker_id in sorted(named.difference(live)):
+        env.warn(f"Broker {broker_id} is not alive: its throttles were not looked at.")
+    clear_throttles(cluster, live, topics, record.read())
+    if not options.dry_run:
+        record.remove()
+    return clearing_lines(live, topics)
+
+
+def _show(env: Environment, report: Report, options: ReassignOptions) -> None:
+    """Show a report; of a dry run, the requests are all there is to see."""
+    if not options.dry_run:
+        show(env, report, options.output)

@@ -1,0 +1,220 @@
+"""`reassign --execute` over the brokers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkapy.admin.log_dirs import Replica
+from kafkapy.admin.planning.throttle_plan import planned_moves, throttle_plan
+from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignments
+from kafkapy.cli.commands.reassign.actions import read_file
+from kafkapy.cli.commands.reassign.options import ReassignOptions
+from kafkapy.cli.commands.reassign.watch import batch_display
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus
+from kafkapy.cli.framework.interrupts import FirstInterrupt
+from kafkapy.cli.framework.options import OutputFormat
+from kafkapy.cli.framework.output import show
+from kafkapy.cli.views.reassign import (
+    VERIFY_REMINDER,
+    clearing_lines,
+    execute_report,
+    log_dir_line,
+    rollback_lines,
+    started_line,
+)
+from kafkapy.tools.reassign import reassignment
+from kafkapy.tools.reassign.batches import BatchProgress, BatchRun
+from kafkapy.tools.reassign.states import partition_states
+from kafkapy.tools.reassign.throttle_record import ThrottleRecord
+from kafkapy.tools.reassign.throttles import (
+    clear_throttles,
+    present_throttles,
+    set_inter_broker_throttle,
+    set_log_dir_throttle,
+)
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+
+def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
+    """Begin the moves, or do them batch after batch."""
+    file = read_file(options)
+    batches = options.batch_size is not None
+    plan = reassignment.prepare(cluster, file, additional=options.additional, resume=batches)
+    quiet = options.dry_run or options.output is OutputFormat.json
+    say = _silent if quiet else env.line
+    for line in rollback_lines(plan.current):
+        say(line)
+    throttles = _Throttling(cluster, options, plan, env)
+    throttles.begin(say)
+    if batches:
+        status = _run_batches(cluster, options, plan, env, throttles)
+        if status is not ExitStatus.SUCCESS:
+            return status
+    else:
+        reassignment.begin(cluster, plan.targets)
+        say(started_line(plan.targets))
+    stuck = _move_log_dirs(cluster, plan, options, say)
+    if batches and not plan.log_dirs:
+        throttles.end(say)
+    if options.output is OutputFormat.json and not options.dry_run:
+        replicas = reassignment.current_replicas(cluster, plan.targets)
+        states = partition_states(plan.targets, replicas, {})
+        running = running_reassignments(cluster)
+        states = [state._replace(is_moving=state.partition in running) for state in states]
+        show(env, execute_report(plan.current, states), options.output)
+    if stuck:
+        plural = "" if len(stuck) == 1 else "s"
+        names = ",".join(map(str, stuck))
+        raise CommandFailed(
+            f"Timed out before log directory move{plural} could be started for: {names}"
+        )
+    return ExitStatus.SUCCESS
+
+
+class _Throttling:
+    """The throttles of one execution: what is set, what was there before, how it all ends."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: ReassignOptions,
+        plan: reassignment.Execution,
+        env: Environment,
+    ) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._plan = plan
+        self._env = env
+        self._moves = planned_moves(plan.current, plan.targets, plan.running)
+        assert options.reassignment_json_file is not None
+        self._record = ThrottleRecord(options.reassignment_json_file)
+
+    @property
+    def wanted(self) -> bool:
+        return self._options.throttle >= 0 or self._options.replica_alter_log_dirs_throttle >= 0
+
+    def begin(self, say: Callable[[str], None]) -> None:
+        """Set what was asked for; note first what others have set."""
+        self._note_previous()
+        if not self.wanted:
+            return
+        say(VERIFY_REMINDER)
+        rate, plan = self._options.throttle, throttle_plan(self._moves)
+        if rate >= 0:
+            down = set_inter_broker_throttle(self._cluster, plan, rate, self._plan.live)
+            say(f"The inter-broker throttle limit was set to {rate} B/s")
+            for broker_id in down:
+                self._env.warn(f"Broker {broker_id} is not alive: no throttle was set there.")
+        rate = self._options.replica_alter_log_dirs_throttle
+        if rate >= 0:
+            brokers = sorted({replica.broker_id for replica in self._plan.log_dirs})
+            set_log_dir_throttle(self._cluster, brokers, rate)
+            say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
+
+    def end(self, say: Callable[[str], None]) -> None:
+        """Remove what was set, and put back what was there, now that nothing of ours moves."""
+        if not self.wanted:
+            return
+        others = set(running_reassignments(self._cluster)) - self._plan.targets.keys()
+        if others:
+            self._env.warn("Other partitions move: their throttles stay until --verify.")
+            return
+        topics = sorted({tp.topic for tp in self._moves})
+        for line in clearing_lines(sorted(self._plan.live), topics):
+            say(line)
+        live = sorted(self._cluster.metadata([], refresh=True).brokers)
+        clear_throttles(self._cluster, live, topics, self._record.read())
+        self._record.remove()
+
+    def _note_previous(self) -> None:
+        """Throttles while something moves are those of that move, and go with it."""
+        if self._plan.running or self._options.dry_run:
+            return
+        topics = sorted({tp.topic for tp in self._moves})
+        previous = present_throttles(self._cluster, sorted(self._plan.live), topics)
+        if not previous:
+            self._record.remove()
+            return
+        try:
+            self._record.write(previous)
+        except OSError as error:
+            raise CommandFailed(
+                f"Error: There are throttles that would be lost, and {self._record.path} cannot be"
+                f" written to remember them: {error.strerror}"
+            ) from error
+        self._env.warn(
+            f"There are throttles already: {self._record.path} remembers them, --verify puts them"
+            " back."
+        )
+
+
+def _run_batches(
+    cluster: Cluster,
+    options: ReassignOptions,
+    plan: reassignment.Execution,
+    env: Environment,
+    throttles: _Throttling,
+) -> ExitStatus:
+    """Move batch after batch. Ctrl-C waits for the batch under way, a second one does not."""
+    assert options.batch_size is not None
+    interrupt = FirstInterrupt()
+
+    def progress(now: BatchProgress) -> None:
+        show_batches(now)
+        if interrupt.seen and not run.stopping:
+            run.stop()
+            env.warn("Interrupted: waiting for the batch under way. Ctrl-C again does not wait.")
+
+    run = BatchRun(
+        cluster,
+        plan,
+        options.batch_size,
+        stuck_timeout_ms=options.timeout,
+        on_progress=progress,
+        pause=threading.Event().wait,
+    )
+    if options.dry_run:
+        run.begin_all()
+        return ExitStatus.SUCCESS
+    try:
+        with interrupt, batch_display(env) as show_batches:
+            run.run()
+    except KeyboardInterrupt:
+        env.warn(
+            "Not waiting: partitions of the last batch still move. The same command continues;"
+            " --verify removes the throttles when they are done."
+        )
+        return ExitStatus.INTERRUPTED
+    except ReassignmentFailed:
+        throttles.end(env.warn)
+        raise
+    if run.left:
+        env.warn(f"{len(run.left)} partitions are left; the same command continues.")
+        throttles.end(env.warn)
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.SUCCESS
+
+
+def _move_log_dirs(
+    cluster: Cluster,
+    plan: reassignment.Execution,
+    options: ReassignOptions,
+    say: Callable[[str], None],
+) -> list[Replica]:
+    """Begin the moves between log directories; those that could not begin in time."""
+    if not plan.log_dirs:
+        return []
+    stuck = reassignment.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
+    for replica, path in sorted(plan.log_dirs.items()):
+        if replica not in stuck:
+            say(log_dir_line(replica, path))
+    return stuck
+
+
+def _silent(line: str) -> None:
+    """Where one JSON object, or the requests of a dry run, are the whole output."""

@@ -1,0 +1,179 @@
+"""The flags of `kafkapy reassign`, and which go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.cli.framework.options import ClusterOptions, flag, is_given, require, spelled, value
+from kafkapy.common.errors import ConfigError
+
+ACTIONS: Final = ("generate", "execute", "verify", "cancel", "list_")
+PLANS: Final = ("strategy", "decommission", "replication_factor")
+# What each action takes besides what it needs; the rest it refuses (KIP-455 and ours).
+OPTIONAL: Final[dict[str, frozenset[str]]] = {
+    "generate": frozenset(
+        {"topics_to_move_json_file", "broker_list", "disable_rack_aware", *PLANS}
+    ),
+    "execute": frozenset(
+        {
+            *("reassignment_json_file", "additional", "throttle", "timeout", "batch_size"),
+            *("replica_alter_log_dirs_throttle", "dry_run"),
+        }
+    ),
+    "verify": frozenset({"reassignment_json_file", "preserve_throttles", "watch", "dry_run"}),
+    "cancel": frozenset({"reassignment_json_file", "preserve_throttles", "timeout", "dry_run"}),
+    "list_": frozenset(),
+}
+_ACTION_OPTIONS: Final = sorted(frozenset[str]().union(*OPTIONAL.values()))
+NEEDS_BROKERS: Final = (
+    *("additional", "cancel", "command_config", "replica_alter_log_dirs_throttle", "list_"),
+    *("timeout", *PLANS, "batch_size", "watch", "dry_run"),
+)
+
+
+class Strategy(StrEnum):
+    """How `--generate` plans."""
+
+    kafka = "kafka"
+    """Every topic anew, as Kafka's tool."""
+    minimal = "minimal"
+    """As little as evens things out."""
+
+
+@dataclass
+class ReassignOptions(ClusterOptions):
+    """The flags of `ReassignPartitionsCommand`, and ours."""
+
+    generate: bool = flag("Propose a reassignment; nothing is changed.")
+    execute: bool = flag("Begin the moves of a reassignment file.")
+    verify: bool = flag("Tell how far they are; when all is over, remove the throttles.")
+    cancel: bool = flag("Stop the moves of a reassignment file.")
+    list_: bool = flag("List the partitions that are moving.")
+    reassignment_json_file: str | None = value(
+        "The replicas that partitions shall have.", metavar="FILE"
+    )
+    topics_to_move_json_file: str | None = value(
+        "With --generate: the topics. With --strategy minimal and the like the default is every"
+        " topic (--replication-factor: every topic that is not internal).",
+        metavar="FILE",
+    )
+    broker_list: str | None = value(
+        "With --generate: the brokers that shall have the replicas. With --strategy minimal and the"
+        " like the default is every live broker.",
+        metavar="ID,ID,...",
+    )
+    disable_rack_aware: bool = flag("With --generate: do not look at racks.")
+    strategy: Strategy = value(  # noqa: RUF009
+        "With --generate: kafka places every topic anew; minimal moves as few replicas as even out"
+        " replicas and leaders over the brokers and the racks.",
+        metavar="kafka|minimal",
+        default=Strategy.kafka,
+        choices=Strategy,
+    )
+    decommission: str | None = value(
+        "With --generate: take everything off these brokers and leave the rest where it is.",
+        metavar="ID,ID,...",
+    )
+    replication_factor: int | None = value(
+        "With --generate: give the topics this many replicas and leave the rest where it is.",
+        metavar="N",
+    )
+    additional: bool = flag("With --execute: although other partitions move already.")
+    throttle: int = value(
+        "With --execute: copy between brokers at this many bytes a second at most.",
+        metavar="BYTES",
+        default=-1,
+    )
+    replica_alter_log_dirs_throttle: int = value(
+        "With --execute: copy between log directories at this many bytes a second at most.",
+        metavar="BYTES",
+        default=-1,
+    )
+    preserve_throttles: bool = flag("With --verify, --cancel: leave throttles alone.")
+    timeout: int = value(
+        "With --execute: how long to wait for log directory moves to begin, and in batches for a"
+        " broker that is gone.",
+        metavar="MS",
+        default=10_000,
+    )
+    batch_size: int | None = value(
+        "With --execute: move so many partitions at a time, and wait until their replicas are in"
+        " sync. The same command continues what was interrupted.",
+        metavar="N",
+    )
+    dry_run: bool = flag("With --execute, --verify, --cancel: print the requests, send none.")
+    watch: bool = flag("With --verify: show how the moves go on until they are over.")
+    strict: bool = flag("With --verify: exit with 1 unless everything is where it shall be.")
+    zookeeper: str | None = value(
+        "Deprecated: work with the znodes of a cluster up to Kafka 3.9.", metavar="HOST:PORT/PATH"
+    )
+
+    @property
+    def plans(self) -> bool:
+        """Whether `--generate` is to plan in a way of ours."""
+        minimal = self.strategy is Strategy.minimal
+        return minimal or self.decommission is not None or self.replication_factor is not None
+
+
+_DEFAULTS: Final = {
+    name: field.default for name, field in ReassignOptions.__dataclass_fields__.items()
+}
+
+
+def check(options: ReassignOptions) -> str:
+    """The action.
+
+    Raises:
+        UsageError: in the words of `ReassignPartitionsCommandOptions`.
+    """
+    actions = [name for name in ACTIONS if is_given(options, name)]
+    if len(actions) != 1:
+        raise UsageError(
+            "Command must include exactly one action: --generate, --execute, --verify, --cancel,"
+            " --list"
+        )
+    action = actions[0]
+    if options.bootstrap_server is None and options.zookeeper is None:
+        raise UsageError("Please specify --bootstrap-server")
+    if options.bootstrap_server is None:
+        for name in NEEDS_BROKERS:
+            if _is_set(options, name):
+                raise UsageError(
+                    f'You must specify --bootstrap-server when using "[{spelled(name)}]"'
+                )
+    if action in ("execute", "verify", "cancel"):
+        require(options, "reassignment_json_file")
+    elif action == "generate" and not options.plans:
+        require(options, "topics_to_move_json_file", "broker_list")
+    for name in _ACTION_OPTIONS:
+        if _is_set(options, name) and name not in OPTIONAL[action]:
+            raise UsageError(
+                f'Option "[{spelled(name)}]" can\'t be used with action "[{spelled(action)}]"'
+            )
+    if options.batch_size is not None and options.batch_size < 1:
+        raise UsageError("--batch-size must be at least 1")
+    return action
+
+
+def broker_ids(text: str) -> list[int]:
+    """`0,1,2` as ids.
+
+    Raises:
+        ConfigError: a part is no id, or comes twice.
+    """
+    ids = []
+    for word in text.split(","):
+        if not word.strip().isdigit():
+            raise ConfigError(f"'{word}' is not a broker id")
+        ids.append(int(word))
+    twice = sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1})
+    if twice:
+        raise ConfigError(f"Broker list contains duplicate entries: {twice}")
+    return ids
+
+
+def _is_set(options: ReassignOptions, name: str) -> bool:
+    return bool(getattr(options, name) != _DEFAULTS[name])

@@ -1,0 +1,144 @@
+"""What long reassignments show meanwhile: bars on a terminal, lines on stderr otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.admin.reassignments import running_reassignments
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.interrupts import FirstInterrupt
+from kafkapy.cli.views.reassign import bytes_text
+from kafkapy.tools.reassign.batches import BatchProgress
+from kafkapy.tools.reassign.move_progress import MoveProgress, Pace, PaceMeter, measure_moves
+from kafkapy.tools.reassign.partition_files import ReassignmentFile
+from kafkapy.tools.reassign.reassignment import log_dir_moves
+from kafkapy.tools.reassign.states import LogDirState
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from kafkapy.client.cluster import Cluster
+
+INTERVAL_S: Final = 0.5
+BARS_MAX: Final = 20
+
+
+def watch(cluster: Cluster, file: ReassignmentFile, env: Environment) -> None:
+    """Show the moves of a file until none is left; Ctrl-C ends the watch, not the moves."""
+    pause = threading.Event()
+    targets = file.targets
+    with FirstInterrupt() as interrupt, _display(env) as display:
+        while not interrupt.seen:
+            running = {tp: m for tp, m in running_reassignments(cluster).items() if tp in targets}
+            replicas = {
+                move.replica: move.target
+                for move in log_dir_moves(cluster, file.log_dirs)
+                if move.state in (LogDirState.MOVING, LogDirState.MOVING_ELSEWHERE)
+            }
+            if not running and not replicas:
+                return
+            display.update(measure_moves(cluster, running, replicas), time.monotonic())
+            pause.wait(INTERVAL_S)
+
+
+class Lines:
+    """For pipes: one line for each look, the sum of all moves."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._meter = PaceMeter()
+
+    def update(self, moves: Sequence[MoveProgress], now_s: float) -> None:
+        done = sum(move.done_bytes for move in moves)
+        total = sum(move.total_bytes for move in moves)
+        pace = self._meter.add(now_s, done, total)
+        self._env.warn(progress_line(len(moves), done, total, pace))
+
+
+class Bars:
+    """For people: a bar for each partition, the longest ones if there are many."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[object, TaskID] = {}
+
+    def update(self, moves: Sequence[MoveProgress], now_s: float) -> None:
+        longest = sorted(moves, key=lambda m: m.done_bytes - m.total_bytes)[:BARS_MAX]
+        shown = {move.partition: move for move in sorted(longest)}
+        for partition, task in list(self._tasks.items()):
+            if partition not in shown:
+                # It is done: its bar stays full until the watch ends.
+                total = self._progress.tasks[self._progress.task_ids.index(task)].total
+                self._progress.update(task, completed=total or 0)
+        for partition, move in shown.items():
+            if partition not in self._tasks:
+                self._tasks[partition] = self._progress.add_task(str(partition), total=0)
+            self._progress.update(
+                self._tasks[partition], completed=move.done_bytes, total=move.total_bytes
+            )
+
+
+@contextlib.contextmanager
+def _display(env: Environment) -> Iterator[Lines | Bars]:
+    if not env.on_terminal:
+        yield Lines(env)
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns: list[Any] = [
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.DownloadColumn(binary_units=True),
+        bars.TransferSpeedColumn(),
+        bars.TimeRemainingColumn(),
+    ]
+    with bars.Progress(*columns, console=Console(file=env.stdout)) as progress:
+        yield Bars(progress)
+
+
+@contextlib.contextmanager
+def batch_display(env: Environment) -> Iterator[Callable[[BatchProgress], None]]:
+    """How a run in batches is shown: by the partitions that are done."""
+    if not env.on_terminal:
+        told: set[int] = set()
+
+        def tell(now: BatchProgress) -> None:
+            if now.done not in told:
+                told.add(now.done)
+                env.warn(f"{now.done} of {now.total} partitions moved")
+
+        yield tell
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns: list[Any] = [
+        bars.TextColumn("{task.completed} of {task.total} partitions"),
+        bars.BarColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("{task.description}"),
+    ]
+    with bars.Progress(*columns, console=Console(file=env.stdout)) as progress:
+        task = progress.add_task("", total=None)
+
+        def draw(now: BatchProgress) -> None:
+            moving = ", ".join(map(str, now.waiting[:3])) + (" ..." if now.waiting[3:] else "")
+            progress.update(task, completed=now.done, total=now.total, description=moving)
+
+        yield draw
+
+
+def progress_line(moves: int, done_bytes: int, total_bytes: int, pace: Pace) -> str:
+    """`3 moves: 1.0 MiB of 4.0 MiB, 3.0 MiB left, 512.0 KiB/s, 6 s left`."""
+    left = max(0, total_bytes - done_bytes)
+    parts = [f"{bytes_text(done_bytes)} of {bytes_text(total_bytes)}", f"{bytes_text(left)} left"]
+    if pace.bytes_per_s is not None:
+        parts.append(f"{bytes_text(pace.bytes_per_s)}/s")
+    if pace.seconds_left is not None:
+        parts.append(f"{pace.seconds_left:.0f} s left")
+    return f"{moves} move{'' if moves == 1 else 's'}: " + ", ".join(parts)

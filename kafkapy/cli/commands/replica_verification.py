@@ -1,0 +1,324 @@
+"""`kafkapy replica-verification`: Kafka's `kafka-replica-verification.sh`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus
+from kafkapy.cli.framework.options import (
+    CommonOptions,
+    OutputFormat,
+    check_host_ports,
+    flag,
+    refuse,
+    require,
+    value,
+)
+from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.client.metadata import PartitionMetadata
+    from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.tools.replica_comparison import Difference
+    from kafkapy.tools.replica_verification import (
+        Lag,
+        PartitionProgress,
+        ReplicaVerification,
+    )
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+CLIENT_ID: Final = "ReplicaVerificationTool"
+
+
+@dataclass
+class ReplicaVerificationOptions(CommonOptions):
+    """The flags of `ReplicaVerificationTool`, and --once."""
+
+    broker_list: str | None = value(
+        "REQUIRED: the brokers to connect to first.", metavar="HOST:PORT,..."
+    )
+    bootstrap_server: str | None = value("The same as --broker-list.", metavar="HOST:PORT,...")
+    command_config: str | None = value(
+        "A property file for the connection: security and timeouts.", metavar="FILE"
+    )
+    topics_include: str | None = value(
+        "A regular expression of topics. Default: all.", metavar="REGEX"
+    )
+    topic_white_list: str | None = value("Deprecated: --topics-include.", metavar="REGEX")
+    fetch_size: int = value(
+        "Bytes to fetch of a partition at a time.", metavar="BYTES", default=1024 * 1024
+    )
+    max_wait_ms: int = value("How long a broker may wait for records.", metavar="MS", default=1000)
+    report_interval_ms: int = value(
+        "How often the largest lag is told.", metavar="MS", default=30_000
+    )
+    time: int | None = value(
+        "Where to begin: -1 at the end, -2 at the beginning, or milliseconds since the epoch."
+        " Default: -1, with --once -2.",
+        metavar="TIME",
+    )
+    once: bool = flag(
+        "Compare up to the present high watermarks and end: with 0 if all replicas are the same."
+    )
+
+
+def run(options: ReplicaVerificationOptions, env: Environment) -> ExitStatus:
+    """Compare until something parts, or, with --once, until all is compared."""
+    from kafkapy.admin.topic_filter import TopicFilter
+
+    options.broker_list = options.broker_list or options.bootstrap_server
+    require(options, "broker_list")
+    refuse(options, "topics_include", "topic_white_list")
+    check_host_ports(options.broker_list)
+    topics = TopicFilter(options.topics_include or options.topic_white_list)
+    voice = Voice(env, options.output)
+    with _verification(options, env, topics) as verification:
+        voice.say("verification process is started")
+        try:
+            if options.once:
+                return _once(options, env, verification, voice)
+            return _forever(options, verification, voice)
+        except KeyboardInterrupt:
+            return ExitStatus.INTERRUPTED
+
+
+class Voice:
+    """Kafka's lines with the time in front, or an object a line."""
+
+    def __init__(self, env: Environment, form: OutputFormat | None) -> None:
+        self._env = env
+        self.is_json = form is OutputFormat.json
+
+    def say(self, text: str, **facts: Any) -> None:
+        """One line, at once: somebody watches. `facts` are the object's."""
+        now = datetime.now()
+        if not self.is_json:
+            self._env.line(f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03d}: {text}")
+        elif facts:
+            import json
+
+            head = {"kafkapy": ENVELOPE_VERSION, "command": COMMAND.name}
+            self._env.line(json.dumps({**head, "time": now.isoformat(), **facts}))
+        self._env.stdout.flush()
+
+    def difference(self, found: Difference) -> None:
+        """Kafka's line of a batch that is not the same."""
+        self.say(found.text(), kind="difference", **_facts(found))
+
+    def lag(self, lag: Lag, partitions: int) -> None:
+        """Kafka's report."""
+        name = "null" if lag.partition is None else str(lag.partition)
+        self.say(
+            f"max lag is {lag.messages} for partition {name} at offset {lag.offset} among"
+            f" {partitions} partitions",
+            kind="lag",
+            max_lag=lag.messages,
+            partition=name,
+            offset=lag.offset,
+            partitions=partitions,
+        )
+
+
+def _facts(found: Difference) -> dict[str, Any]:
+    return {
+        "topic": found.partition.topic,
+        "partition": found.partition.partition,
+        "what": found.what,
+        "first_differing_offset": found.offset,
+        "last_offset": found.last_offset,
+        "replicas": list(found.replicas),
+        "values": list(found.values),
+        "corrupt_replicas": list(found.corrupt),
+    }
+
+
+@contextmanager
+def _verification(
+    options: ReplicaVerificationOptions, env: Environment, topics: Any
+) -> Iterator[ReplicaVerification]:
+    """A connection to each broker, and the partitions with the offsets to begin at."""
+    from kafkapy.client.replica_fetch import fetch_from_replica
+    from kafkapy.tools.replica_verification import ReplicaVerification
+
+    with ExitStack() as undo:
+        cluster = undo.enter_context(_connect(options, env))
+        partitions = _partitions(cluster, options, topics)
+        brokers = sorted({replica for each in partitions for replica in each.replicas})
+        # A connection of its own for each broker, because a thread asks through it.
+        sources = {
+            broker: partial(
+                fetch_from_replica,
+                undo.enter_context(_connect(options, env)),
+                broker,
+                partition_bytes=options.fetch_size,
+                max_wait_ms=options.max_wait_ms,
+            )
+            for broker in brokers
+        }
+        pool = undo.enter_context(ThreadPoolExecutor(max(1, len(brokers))))
+        yield ReplicaVerification(sources, partitions, pool, options.fetch_size)
+
+
+def _connect(options: ReplicaVerificationOptions, env: Environment) -> Cluster:
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.client.properties import load_properties
+
+    assert options.broker_list is not None
+    properties = load_properties(options.command_config) if options.command_config else {}
+    return Cluster(options.broker_list, properties, CLIENT_ID, connector=env.connector)
+
+
+def _partitions(
+    cluster: Cluster, options: ReplicaVerificationOptions, topics: Any
+) -> list[PartitionProgress]:
+    from kafkapy.common.topic_partition import TopicPartition
+    from kafkapy.tools.replica_verification import PartitionProgress
+
+    found = cluster.metadata(None).topics
+    chosen: dict[TopicPartition, PartitionMetadata] = {
+        TopicPartition(name, index): partition
+        for name in topics.choose(found)
+        for index, partition in found[name].partitions.items()
+    }
+    if not chosen:
+        raise CommandFailed(
+            "No topics found. --topics-include, if specified, is either filtering out all topics"
+            f" or there is no topic: {topics.text}"
+        )
+    start = (EARLIEST if options.once else LATEST) if options.time is None else options.time
+    starts = _offsets(cluster, chosen, start)
+    ends = _offsets(cluster, chosen, LATEST) if options.once or start not in (-1, -2) else {}
+    return [
+        PartitionProgress(
+            tp,
+            partition.replicas,
+            starts[tp] if starts[tp] >= 0 else ends[tp],
+            ends[tp] if options.once else None,
+        )
+        for tp, partition in chosen.items()
+    ]
+
+
+def _offsets(
+    cluster: Cluster, chosen: dict[TopicPartition, Any], timestamp: int
+) -> dict[TopicPartition, int]:
+    results = cluster.list_offsets(dict.fromkeys(chosen, timestamp))
+    for tp, result in results.items():
+        if result.error:
+            reason = result.message or result.error.name
+            raise CommandFailed(f"The offsets of {tp} cannot be found: {reason}")
+    return {tp: result.offset for tp, result in results.items()}
+
+
+def _forever(
+    options: ReplicaVerificationOptions, verification: ReplicaVerification, voice: Voice
+) -> ExitStatus:
+    """Until the offsets of some replicas part, as Kafka's tool."""
+    reported = time.monotonic()
+    for found in verification.rounds():
+        for difference in found.differences:
+            voice.difference(difference)
+            if difference.what == "offset":
+                return ExitStatus.FAILURE
+        if (time.monotonic() - reported) * 1000 > options.report_interval_ms:
+            voice.lag(found.lag, len(verification.partitions))
+            reported = time.monotonic()
+    return ExitStatus.SUCCESS
+
+
+def _once(
+    options: ReplicaVerificationOptions,
+    env: Environment,
+    verification: ReplicaVerification,
+    voice: Voice,
+) -> ExitStatus:
+    """Until every partition is compared, or none has got on for the request timeout."""
+    with _connect(options, env) as cluster:
+        patience_s, pause = cluster.request_timeout_ms / 1000, cluster.pause
+    advanced = time.monotonic()
+    for found in verification.rounds():
+        for difference in found.differences:
+            if not voice.is_json:
+                voice.difference(difference)
+        if found.advanced:
+            advanced = time.monotonic()
+        elif time.monotonic() - advanced > patience_s:
+            break
+        else:
+            pause()
+    rows = verification.partitions
+    good = all(each.is_done and not each.differences for each in rows)
+    show(env, _report(rows), options.output)
+    return ExitStatus.SUCCESS if good else ExitStatus.FAILURE
+
+
+def _report(rows: list[PartitionProgress]) -> Report:
+    data = [
+        {
+            "topic": each.partition.topic,
+            "partition": each.partition.partition,
+            "replicas": list(each.replicas),
+            "start_offset": each.start_offset,
+            "end_offset": each.end_offset,
+            "verified_to": each.offset,
+            "batches": each.batches,
+            "verdict": _verdict(each),
+            "problem": "" if each.is_done else each.problem,
+            "differences": [_facts(found) for found in each.differences],
+        }
+        for each in rows
+    ]
+    cells = [
+        (str(each.partition), _ids(each.replicas), each.start_offset, each.offset, each.batches,
+         _verdict(each), _details(each))
+        for each in rows
+    ]  # fmt: skip
+    columns = ("Partition", "Replicas", "From", "To", "Batches", "Verdict", "Details")
+    return Report(COMMAND.name, data, _summary(rows), [Table(columns, cells)])
+
+
+def _summary(rows: list[PartitionProgress]) -> Iterator[str]:
+    """A line for each partition that is not the same everywhere, and one for all."""
+    bad = [each for each in rows if _verdict(each) != "same"]
+    for each in bad:
+        yield f"{each.partition}: {_verdict(each)}: {_details(each)}"
+    batches = sum(each.batches for each in rows)
+    same = len(rows) - len(bad)
+    yield f"{same} of {len(rows)} partitions are the same in all replicas, {batches} batches"
+
+
+def _verdict(each: PartitionProgress) -> str:
+    if each.differences:
+        return "differs"
+    return "same" if each.is_done else "not verified"
+
+
+def _details(each: PartitionProgress) -> str:
+    if each.differences:
+        first = min(each.differences, key=lambda found: found.offset)
+        text = f"first differing offset {first.offset}, replicas {_ids(first.replicas)}"
+        return text + (f", corrupt: {_ids(first.corrupt)}" if first.corrupt else "")
+    return "" if each.is_done else f"from offset {each.offset} on: {each.problem}"
+
+
+def _ids(replicas: tuple[int, ...]) -> str:
+    return ",".join(map(str, replicas))
+
+
+COMMAND: Final = Command(
+    "replica-verification",
+    ReplicaVerificationOptions,
+    run,
+    help="Compare the replicas of partitions, batch by batch, by fetching from each.",
+)

@@ -1,0 +1,173 @@
+"""`kafkapy spark-submit`: Spark's spark-submit, with topics as sources and sinks.
+
+Every flag of spark-submit passes through; this command's own may stand anywhere before the script.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import CommonOptions, flag, is_given, value, values
+from kafkapy.common.comma_separated import comma_separated
+
+
+@dataclass
+class SparkSubmitOptions(CommonOptions):
+    """This command's own options, and spark-submit's words."""
+
+    from_: str | None = value(
+        "The topics to read, comma-separated: kafkapy.spark.read(spark) gives them.",
+        name="from",
+        metavar="TOPICS",
+    )
+    columns: str | None = value(
+        "The columns of the topics that the job needs, comma-separated; others are not read.",
+        metavar="NAMES",
+    )
+    to: str | None = value("The topic that kafkapy.spark.write(df) writes.", metavar="TOPIC")
+    checkpoint: str | None = value(
+        "Where a stream keeps its offsets; makes a script's transform(df) a stream.",
+        metavar="DIR",
+    )
+    sql: str | None = value(
+        "A query over the view 'records' instead of a script; one topic has its own name too.",
+        metavar="SELECT",
+    )
+    schema: str | None = value(
+        "The fields of JSON values, which become columns, as Spark DDL: 'id INT, at TIMESTAMP'.",
+        metavar="DDL",
+    )
+    once: bool = flag("With --checkpoint: run to the end of the topics, then stop.")
+    metrics_port: int | None = value(
+        "Serve rows, rate and lag of the stream to Prometheus on this port of the loopback.",
+        metavar="PORT",
+    )
+    bootstrap_server: str | None = value(
+        "The brokers to connect to first. REQUIRED with --from and --to.", metavar="HOST:PORT,..."
+    )
+    command_config: str | None = value(
+        "A property file for the connection: security and timeouts.", metavar="FILE"
+    )
+    words: list[str] = values(  # noqa: RUF009 (it is a field, not a default)
+        "Options of spark-submit (spark-submit --help lists them), the script, and its own words.",
+        metavar="[SPARK-SUBMIT OPTIONS] SCRIPT [WORDS]",
+    )
+
+
+def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
+    """Become spark-submit.
+
+    Raises:
+        UsageError: there is nothing to run, or topics but no brokers.
+        ConfigError: the property file, the script or pyspark cannot be used.
+    """
+    from kafkapy.client.properties import load_properties
+    from kafkapy.spark.submit import submit
+    from kafkapy.spark.submit.secret_properties import properties_file
+    from kafkapy.spark.workers import fork_server
+    from kafkapy.spark.workers.kept_files import cache_dir
+
+    submission = submit.split(options.words)
+    _check(options, submission.script, bool(submission.options))
+    properties = load_properties(options.command_config) if options.command_config else {}
+    if options.bootstrap_server:
+        properties["bootstrap.servers"] = options.bootstrap_server
+    wiring = submit.Wiring(
+        source=options.from_,
+        columns=options.columns,
+        target=options.to,
+        checkpoint=options.checkpoint,
+        properties=properties,
+        sql=options.sql,
+        schema=options.schema,
+        once=options.once,
+        metrics_port=options.metrics_port,
+    )
+    spark_home = submit.find_spark_home(os.environ)
+    private = submit.properties_of(submission, wiring, spark_home, os.environ)
+    file = None if private is None else properties_file(private)
+    words = submit.command_line(submission, wiring, spark_home, cache_dir(), file)
+    env.stdout.flush()
+    environ = submit.environment(os.environ, submission, spark_home, cache_dir())
+    if submit.has_local_workers(words, environ, cache_dir()):
+        started = fork_server.start(environ)
+        if started is not None:
+            environ |= started.environ
+    os.execve(words[0], words, environ)
+
+
+def _check(options: SparkSubmitOptions, script: str | None, has_other_words: bool) -> None:
+    """
+    Raises:
+        UsageError: words that do not go together, or one that is missing.
+    """
+    if options.sql is not None:
+        if script is not None:
+            raise UsageError(f"--sql takes the place of a script; {script} is one")
+        if not options.from_:
+            raise UsageError("--from is required with --sql")
+    elif script is None and not has_other_words:
+        raise UsageError("Name the script to run")
+    if (options.from_ or options.to) and not options.bootstrap_server:
+        raise UsageError("--bootstrap-server is required with --from and --to")
+    if options.columns is not None:
+        if not options.from_:
+            raise UsageError("--columns names columns of the topics: it needs --from")
+        if options.schema is not None and "value" not in comma_separated(options.columns):
+            raise UsageError("--schema reads the column value, which --columns leaves out")
+    for name in ("once", "metrics_port"):
+        if is_given(options, name) and not options.checkpoint:
+            raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")
+
+
+class SparkSubmit(Command[SparkSubmitOptions]):
+    """Hands on the words it does not know, in their order."""
+
+    def arrange(self, words: Sequence[str]) -> Sequence[str]:
+        """Sort the words before anything reads them."""
+        own = {f"--{name}": spec.takes_value for spec in self.specs() for name in spec.names}
+        return arrange(words, own)
+
+
+def arrange(words: Sequence[str], own: Mapping[str, bool]) -> list[str]:
+    """This command's words first, then `--` and everything of spark-submit's.
+
+    `own` says of each of this command's options whether it takes a value.
+    """
+    from kafkapy.spark.submit.submit import FLAGS
+
+    mine: list[str] = []
+    theirs: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name = word.partition("=")[0]
+        if name in ("-h", "--help", "--debug", "--version") or (name in own and not own[name]):
+            mine.append(word)
+        elif name in own:
+            mine += [word] if "=" in word else [word, *rest[:1]]
+            rest = rest if "=" in word else rest[1:]
+        elif not word.startswith("-"):
+            theirs += [word, *rest]
+            break
+        elif word in FLAGS or "=" in word:
+            theirs.append(word)
+        else:
+            theirs += [word, *rest[:1]]
+            rest = rest[1:]
+    return [*mine, "--", *theirs] if theirs else mine
+
+
+COMMAND: Final = SparkSubmit(
+    "spark-submit",
+    SparkSubmitOptions,
+    run,
+    help="Run a PySpark script with topics as sources and sinks, through Spark's spark-submit.",
+    operands="words",
+)

@@ -1,0 +1,216 @@
+"""`kafkapy state-change-log-merger`: Kafka's `kafka.tools.StateChangeLogMerger`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import CommonOptions, OutputFormat, is_given, refuse, value
+from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
+from kafkapy.common.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.tools.partition_timeline import Timeline
+    from kafkapy.tools.state_change_lines import LineFilter
+    from kafkapy.tools.state_change_log_merger import MergedLine
+
+ROWS_AT_ONCE: Final = 1000
+_TIME_FORM: Final = "yyyy-MM-dd HH:mm:ss,SSS"
+
+
+@dataclass
+class MergerOptions(CommonOptions):
+    """The flags of `StateChangeLogMerger`, and --timeline."""
+
+    logs: str | None = value(
+        "State-change logs; they may be compressed (gzip, bzip2, xz).", metavar="FILE,..."
+    )
+    logs_regex: str | None = value(
+        "Or a directory and a regular expression that is found in the names of its files.",
+        metavar="[DIR/]REGEX",
+    )
+    topic: str | None = value("Only lines about this topic.", metavar="TOPIC")
+    partitions: str | None = value("Only lines about these of its partitions.", metavar="0,1,...")
+    start_time: str | None = value("Only lines of this time or later.", metavar=_TIME_FORM)
+    end_time: str | None = value("Only lines of this time or earlier.", metavar=_TIME_FORM)
+    timeline: str | None = value(
+        "Draw what happened to one partition and who led it when.", metavar="TOPIC-PARTITION"
+    )
+
+
+def run(options: MergerOptions, env: Environment) -> ExitStatus:
+    """Write the lines in the order of time, as they come."""
+    from kafkapy.tools.state_change_log_merger import files_matching, merge
+
+    _check(options)
+    wanted = _filter(options)
+    paths = (
+        [path for path in options.logs.split(",") if path]
+        if options.logs is not None
+        else files_matching(options.logs_regex or "")
+    )
+    lines = merge(paths, wanted)
+    if options.timeline is not None:
+        _show_timeline(options, env, lines)
+    elif options.output is OutputFormat.json:
+        _write_json(env, lines)
+    elif options.output is OutputFormat.table:
+        _show_tables(env, lines)
+    else:
+        write = env.stdout.buffer.write
+        texts = (line for _, line, _ in lines)
+        while some := list(islice(texts, ROWS_AT_ONCE)):
+            write(b"\n".join([*some, b""]))
+    env.stdout.buffer.flush()
+    return ExitStatus.SUCCESS
+
+
+def _check(options: MergerOptions) -> None:
+    if is_given(options, "logs") == is_given(options, "logs_regex"):
+        raise UsageError(
+            'Provide arguments to exactly one of the two options "[logs]" or "[logs-regex]"'
+        )
+    refuse(options, "timeline", "topic", "partitions")
+    if options.partitions is not None and options.topic is None:
+        raise UsageError(
+            'The option "[topic]" needs to be provided an argument when specifying partition ids'
+        )
+
+
+def _filter(options: MergerOptions) -> LineFilter:
+    from kafkapy.tools.state_change_lines import EARLIEST, LATEST, LineFilter, TimeRange
+
+    times = TimeRange(options.start_time or EARLIEST, options.end_time or LATEST)
+    if options.timeline is not None:
+        chosen = _topic_partition(options.timeline)
+        return LineFilter(times, chosen.topic, [chosen.partition])
+    return LineFilter(times, options.topic, _partitions(options.partitions))
+
+
+def _topic_partition(text: str) -> TopicPartition:
+    topic, dash, partition = text.rpartition("-")
+    if not (topic and dash and partition.isascii() and partition.isdigit()):
+        raise UsageError(f"--timeline takes TOPIC-PARTITION, such as orders-0, not {text}")
+    return TopicPartition(topic, int(partition))
+
+
+def _partitions(text: str | None) -> list[int]:
+    if text is None:
+        return []
+    words = text.split(",")
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise UsageError(f"--partitions takes numbers, such as 0,1,2: '{word}' is none")
+    numbers = [int(word) for word in words]
+    repeated = sorted({number for number in numbers if numbers.count(number) > 1})
+    if repeated:
+        raise UsageError(
+            "The list of partitions contains repeated entries: " + ",".join(map(str, repeated))
+        )
+    return numbers
+
+
+def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
+    """The envelope's line, then an object for each line of the logs."""
+    import orjson
+
+    from kafkapy.tools.state_change_lines import partitions_in
+
+    write = env.stdout.buffer.write
+    write(orjson.dumps({"kafkapy": ENVELOPE_VERSION, "command": COMMAND.name}) + b"\n")
+    for date, line, path in lines:
+        found = partitions_in(line)[0]
+        row = {
+            "time": date.decode(),
+            "topic": found.topic.decode(),
+            "partition": found.partition,
+            "path": path,
+            "line": line.decode(errors="replace"),
+        }
+        write(orjson.dumps(row) + b"\n")
+
+
+def _show_tables(env: Environment, lines: Iterator[MergedLine]) -> None:
+    """Some rows at a time, so that memory stays flat."""
+    from kafkapy.tools.state_change_lines import partitions_in
+
+    columns = ("Time", "Partition", "Log", "Line")
+    while rows := [
+        (
+            date.decode(),
+            f"{found[0].topic.decode()}-{found[0].partition}",
+            path,
+            line.decode(errors="replace"),
+        )
+        for date, line, path in islice(lines, ROWS_AT_ONCE)
+        if (found := partitions_in(line))
+    ]:
+        report = Report(COMMAND.name, [], [], [Table(columns, rows)])
+        show(env, report, OutputFormat.table)
+
+
+def _show_timeline(options: MergerOptions, env: Environment, lines: Iterator[MergedLine]) -> None:
+    from kafkapy.tools.partition_timeline import timeline
+
+    show(env, _timeline_report(str(options.timeline), timeline(lines)), options.output)
+
+
+def _timeline_report(partition: str, found: Timeline) -> Report:
+    from kafkapy.tools.partition_timeline import bar, duration_text
+
+    events = [
+        (
+            event.time,
+            f"+{duration_text(event.after_ms)}" if index else "",
+            event.writer,
+            "" if event.leader is None else str(event.leader),
+            event.isr or "",
+            event.message,
+        )
+        for index, event in enumerate(found.events)
+    ]
+    whole_ms = sum(leadership.duration_ms for leadership in found.leaderships)
+    leaders = [
+        (
+            leadership.since,
+            leadership.leader,
+            duration_text(leadership.duration_ms),
+            bar(leadership.duration_ms, whole_ms),
+        )
+        for leadership in found.leaderships
+    ]
+    tables = [
+        Table(
+            ("Time", "After", "Writer", "Leader", "ISR", "Event"), events, f"{partition}: events"
+        ),
+        Table(("Since", "Leader", "For", ""), leaders, f"{partition}: leaders"),
+    ]
+    data = [{"kind": "event", **event._asdict()} for event in found.events] + [
+        {"kind": "leadership", **leadership._asdict()} for leadership in found.leaderships
+    ]
+    return Report("state-change-log-merger", data, _aligned(tables), tables)
+
+
+def _aligned(tables: list[Table]) -> Iterator[str]:
+    """The tables as plain text."""
+    for table in tables:
+        rows = [tuple(table.columns), *(tuple(map(str, row)) for row in table.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        yield f"{table.title}"
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            yield "  ".join(cells).rstrip()
+        yield ""
+
+
+COMMAND: Final = Command(
+    "state-change-log-merger",
+    MergerOptions,
+    run,
+    help="Merge the state-change logs of brokers in the order of time, or draw a partition's.",
+)

@@ -1,0 +1,360 @@
+"""`kafkapy topics`: Kafka's `kafka-topics.sh` (`TopicCommand`), and its form up to 2.8."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.commands import topics_zookeeper
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    flag,
+    is_given,
+    refuse,
+    require,
+    spelled,
+    value,
+    values,
+)
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.client.metadata import TopicMetadata
+
+ACTIONS: Final = ("list_", "describe", "create", "alter", "delete")
+REPORTS: Final = (
+    "under_replicated_partitions",
+    "unavailable_partitions",
+    "under_min_isr_partitions",
+    "at_min_isr_partitions",
+)
+# Which actions an option belongs to; others refuse it.
+ONLY_WITH: Final = {
+    "partitions": ("create", "alter"),
+    "replication_factor": ("create",),
+    "replica_assignment": ("create", "alter"),
+    "config": ("create", "alter"),
+    "disable_rack_aware": ("create", "alter"),
+    "if_not_exists": ("create",),
+    "if_exists": ("alter", "delete", "describe"),
+    "exclude_internal": ("list_", "describe"),
+    "topic_id": ("describe",),
+    "topics_with_overrides": ("describe",),
+    **dict.fromkeys(REPORTS, ("describe",)),
+}
+CONFIGS_TOOL: Final = (
+    "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
+)
+
+
+@dataclass
+class TopicsOptions(ClusterOptions):
+    """The flags of `TopicCommand`."""
+
+    zookeeper: str | None = value(
+        "The older form: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
+    )
+    create: bool = flag("Create a new topic.")
+    list_: bool = flag("List the topics.")
+    describe: bool = flag("Describe topics.")
+    alter: bool = flag("Change the number of partitions of topics.")
+    delete: bool = flag("Delete topics.")
+    topic: str | None = value(
+        "The topic. Except with --create, a regular expression of whole names.", metavar="TOPIC"
+    )
+    topic_id: str | None = value("The topic's id; with --describe only.", metavar="ID")
+    partitions: int | None = value(
+        "Partitions: with --create of the new topic (default: the cluster's), with --alter the"
+        " new total.",
+        metavar="N",
+    )
+    replication_factor: int | None = value(
+        "Replicas of each partition; with --create only (default: the cluster's).", metavar="N"
+    )
+    replica_assignment: str | None = value(
+        "Brokers of each partition, instead of counts.", metavar="B:B,B:B,..."
+    )
+    config: list[str] = values(  # noqa: RUF009
+        "A topic config; with --create, and with --alter --zookeeper.", metavar="NAME=VALUE"
+    )
+    delete_config: list[str] = values(  # noqa: RUF009
+        "A topic config to remove, with --alter --zookeeper; else see kafkapy configs.",
+        metavar="NAME",
+    )
+    under_replicated_partitions: bool = flag("Describe only under-replicated partitions.")
+    unavailable_partitions: bool = flag("Describe only partitions without a live leader.")
+    under_min_isr_partitions: bool = flag(
+        "Describe only partitions with fewer in-sync replicas than min.insync.replicas."
+    )
+    at_min_isr_partitions: bool = flag(
+        "Describe only partitions with exactly min.insync.replicas in-sync replicas."
+    )
+    topics_with_overrides: bool = flag("Describe only topics with configs of their own.")
+    if_exists: bool = flag("Do nothing if there is no such topic.")
+    if_not_exists: bool = flag("Do nothing if the topic is there already.")
+    exclude_internal: bool = flag("Leave internal topics out.")
+    disable_rack_aware: bool = flag("With --zookeeper; accepted: the brokers decide.")
+    force: bool = flag("Accepted for compatibility: nothing is asked.")
+    partition_size_limit_per_response: int = value(
+        "How many partitions a response describes, of eligible leaders.",
+        metavar="N",
+        default=2000,
+    )
+
+
+def run(options: TopicsOptions, env: Environment) -> ExitStatus:
+    """Check the flags, then do the one action."""
+    action = check(options)
+    if options.zookeeper is not None:
+        from kafkapy.tools.zookeeper.bootstrap import servers_of
+
+        options.bootstrap_server = servers_of(options.zookeeper)
+    with options.connect(env) as cluster:
+        return _ACTIONS[action](cluster, options, env)
+
+
+def check(options: TopicsOptions) -> str:
+    """The action.
+
+    Raises:
+        UsageError: in the words and the order of `TopicCommandOptions.checkArgs`.
+    """
+    actions = [name for name in ACTIONS if is_given(options, name)]
+    if len(actions) != 1:
+        raise UsageError(
+            "Command must include exactly one action: --list, --describe, --create, --alter or"
+            " --delete"
+        )
+    action = actions[0]
+    if options.bootstrap_server is None and options.zookeeper is None:
+        raise UsageError("--bootstrap-server must be specified")
+    if options.bootstrap_server is not None and options.zookeeper is not None:
+        raise UsageError("Only one of --bootstrap-server or --zookeeper must be specified")
+    if options.describe and options.if_exists and not (options.topic or options.topic_id):
+        raise UsageError("--topic or --topic-id is required to describe a topic")
+    if action in ("create", "alter", "delete"):
+        require(options, "topic")
+    if options.zookeeper is not None:
+        topics_zookeeper.check(options, action)
+    elif options.alter:
+        if options.config:
+            raise UsageError(
+                'Option combination "[[bootstrap-server], [config]]" can\'t be used with option '
+                f'"[alter]" {CONFIGS_TOOL}'
+            )
+        require(options, "partitions")
+    for name, allowed in ONLY_WITH.items():
+        if action not in allowed:
+            refuse(options, name, action)
+    if options.delete_config and options.zookeeper is None:
+        raise UsageError(
+            'Option combination "[[bootstrap-server], [delete-config]]" can\'t be used with option '
+            f'"[{spelled(action)}]" {CONFIGS_TOOL}'
+        )
+    if options.create:
+        refuse(options, "replica_assignment", "partitions", "replication_factor")
+    for report in REPORTS:
+        refuse(options, report, "topics_with_overrides")
+    return action
+
+
+def _list(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+    found = _matching(cluster, options)
+    data = [
+        {
+            "topic": topic.name,
+            "topic_id": None if topic.topic_id == ZERO_UUID else str(topic.topic_id),
+            "partition_count": len(topic.partitions),
+            "internal": topic.is_internal,
+        }
+        for topic in found
+    ]
+    rows = [(t.name, len(t.partitions), "internal" if t.is_internal else "") for t in found]
+    # Kafka prints the names joined, so that no topic gives one empty line.
+    text = ["\n".join(topic.name for topic in found)]
+    table = Table(("Topic", "Partitions", ""), rows)
+    show(env, Report("topics", data, text, [table]), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+    from kafkapy.admin.topic_descriptions import describe_topics
+    from kafkapy.cli.views.topics import describe_report
+
+    found = _matching(cluster, options)
+    if not found and not options.if_exists:
+        _require_found(options)
+    descriptions = describe_topics(cluster, found, options.partition_size_limit_per_response)
+    older = options.zookeeper is not None
+    chosen = [name for name in REPORTS if is_given(options, name)]
+    report = describe_report(descriptions, chosen, options.topics_with_overrides, older=older)
+    show(env, report, options.output)
+    return ExitStatus.SUCCESS
+
+
+def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+    from kafkapy.admin.topics import NewTopic, create_topic
+
+    assert options.topic is not None
+    configs = parse_topic_configs(options.config)
+    if "." in options.topic or "_" in options.topic:
+        # On stdout, as Kafka's tool has it; but JSON must stay JSON.
+        tell = env.warn if options.output is OutputFormat.json else env.line
+        tell(
+            "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore"
+            " ('_') could collide. To avoid issues it is best to use either, but not both."
+        )
+    if options.replication_factor is not None and not 1 <= options.replication_factor <= 32767:
+        raise ConfigError("The replication factor must be between 1 and 32767 inclusive")
+    if options.partitions is not None and options.partitions < 1:
+        raise ConfigError("The partitions must be greater than 0")
+    placed = None
+    if options.replica_assignment is not None:
+        placed = dict(enumerate(parse_replica_assignment(options.replica_assignment)))
+    topic = NewTopic(options.topic, options.partitions, options.replication_factor, placed, configs)
+    try:
+        create_topic(cluster, topic)
+    except ApiError as error:
+        if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
+            return ExitStatus.SUCCESS
+        raise
+    report = Report(
+        "topics", [{"topic": topic.name, "created": True}], [f"Created topic {topic.name}."]
+    )
+    show(env, report, options.output)
+    return ExitStatus.SUCCESS
+
+
+def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+    from kafkapy.admin.topics import create_partitions
+
+    found = _existing(cluster, options)
+    count, text = options.partitions, options.replica_assignment
+    placed = None if text is None else parse_replica_assignment(text)
+    if options.zookeeper is not None:
+        sets = parse_topic_configs(options.config)
+        report = topics_zookeeper.alter(cluster, found, sets, options.delete_config, count, placed)
+        show(env, report, options.output)
+        return ExitStatus.SUCCESS
+    assert count is not None
+    assignments = None
+    if placed is not None:
+        assignments = {topic.name: placed[len(topic.partitions) :] for topic in found}
+    if found:
+        create_partitions(cluster, {topic.name: count for topic in found}, assignments)
+    data = [{"topic": topic.name, "partition_count": count} for topic in found]
+    show(env, Report("topics", data, []), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _delete(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+    from kafkapy.admin.topics import delete_topics
+
+    found = _existing(cluster, options)
+    if options.zookeeper is not None:
+        show(env, topics_zookeeper.delete(cluster, found), options.output)
+        return ExitStatus.SUCCESS
+    delete_topics(cluster, [topic.name for topic in found])
+    data = [{"topic": topic.name, "deleted": True} for topic in found]
+    show(env, Report("topics", data, []), options.output)
+    return ExitStatus.SUCCESS
+
+
+_ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], ExitStatus]]] = {
+    "list_": _list,
+    "describe": _describe,
+    "create": _create,
+    "alter": _alter,
+    "delete": _delete,
+}
+
+
+def _matching(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
+    """The topics that the filter or the id names, sorted by name."""
+    from kafkapy.admin.topic_filter import TopicFilter
+
+    topics = cluster.metadata(None).topics
+    if options.topic_id is not None:
+        wanted = Uuid.parse(options.topic_id)
+        if wanted != ZERO_UUID:
+            return [topic for topic in topics.values() if topic.topic_id == wanted]
+    chosen = TopicFilter(options.topic, options.exclude_internal).choose(topics)
+    return [topics[name] for name in chosen]
+
+
+def _existing(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
+    found = _matching(cluster, options)
+    if not found and not options.if_exists:
+        _require_found(options)
+    return found
+
+
+def _require_found(options: TopicsOptions) -> None:
+    """Refuse that nothing was found, where something was named."""
+    if options.topic_id is not None:
+        raise ConfigError(f"TopicId '{options.topic_id}' does not exist as expected")
+    if options.topic is not None:
+        raise ConfigError(f"Topic '{options.topic}' does not exist as expected")
+
+
+def parse_topic_configs(words: list[str]) -> dict[str, str]:
+    """`name=value` words, validated against the table of topic configs.
+
+    Raises:
+        ConfigError: a word is not name=value, or the table does not allow it.
+    """
+    from kafkapy.common.topic_configs import validate_topic_configs
+
+    configs: dict[str, str] = {}
+    for word in words:
+        parts = re.split(r"\s*=\s*", word)
+        if len(parts) != 2 or not parts[1]:
+            raise ConfigError(
+                "requirement failed: Invalid topic config: all configs to be added must be in the"
+                ' format "key=val".'
+            )
+        configs[parts[0].strip()] = parts[1].strip()
+    validate_topic_configs(configs)
+    return configs
+
+
+def parse_replica_assignment(text: str) -> list[list[int]]:
+    """`1:2,2:3`: the brokers of partition 0, of partition 1, and so on.
+
+    Raises:
+        ConfigError: not numbers, a broker twice, or lists of different lengths.
+    """
+    placed: list[list[int]] = []
+    for index, part in enumerate(text.rstrip(",").split(",")):
+        try:
+            brokers = [int(word) for word in part.strip().rstrip(":").split(":")]
+        except ValueError:
+            raise ConfigError(f"Replica assignment '{part}' is not a list of broker ids") from None
+        twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        if twice:
+            raise ConfigError(
+                "Partition replica lists may not contain duplicate entries: "
+                + ",".join(map(str, twice))
+            )
+        if placed and len(brokers) != len(placed[0]):
+            raise ConfigError(f"Partition {index} has different replication factor: {brokers}")
+        placed.append(brokers)
+    return placed
+
+
+COMMAND: Final = Command(
+    "topics",
+    TopicsOptions,
+    run,
+    help="Create, list, describe, alter and delete topics.",
+    failure="Error while executing topic command : {}",
+)

@@ -1,0 +1,125 @@
+"""`kafkapy topics --zookeeper`: the older form of `TopicCommand`, in the words of Kafka 2.7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.options import is_given, refuse, require
+from kafkapy.cli.framework.output import Report
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+    from kafkapy.client.metadata import TopicMetadata
+
+ALTERS_CONFIGS: Final = (
+    "WARNING: Altering topic configuration from this script has been deprecated and may be removed"
+    " in future releases.",
+    "         Going forward, please use kafka-configs.sh for this functionality",
+)
+ALTERS_ORDER: Final = (
+    "WARNING: If partitions are increased for a topic that has a key, the partition logic or"
+    " ordering of the messages will be affected"
+)
+NO_IMPACT: Final = "Note: This will have no impact if delete.topic.enable is not set to true."
+
+
+def check(options: object, action: str) -> None:
+    """What only the older form wants.
+
+    Raises:
+        UsageError: a count is missing where the topic is made, nothing is to be altered, or a
+            config is to be removed by another action.
+    """
+    if action != "alter":
+        refuse(options, "delete_config", action)
+    if action == "create" and not is_given(options, "replica_assignment"):
+        require(options, "partitions", "replication_factor")
+    if action == "alter" and not (
+        is_given(options, "config") or is_given(options, "delete_config")
+    ):
+        require(options, "partitions")
+
+
+def alter(
+    cluster: Cluster,
+    found: Sequence[TopicMetadata],
+    sets: Mapping[str, str],
+    deletes: Sequence[str],
+    count: int | None,
+    placed: Sequence[Sequence[int]] | None,
+) -> Report:
+    """Change configs, add partitions, or both, topic by topic.
+
+    Raises:
+        ConfigError: the count would not be an increase, or the topic is internal.
+        ApiError: a broker refused.
+    """
+    from kafkapy.admin.configs import Resource, ResourceType, incremental_alter_configs
+    from kafkapy.admin.topics import create_partitions
+
+    text: list[str] = []
+    for topic in found:
+        if sets or deletes:
+            resource = Resource(ResourceType.TOPIC, topic.name)
+            incremental_alter_configs(cluster, resource, sets, deletes)
+            text += [*ALTERS_CONFIGS, f"Updated config for topic {topic.name}."]
+        if count is not None:
+            refuse_partitions(topic.name, len(topic.partitions), count)
+            text.append(ALTERS_ORDER)
+            added = None if placed is None else {topic.name: placed[len(topic.partitions) :]}
+            create_partitions(cluster, {topic.name: count}, added)
+            text.append("Adding partitions succeeded!")
+    data = [
+        {
+            "topic": topic.name,
+            "partition_count": len(topic.partitions) if count is None else count,
+            "set": dict(sets),
+            "deleted": list(deletes),
+        }
+        for topic in found
+    ]
+    return Report("topics", data, text)
+
+
+def refuse_partitions(topic: str, present: int, wanted: int) -> None:
+    """
+    Raises:
+        ConfigError: the partitions of an internal topic are fixed; those of others only grow.
+    """
+    if topic in INTERNAL_TOPICS:
+        raise ConfigError(
+            f"The number of partitions for the internal topic {topic} cannot be changed."
+        )
+    if wanted <= present:
+        raise ConfigError(
+            f"The number of partitions for a topic can only be increased. Topic {topic} currently"
+            f" has {present} partitions, {wanted} would not be an increase."
+        )
+
+
+def delete(cluster: Cluster, found: Sequence[TopicMetadata]) -> Report:
+    """Delete topics.
+
+    Raises:
+        ConfigError: one of them is internal.
+        ApiError: the controller refused.
+    """
+    from kafkapy.admin.topics import delete_topics
+
+    for topic in found:
+        if topic.name in INTERNAL_TOPICS:
+            raise ConfigError(
+                f"Topic {topic.name} is a kafka internal topic and is not allowed to be marked for"
+                " deletion."
+            )
+    delete_topics(cluster, [topic.name for topic in found])
+    text = [
+        line
+        for topic in found
+        for line in (f"Topic {topic.name} is marked for deletion.", NO_IMPACT)
+    ]
+    data = [{"topic": topic.name, "deleted": True} for topic in found]
+    return Report("topics", data, text)

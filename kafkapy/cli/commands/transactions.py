@@ -1,0 +1,270 @@
+"""`kafkapy transactions`: Kafka's `kafka-transactions.sh` (`TransactionsCommand`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.options import ClusterOptions, flag, require, spelled, value, values
+from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.client.cluster import Cluster
+
+VERBS: Final = ("list", "describe", "describe-producers", "abort", "find-hanging")
+# Transactions may not be open for longer than 15 minutes by default (transaction.max.timeout.ms).
+TIMEOUT_MINUTES: Final = 15
+_MINUTE_MS: Final = 60_000
+
+
+@dataclass
+class TransactionsOptions(ClusterOptions):
+    """The flags of all verbs."""
+
+    words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)  # noqa: RUF009
+    version: bool = flag("Print the version and exit.", short="v")
+    duration_filter: int | None = value("list: only those that are open for longer.", metavar="MS")
+    transactional_id: str | None = value("describe: the transactional id.", metavar="ID")
+    topic: str | None = value(
+        "describe-producers, abort, find-hanging: the topic.", metavar="TOPIC"
+    )
+    partition: int | None = value(
+        "describe-producers, abort, find-hanging: the partition.", metavar="N"
+    )
+    broker_id: int | None = value(
+        "describe-producers, find-hanging: the broker; the leader otherwise.", metavar="ID"
+    )
+    start_offset: int | None = value("abort: where the transaction starts.", metavar="OFFSET")
+    producer_id: int | None = value("abort: the producer.", metavar="ID")
+    producer_epoch: int | None = value("abort: its epoch.", metavar="EPOCH")
+    coordinator_epoch: int | None = value("abort: its coordinator's epoch.", metavar="EPOCH")
+    max_transaction_timeout: int = value(
+        "find-hanging: how long a transaction may be open.",
+        metavar="MINUTES",
+        default=TIMEOUT_MINUTES,
+    )
+
+
+def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
+    """Do the one thing that is asked for."""
+    verb = options.words[0] if options.words else ""
+    if verb not in VERBS:
+        raise UsageError(f"invalid choice: '{verb}' (choose from {', '.join(VERBS)})")
+    require(options, "bootstrap_server")
+    _CHECKS.get(verb, _nothing)(options)
+    with options.connect(env) as cluster:
+        report = _VERBS[verb](cluster, options)
+    show(env, report, options.output)
+    return ExitStatus.SUCCESS
+
+
+def _nothing(options: TransactionsOptions) -> None:
+    """A verb that needs nothing."""
+
+
+def _check_describe(options: TransactionsOptions) -> None:
+    _need(options, "transactional_id")
+
+
+def _check_producers(options: TransactionsOptions) -> None:
+    _need(options, "topic", "partition")
+
+
+def _check_abort(options: TransactionsOptions) -> None:
+    _need(options, "topic", "partition")
+    if options.start_offset is not None:
+        return
+    if options.producer_id is None:
+        raise ConfigError(
+            "The transaction to abort must be identified either with --start-offset (for brokers on"
+            " 3.0 or above) or with --producer-id, --producer-epoch, and --coordinator-epoch (for"
+            " older brokers)"
+        )
+    _need(options, "producer_epoch", "coordinator_epoch")
+
+
+def _check_hanging(options: TransactionsOptions) -> None:
+    if options.topic is None and options.broker_id is None:
+        raise ConfigError(
+            "The `find-hanging` command requires either --topic or --broker-id to limit the scope"
+            " of the search"
+        )
+    if options.partition is not None and options.topic is None:
+        raise ConfigError("The --partition argument requires --topic to be provided")
+
+
+def _need(options: TransactionsOptions, *names: str) -> None:
+    for name in names:
+        if getattr(options, name) is None:
+            raise ConfigError(f"Missing required argument --{spelled(name)}")
+
+
+def _list(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.admin.transactions import list_transactions
+
+    found = list_transactions(cluster, duration_ms=options.duration_filter)
+    columns = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
+    return _report(columns, found)
+
+
+def _describe(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.admin.transactions import describe_transaction
+
+    assert options.transactional_id is not None
+    try:
+        found = describe_transaction(cluster, options.transactional_id)
+    except ApiError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        raise ConfigError(
+            f"Failed to describe transaction state of transactional-id"
+            f" `{options.transactional_id}`: {error}"
+        ) from error
+    now_ms = int(time.time() * 1000)
+    row = (
+        found.coordinator,
+        found.transactional_id,
+        found.producer_id,
+        found.producer_epoch,
+        found.state,
+        found.timeout_ms,
+        found.start_ms,
+        None if found.start_ms is None else now_ms - found.start_ms,
+        ",".join(map(str, found.partitions)),
+    )
+    columns = (
+        *("CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState"),
+        *("TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs"),
+        "TopicPartitions",
+    )
+    return _report(columns, [row])
+
+
+def _describe_producers(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.tools.hanging_transactions import producers_of
+
+    found = producers_of(cluster, _partition(options), options.broker_id)
+    rows = [
+        (
+            state.producer_id,
+            state.producer_epoch,
+            state.coordinator_epoch,
+            state.last_sequence,
+            state.last_timestamp_ms,
+            state.start_offset,
+        )
+        for state in found
+    ]
+    columns = (
+        *("ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence"),
+        *("LastTimestamp", "CurrentTransactionStartOffset"),
+    )
+    return _report(columns, rows)
+
+
+def _abort(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.admin.transactions import abort_transaction
+    from kafkapy.tools.hanging_transactions import producers_of
+
+    partition = _partition(options)
+    if options.start_offset is None:
+        assert options.producer_id is not None
+        assert options.producer_epoch is not None
+        assert options.coordinator_epoch is not None
+        who = (options.producer_id, options.producer_epoch, options.coordinator_epoch)
+    else:
+        states = producers_of(cluster, partition)
+        open_there = [s for s in states if s.start_offset == options.start_offset]
+        if not open_there:
+            raise ConfigError(
+                "Could not find any open transactions starting at offset"
+                f" {options.start_offset} on partition {partition}"
+            )
+        who = open_there[0][:3]
+    try:
+        abort_transaction(cluster, partition, *who)
+    except ApiError as error:
+        raise ConfigError(f"Failed to abort transaction on {partition}: {error}") from error
+    data = {"topic": partition.topic, "partition": partition.partition, "aborted": True}
+    return Report("transactions", [data], [])
+
+
+def _find_hanging(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.tools.hanging_transactions import find_hanging, partitions_on
+
+    now_ms = int(time.time() * 1000)
+    scope = partitions_on(cluster, options.topic, options.partition, options.broker_id)
+    timeout_ms = options.max_transaction_timeout * _MINUTE_MS
+    rows = [
+        (
+            each.partition.topic,
+            each.partition.partition,
+            each.producer.producer_id,
+            each.producer.producer_epoch,
+            each.producer.coordinator_epoch,
+            each.producer.start_offset,
+            each.producer.last_timestamp_ms,
+            (now_ms - each.producer.last_timestamp_ms) // _MINUTE_MS,
+        )
+        for each in find_hanging(cluster, scope, now_ms, timeout_ms)
+    ]
+    columns = (
+        *("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch"),
+        *("StartOffset", "LastTimestamp", "Duration(min)"),
+    )
+    return _report(columns, rows)
+
+
+def _partition(options: TransactionsOptions) -> TopicPartition:
+    assert options.topic is not None
+    assert options.partition is not None
+    return TopicPartition(options.topic, options.partition)
+
+
+def _report(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Report:
+    """Kafka's tab table: cells as wide as their column, a tab after each."""
+    cells = [list(columns), *([str(value) for value in row] for row in rows)]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
+    text = [
+        "".join(f"{cell:{width}}\t" for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    ]
+    keys = [_json_key(column) for column in columns]
+    data = [dict(zip(keys, row, strict=True)) for row in rows]
+    return Report("transactions", data, text, [Table(columns, rows)])
+
+
+def _json_key(column: str) -> str:
+    """`LastTimestamp` is `last_timestamp`."""
+    name = column.replace("(min)", "Minutes")
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+_CHECKS: Final[dict[str, Callable[[TransactionsOptions], None]]] = {
+    "describe": _check_describe,
+    "describe-producers": _check_producers,
+    "abort": _check_abort,
+    "find-hanging": _check_hanging,
+}
+_VERBS: Final[dict[str, Callable[[Cluster, TransactionsOptions], Report]]] = {
+    "list": _list,
+    "describe": _describe,
+    "describe-producers": _describe_producers,
+    "abort": _abort,
+    "find-hanging": _find_hanging,
+}
+
+COMMAND: Final = Command(
+    "transactions",
+    TransactionsOptions,
+    run,
+    help="List, describe and abort transactions.",
+    operands="words",
+)

@@ -1,0 +1,116 @@
+"""`kafkapy verifiable-consumer`: Kafka's `kafka-verifiable-consumer.sh` (`VerifiableConsumer`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.json_events import emitter
+from kafkapy.cli.framework.options import ClusterOptions, check_host_ports, flag, require, value
+from kafkapy.cli.framework.termination import terminable
+
+RESETS: Final = ("earliest", "latest", "none")
+CLASSIC: Final = "classic"
+PROTOCOLS: Final = (CLASSIC, "consumer")
+
+
+@dataclass
+class VerifiableConsumerOptions(ClusterOptions):
+    """The flags of `VerifiableConsumer`."""
+
+    broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
+    topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
+    group_id: str | None = value("REQUIRED: the group.", metavar="GROUP")
+    group_instance_id: str | None = value("The name of a static member.", metavar="ID")
+    group_protocol: str = value(
+        "The group's protocol, classic or consumer; kafkapy's brokers have the first.",
+        metavar="PROTOCOL",
+        default="classic",
+    )
+    group_remote_assignor: str | None = value(
+        "With --group-protocol consumer: how the broker shares partitions.", metavar="NAME"
+    )
+    max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
+    session_timeout: int = value("The member's session.", metavar="MS", default=30000)
+    verbose: bool = flag("A line for each record.")
+    enable_autocommit: bool = flag("Let the client commit by itself.")
+    reset_policy: str = value(
+        "Where to start without a commit.", metavar="POLICY", default="earliest", choices=RESETS
+    )
+    assignment_strategy: str = value(
+        "How partitions are shared.",
+        metavar="CLASS",
+        default="org.apache.kafka.clients.consumer.RangeAssignor",
+    )
+    consumer_config: str | None = value(
+        "Consumer properties in a file; the flags win.", metavar="FILE", name="consumer.config"
+    )
+
+
+def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
+    """Read until told to stop."""
+    from kafkapy.tools.librdkafka_client import Reporter, make_consumer
+    from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer
+
+    options.bootstrap_server = options.bootstrap_server or options.broker_list
+    require(options, "topic", "group_id", "bootstrap_server")
+    assert options.topic is not None
+    check_host_ports(options.bootstrap_server)
+    if options.reset_policy not in RESETS:
+        raise UsageError(f"--reset-policy {options.reset_policy} is not earliest, latest or none")
+    if options.group_protocol.lower() not in PROTOCOLS:
+        raise UsageError(f"--group-protocol {options.group_protocol} is not classic or consumer")
+    with terminable():
+        client = make_consumer(consumer_properties(options), Reporter(env.warn))
+        consumer = VerifiableConsumer(
+            client,
+            emitter(env),
+            max_messages=options.max_messages,
+            verbose=options.verbose,
+            auto_commit=options.enable_autocommit,
+        )
+        try:
+            consumer.run(options.topic)
+        finally:
+            consumer.finish()
+    return ExitStatus.SUCCESS
+
+
+def consumer_properties(options: VerifiableConsumerOptions) -> dict[str, str]:
+    """The flags over the file. In the new protocol, the broker has the session and the assignor.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import load_properties
+
+    found: dict[str, str] = {}
+    for file in (options.command_config, options.consumer_config):
+        found |= load_properties(file) if file else {}
+    if options.group_instance_id is not None:
+        found["group.instance.id"] = options.group_instance_id
+    if options.group_protocol.lower() == CLASSIC:
+        found["session.timeout.ms"] = str(options.session_timeout)
+        found["partition.assignment.strategy"] = options.assignment_strategy
+    else:
+        found["group.protocol"] = options.group_protocol
+        if options.group_remote_assignor is not None:
+            found["group.remote.assignor"] = options.group_remote_assignor
+    reset = "error" if options.reset_policy == "none" else options.reset_policy
+    return found | {
+        "bootstrap.servers": options.bootstrap_server or "",
+        "group.id": options.group_id or "",
+        "enable.auto.commit": str(options.enable_autocommit).lower(),
+        "auto.offset.reset": reset,
+    }
+
+
+COMMAND: Final = Command(
+    "verifiable-consumer",
+    VerifiableConsumerOptions,
+    run,
+    help="Read as a member of a group; a JSON line an event.",
+)

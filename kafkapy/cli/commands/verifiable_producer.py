@@ -1,0 +1,85 @@
+"""`kafkapy verifiable-producer`: Kafka's `kafka-verifiable-producer.sh` (`VerifiableProducer`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.json_events import emitter
+from kafkapy.cli.framework.options import ClusterOptions, check_host_ports, require, value
+from kafkapy.cli.framework.termination import terminable
+
+ACKS: Final = (0, 1, -1)
+
+
+@dataclass
+class VerifiableProducerOptions(ClusterOptions):
+    """The flags of `VerifiableProducer`."""
+
+    broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
+    topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
+    max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
+    throughput: float = value("Records a second; -1 for no limit.", metavar="N", default=-1)
+    acks: int = value("Acknowledgements a record needs: 0, 1 or -1.", metavar="ACKS", default=-1)
+    producer_config: str | None = value(
+        "Producer properties in a file.", metavar="FILE", name="producer.config"
+    )
+    message_create_time: int | None = value(
+        "The time of the first record; later ones are as much later.", metavar="MS"
+    )
+    value_prefix: int | None = value("Values are PREFIX.NUMBER.", metavar="PREFIX")
+    repeating_keys: int | None = value("Keys go from 0 to N-1, over and over.", metavar="N")
+
+
+def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
+    """Send; what fails is an event, not a status."""
+    from kafkapy.tools.librdkafka_client import Reporter, make_producer
+    from kafkapy.tools.perf.verifiable_producer import NumberedRecords, VerifiableProducer
+
+    options.bootstrap_server = options.bootstrap_server or options.broker_list
+    require(options, "topic", "bootstrap_server")
+    assert options.topic is not None
+    check_host_ports(options.bootstrap_server)
+    if options.acks not in ACKS:
+        raise UsageError(f"argument --acks: invalid choice: '{options.acks}' (choose from 0,1,-1)")
+    records = NumberedRecords(
+        options.topic,
+        options.max_messages,
+        options.throughput,
+        options.value_prefix,
+        options.repeating_keys,
+        options.message_create_time,
+    )
+    with terminable():
+        client = make_producer(producer_properties(options), Reporter(env.warn))
+        producer = VerifiableProducer(client, records, emitter(env))
+        try:
+            producer.run()
+        finally:
+            producer.finish()
+    return ExitStatus.SUCCESS
+
+
+def producer_properties(options: VerifiableProducerOptions) -> dict[str, str]:
+    """The file's properties over this tool's own; a record is sent once.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    from kafkapy.client.properties import load_properties
+
+    found = {"acks": str(options.acks), "retries": "0"}
+    for file in (options.command_config, options.producer_config):
+        found |= load_properties(file) if file else {}
+    return found | {"bootstrap.servers": options.bootstrap_server or ""}
+
+
+COMMAND: Final = Command(
+    "verifiable-producer",
+    VerifiableProducerOptions,
+    run,
+    help="Write numbered records; a JSON line for each.",
+)

@@ -1,0 +1,200 @@
+"""Options are fields of a dataclass: flags, help, completions and types come from there.
+
+@dataclass
+class TopicsOptions(ClusterOptions):
+    create: bool = flag("Create a new topic.")
+    topic: str | None = value("The topic.", metavar="TOPIC")
+    config: list[str] = values("A topic configuration.", metavar="NAME=VALUE")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import UsageError
+
+if TYPE_CHECKING:
+    from kafkapy.admin.dry_run import DryRunCluster
+    from kafkapy.client.cluster import Cluster
+
+# A pattern, compiled by its first use: most starts of a command have none.
+_HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
+
+HELP: Final = "help"
+
+
+class OutputFormat(StrEnum):
+    """How results are written; the default is table on a terminal and text on a pipe."""
+
+    text = "text"
+    table = "table"
+    json = "json"
+
+
+def flag(help: str, *, stands_for: str | None = None, hidden: bool = False, short: str = "") -> Any:
+    """An option without a value; with `stands_for`, that option with an empty value. `short` is
+    its letter, if it has one."""
+    return dataclasses.field(
+        default=False,
+        metadata={HELP: help, "stands_for": stands_for, "hidden": hidden, "short": short},
+    )
+
+
+def value(
+    help: str,
+    *,
+    metavar: str = "TEXT",
+    default: Any = None,
+    alone: str | None = None,
+    name: str | None = None,
+    choices: Iterable[str] = (),
+    short: str = "",
+) -> Any:
+    """An option with one value. `alone` is its value when none follows; `short` is its letter."""
+    return dataclasses.field(
+        default=default,
+        metadata={
+            HELP: help,
+            "metavar": metavar,
+            "alone": alone,
+            "name": name,
+            "choices": tuple(choices),
+            "short": short,
+        },
+    )
+
+
+def values(
+    help: str,
+    *,
+    metavar: str = "TEXT",
+    name: str | None = None,
+    choices: Iterable[str] = (),
+    many: bool = False,
+) -> Any:
+    """An option that may be repeated; with `many`, it takes all words up to the next option."""
+    return dataclasses.field(
+        default_factory=list,
+        metadata={
+            HELP: help,
+            "metavar": metavar,
+            "name": name,
+            "choices": tuple(choices),
+            "many": many,
+        },
+    )
+
+
+@dataclass
+class CommonOptions:
+    """What every command takes."""
+
+    output: OutputFormat | None = value(  # noqa: RUF009 (it is a field, not a default)
+        "How to write results: Kafka's text, a table, or JSON in one envelope."
+        " Default: table on a terminal, text otherwise.",
+        metavar="text|table|json",
+        choices=OutputFormat,
+    )
+    debug: bool = flag("Show tracebacks.")
+    version: bool = flag("Print the version and exit.")
+
+
+@dataclass
+class ClusterOptions(CommonOptions):
+    """What every command takes that talks to a cluster."""
+
+    bootstrap_server: str | None = value(
+        "REQUIRED: the brokers to connect to first.", metavar="HOST:PORT,..."
+    )
+    command_config: str | None = value(
+        "A property file for the connection: security and timeouts.", metavar="FILE"
+    )
+
+    def connect(
+        self,
+        env: Environment,
+        client_id: str = "kafkapy",
+        defaults: Mapping[str, str] | None = None,
+    ) -> Cluster:
+        """The cluster to work on; its first connection is made when it is first asked.
+
+        `defaults` are properties that the property file may replace.
+
+        Raises:
+            UsageError: no server was named.
+            ConfigError: a server or a property is malformed.
+        """
+        from kafkapy.client.cluster import Cluster
+
+        servers, properties = self._connection(defaults)
+        return Cluster(servers, properties, client_id, connector=env.connector)
+
+    def connect_dry(
+        self,
+        env: Environment,
+        client_id: str = "kafkapy",
+        defaults: Mapping[str, str] | None = None,
+    ) -> DryRunCluster:
+        """The same cluster, which is read and not changed."""
+        from kafkapy.admin.dry_run import DryRunCluster
+
+        servers, properties = self._connection(defaults)
+        return DryRunCluster(servers, properties, client_id, connector=env.connector)
+
+    def _connection(self, defaults: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
+        from kafkapy.client.properties import load_properties
+
+        require(self, "bootstrap_server")
+        assert self.bootstrap_server is not None
+        properties = load_properties(self.command_config) if self.command_config else {}
+        return self.bootstrap_server, {**(defaults or {}), **properties}
+
+
+def is_given(options: object, name: str) -> bool:
+    """Whether an option was on the command line (an empty value counts)."""
+    value = getattr(options, name)
+    return value is not None and value is not False and value != []
+
+
+def require(options: object, *names: str) -> None:
+    """
+    Raises:
+        UsageError: one of the options is missing.
+    """
+    for name in names:
+        if not is_given(options, name):
+            raise UsageError(f'Missing required argument "[{spelled(name)}]"')
+
+
+def refuse(options: object, name: str, *others: str) -> None:
+    """
+    Raises:
+        UsageError: `name` was given together with one of `others` (`checkInvalidArgs`).
+    """
+    for other in others if is_given(options, name) else ():
+        if is_given(options, other):
+            raise UsageError(
+                f'Option "[{spelled(name)}]" can\'t be used with option "[{spelled(other)}]"'
+            )
+
+
+def check_host_ports(servers: str | None) -> None:
+    """The check that some of Kafka's tools make of a server list (`ToolsUtils.validatePortOrExit`).
+
+    Raises:
+        UsageError: a part is not host:port.
+    """
+    for part in (servers or "").split(",") if servers is not None else ():
+        if not re.fullmatch(_HOST_PORT, part):
+            raise UsageError("Please provide valid host:port like host1:9091,host2:9092")
+
+
+def spelled(field_name: str) -> str:
+    """A field's name as it is written on the command line; `list_` is `list`."""
+    return field_name.rstrip("_").replace("_", "-")

@@ -1,0 +1,88 @@
+"""Results to the reader's form: Kafka's text for scripts, tables for people, JSON for programs.
+
+The JSON is one line, one envelope for every command:
+
+    {"kafkapy": 1, "command": "topics", "data": [...]}
+
+`kafkapy` is the version of the envelope; it changes when a reader would have to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.options import OutputFormat
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+ENVELOPE_VERSION: Final = 1
+
+# A person looks for what is wrong; these words are wrong wherever they stand alone in a cell.
+_ALARMING: Final = frozenset({"none", "under-replicated", "offline", "ERROR"})
+
+
+class Table(NamedTuple):
+    """Rows for people."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    title: str | None = None
+
+
+class Report(NamedTuple):
+    """One result in its three forms; without tables, people get the text."""
+
+    command: str
+    data: Sequence[Any]
+    text: Iterable[str]
+    tables: Sequence[Table] = ()
+
+
+def show(env: Environment, report: Report, chosen: OutputFormat | None) -> None:
+    """Write a report in the chosen form, or in the one that suits stdout."""
+    form = chosen or (OutputFormat.table if env.on_terminal else OutputFormat.text)
+    if form is OutputFormat.json:
+        env.line(to_json(report.command, report.data))
+    elif form is OutputFormat.table and report.tables:
+        _print_tables(env, report.tables)
+    else:
+        for line in report.text:
+            env.line(line)
+
+
+def to_json(command: str, data: Sequence[Any]) -> str:
+    """The envelope as one line."""
+    import json
+
+    envelope = {"kafkapy": ENVELOPE_VERSION, "command": command, "data": data}
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+
+
+def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
+    """Show tables with rich, which is imported only here: it takes longer than most commands."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    console = Console(file=env.stdout, highlight=False)
+    for table in tables:
+        shown = RichTable(
+            title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+        )
+        for index, column in enumerate(table.columns):
+            cells = [row[index] for row in table.rows]
+            numbers = bool(cells) and all(isinstance(cell, int) for cell in cells)
+            shown.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        for row in table.rows:
+            shown.add_row(*(_cell(value) for value in row))
+        console.print(shown)
+
+
+def _cell(value: object) -> Text:
+    from rich.text import Text
+
+    text = str(value)
+    return Text(text, style="bold red" if text in _ALARMING else "")

@@ -1,0 +1,1 @@
+"""The group coordinator: requests and time in, replies, timers and records out."""

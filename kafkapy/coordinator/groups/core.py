@@ -1,0 +1,152 @@
+"""What the parts of the coordinator share, and how groups and offsets are written to the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock, Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.groups.group import DEAD, EMPTY, Group
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
+from kafkapy.coordinator.groups.messages import Result
+from kafkapy.coordinator.groups.record_codec import (
+    OffsetAndMetadata,
+    group_key,
+    group_value,
+    offset_key,
+    offset_value,
+)
+from kafkapy.coordinator.groups.registry import GroupRegistry
+from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
+from kafkapy.coordinator.outbox import Appended, Outbox
+from kafkapy.record.builder import RecordData
+
+GROUP_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""A member's answer when the group could not be stored; other codes pass as they are."""
+
+OFFSET_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+"""The rows of a commit that could not be stored; other codes pass as they are."""
+
+
+@dataclass(slots=True)
+class Core:
+    """The coordinator's one state: its parts are functions over this.
+
+    `clock` gives the wall time that records carry; deadlines count in the `now_ms` that each call
+    brings.
+    """
+
+    config: GroupConfig
+    random: Random
+    clock: Clock
+    log: logging.Logger
+    registry: GroupRegistry
+    timers: Timers
+    outbox: Outbox[Result]
+
+    def store_group(
+        self,
+        group: Group,
+        assignments: Mapping[str, bytes],
+        stored: Callable[[int, ErrorCode], None],
+    ) -> None:
+        """Append the group's record and go on in `stored`, with the error that its members get."""
+
+        def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
+            stored(now_ms, GROUP_STORE_ERRORS.get(error, error))
+
+        value = group_value(group.value(assignments))
+        record = RecordData(group_key(group.group_id), value, self.clock.time_ms())
+        self._append(group, [record], appended)
+
+    def store_offsets(
+        self,
+        group: Group,
+        commits: Mapping[TopicPartition, OffsetAndMetadata],
+        producer: Producer | None,
+        stored: Callable[[ErrorCode], None],
+    ) -> None:
+        """Append these commits as one batch; they count once that is done, or with the marker of
+        the `producer` in whose transaction they are."""
+        producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
+        self.registry.note_transaction(group, producer_id)
+
+        def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
+            if error is ErrorCode.NONE:
+                group.offsets.succeed(commits, base_offset, producer_id)
+            else:
+                group.offsets.fail(commits)
+            stored(OFFSET_STORE_ERRORS.get(error, error))
+
+        time_ms = self.clock.time_ms()
+        records = [
+            RecordData(offset_key(group.group_id, partition), offset_value(commit), time_ms)
+            for partition, commit in commits.items()
+        ]
+        group.offsets.begin(commits)
+        self._append(group, records, appended, producer)
+
+    def erase_offsets(
+        self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
+    ) -> int:
+        """Forget these commits, and the group if nothing is left of it; return how many were there.
+
+        Tombstones follow at acks=0: should they get lost, the next coordinator finds the same
+        reason to write them.
+        """
+        removed = group.offsets.remove(partitions)
+        records = [RecordData(offset_key(group.group_id, p), None, time_ms) for p in removed]
+        leader_epoch = self.registry.leader_epoch(group)
+        if group.state is EMPTY and not group.offsets.any:
+            self._bury(group, time_ms)
+            # A group of generation 0 never had a record: it only stored offsets.
+            if group.generation_id > 0:
+                records.append(RecordData(group_key(group.group_id), None, time_ms))
+        if records:
+            self.outbox.append_unwaited(group.partition, leader_epoch, records)
+        return len(removed)
+
+    def _bury(self, group: Group, time_ms: int) -> None:
+        group.transition_to(DEAD, time_ms)
+        self.registry.remove(group)
+        for member_id in group.pending_members:
+            self.timers.cancel(TimerKey(TimerKind.PENDING, group.group_id, member_id))
+        self.log.info(
+            "Group %s transitioned to Dead in generation %d", group.group_id, group.generation_id
+        )
+
+    def _append(
+        self,
+        group: Group,
+        records: list[RecordData],
+        appended: Appended,
+        producer: Producer | None = None,
+    ) -> None:
+        leader_epoch = self.registry.leader_epoch(group)
+        self.outbox.append(group.partition, leader_epoch, records, appended, producer)

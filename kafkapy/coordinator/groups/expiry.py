@@ -1,0 +1,58 @@
+"""Offsets that nobody will ask for again (KIP-211), and groups that held nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import EMPTY, STABLE, Group
+from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
+
+
+def expire_offsets(core: Core, time_ms: int) -> int:
+    """Remove what is due at wall-clock `time_ms`; return how many offsets."""
+    removed = 0
+    for group in list(core.registry.loaded_groups()):
+        due = expired_offsets(group, time_ms, core.config.offsets_retention_ms)
+        removed += core.erase_offsets(group, due, time_ms)
+    if removed:
+        core.log.info("Removed %d expired offsets.", removed)
+    return removed
+
+
+def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[TopicPartition]:
+    """What of the group is due: retention counts from when it was last of use.
+
+    Without members, since the group is empty; with members, since the commit, unless they consume
+    the topic; without ever having had members, since the commit. Kafka: `removeExpiredOffsets`.
+    """
+
+    def left(commit: OffsetAndMetadata) -> int:
+        since_ms = group.state_timestamp_ms
+        return commit.commit_timestamp_ms if since_ms is None else since_ms
+
+    def committed(commit: OffsetAndMetadata) -> int:
+        return commit.commit_timestamp_ms
+
+    offsets, topics = group.offsets, group.subscribed_topics
+    if group.protocol_type is None:
+        return offsets.expired(time_ms, retention_ms, committed)
+    if group.state is EMPTY:
+        return offsets.expired(time_ms, retention_ms, left)
+    if (
+        group.state is STABLE
+        and group.protocol_type == CONSUMER_PROTOCOL_TYPE
+        and topics is not None
+    ):
+        return offsets.expired(time_ms, retention_ms, committed, topics)
+    return []
+
+
+def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
+    """These partitions exist no more: forget every group's offsets of them; return how many."""
+    removed = 0
+    for group in list(core.registry.loaded_groups()):
+        removed += core.erase_offsets(group, partitions, time_ms)
+    return removed

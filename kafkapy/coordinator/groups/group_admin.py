@@ -1,0 +1,89 @@
+"""DescribeGroups, ListGroups and DeleteGroups: what an administrator sees and removes."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import DEAD, EMPTY, STABLE
+from kafkapy.coordinator.groups.messages import (
+    CLASSIC_GROUP_TYPE,
+    DeleteGroups,
+    DeleteGroupsResult,
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroups,
+    DescribeGroupsResult,
+    ListedGroup,
+    ListGroups,
+    ListGroupsResult,
+)
+
+
+def describe_groups(core: Core, token: Token, request: DescribeGroups) -> None:
+    """Kafka: `GroupCoordinator.handleDescribeGroup`, for each."""
+    groups = [_describe(core, group_id) for group_id in request.group_ids]
+    core.outbox.reply(token, DescribeGroupsResult(groups))
+
+
+def _describe(core: Core, group_id: str) -> DescribedGroup:
+    error = core.registry.check(group_id, empty_id=True)
+    if error is not ErrorCode.NONE:
+        return DescribedGroup(group_id, error)
+    group = core.registry.find(group_id)
+    if group is None:
+        return DescribedGroup(group_id, state=DEAD)
+    stable = group.state is STABLE
+    described = DescribedGroup(group_id, state=group.state, protocol_type=group.protocol_type or "")
+    if stable:
+        described.protocol_data = group.protocol_name or ""
+    for member in group.members.values():
+        described.members.append(
+            DescribedMember(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.metadata(group.protocol_name) if stable else b"",
+                member.assignment if stable else b"",
+            )
+        )
+    return described
+
+
+def list_groups(core: Core, token: Token, request: ListGroups) -> None:
+    """Kafka: `GroupCoordinator.handleListGroups` (filters: KIP-518, KIP-848)."""
+    if not core.registry.active:
+        core.outbox.reply(token, ListGroupsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return
+    loading = core.registry.loading
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
+    states = {state.lower() for state in request.states_filter}
+    types = {group_type.lower() for group_type in request.types_filter}
+    groups: list[ListedGroup] = []
+    if not types or CLASSIC_GROUP_TYPE in types:
+        groups = [
+            ListedGroup(group.group_id, group.protocol_type or "", group.state)
+            for group in core.registry.loaded_groups()
+            if not states or group.state.lower() in states
+        ]
+    core.outbox.reply(token, ListGroupsResult(error, groups))
+
+
+def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
+    """Kafka: `GroupCoordinator.handleDeleteGroups`."""
+    errors = {group_id: _delete(core, group_id) for group_id in dict.fromkeys(request.group_ids)}
+    core.outbox.reply(token, DeleteGroupsResult(errors))
+
+
+def _delete(core: Core, group_id: str) -> ErrorCode:
+    error = core.registry.check(group_id, empty_id=True)
+    if error is not ErrorCode.NONE:
+        return error
+    group = core.registry.find(group_id)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not EMPTY:
+        return ErrorCode.NON_EMPTY_GROUP
+    core.erase_offsets(group, group.offsets.partitions, core.clock.time_ms())
+    return ErrorCode.NONE

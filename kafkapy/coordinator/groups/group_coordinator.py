@@ -1,0 +1,251 @@
+"""The group coordinator of one broker, as its shell sees it: calls in, effects out. It never waits.
+
+Every call that does something returns `Effects`: replies (token, result) to send and batches to
+append, in order. A token is whatever the shell knows a request by, hashable; each is replied to
+once, now or by a later call's effects. The shell
+    1. sends the replies and makes the appends, and reports each append with `append_completed`;
+    2. calls `on_time` when `next_deadline_ms` has come;
+    3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
+       (or `replay` and `end_transaction`) over the whole log, `finish_loading`; and `unload` when
+       it leads it no more;
+    4. calls `expire_offsets` every `offsets.retention.check.interval.ms`, and
+       `on_partitions_deleted` when told so.
+
+`now_ms` is monotonic milliseconds, for deadlines; `time_ms`, and what `clock` says of the time, is
+wall-clock, as in records.
+Kafka: `kafka.coordinator.group.GroupCoordinator` with `GroupMetadataManager`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock, Random
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups import (
+    expiry,
+    group_admin,
+    join,
+    loading,
+    membership,
+    offsets,
+    rebalance,
+    sync,
+)
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import GroupState
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.messages import (
+    CommitOffsets,
+    DeleteGroups,
+    DeleteOffsets,
+    DescribeGroups,
+    FetchOffsets,
+    GroupEffects,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    ListGroups,
+    SyncGroup,
+)
+from kafkapy.coordinator.groups.registry import GroupRegistry
+from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
+from kafkapy.coordinator.outbox import Outbox
+from kafkapy.record.batch_header import Buffer
+
+
+class GroupCoordinator:
+    """All groups whose partition of `__consumer_offsets` this broker leads."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        random: Random,
+        clock: Clock,
+        *,
+        logger: logging.Logger | None = None,
+    ) -> None:
+        log = logging.getLogger(__name__) if logger is None else logger
+        registry = GroupRegistry(config.offsets_topic_num_partitions)
+        self._core = Core(config, random, clock, log, registry, Timers(), Outbox())
+
+    # Requests.
+
+    def join_group(self, now_ms: int, token: Token, request: JoinGroup) -> GroupEffects:
+        """The reply waits for the other members."""
+        join.join_group(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def sync_group(self, now_ms: int, token: Token, request: SyncGroup) -> GroupEffects:
+        """The reply waits for the leader's assignment to be in the log."""
+        sync.sync_group(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def heartbeat(self, now_ms: int, token: Token, request: Heartbeat) -> GroupEffects:
+        """Replied at once."""
+        membership.heartbeat(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def leave_group(self, now_ms: int, token: Token, request: LeaveGroup) -> GroupEffects:
+        """Replied at once."""
+        membership.leave_group(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def commit_offsets(self, now_ms: int, token: Token, request: CommitOffsets) -> GroupEffects:
+        """The reply waits for the offsets to be in the log."""
+        offsets.commit_offsets(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def fetch_offsets(self, _now_ms: int, token: Token, request: FetchOffsets) -> GroupEffects:
+        """Replied at once."""
+        offsets.fetch_offsets(self._core, token, request)
+        return self._core.outbox.take()
+
+    def delete_offsets(self, _now_ms: int, token: Token, request: DeleteOffsets) -> GroupEffects:
+        """Replied at once."""
+        offsets.delete_offsets(self._core, token, request)
+        return self._core.outbox.take()
+
+    def describe_groups(self, _now_ms: int, token: Token, request: DescribeGroups) -> GroupEffects:
+        """Replied at once."""
+        group_admin.describe_groups(self._core, token, request)
+        return self._core.outbox.take()
+
+    def list_groups(self, _now_ms: int, token: Token, request: ListGroups) -> GroupEffects:
+        """Replied at once."""
+        group_admin.list_groups(self._core, token, request)
+        return self._core.outbox.take()
+
+    def delete_groups(self, _now_ms: int, token: Token, request: DeleteGroups) -> GroupEffects:
+        """Replied at once."""
+        group_admin.delete_groups(self._core, token, request)
+        return self._core.outbox.take()
+
+    def forget_token(self, token: Token) -> None:
+        """The token's connection is gone: drop it. What was asked still happens."""
+        self._core.outbox.forget(token)
+
+    # The log and the clock.
+
+    def append_completed(
+        self,
+        now_ms: int,
+        append_id: int,
+        error: ErrorCode,
+        base_offset: int = UNKNOWN_LOG_OFFSET,
+    ) -> GroupEffects:
+        """An append got its acks, its batch at `base_offset`, or failed with `error`."""
+        self._core.outbox.append_completed(now_ms, append_id, error, base_offset)
+        return self._core.outbox.take()
+
+    def next_deadline_ms(self) -> int | None:
+        """When `on_time` has something to do; changes with any call."""
+        return self._core.timers.next_deadline_ms()
+
+    def on_time(self, now_ms: int) -> GroupEffects:
+        """Do all that is due."""
+        while (key := self._core.timers.pop_due(now_ms)) is not None:
+            self._on_deadline(now_ms, key)
+        return self._core.outbox.take()
+
+    def _on_deadline(self, now_ms: int, key: TimerKey) -> None:
+        group = self._core.registry.find(key.group_id)
+        assert group is not None, f"{key} has outlived its group"
+        if key.kind is TimerKind.JOIN:
+            rebalance.on_join_deadline(self._core, now_ms, group)
+        elif key.kind is TimerKind.SYNC:
+            rebalance.on_sync_deadline(self._core, now_ms, group)
+        elif key.kind is TimerKind.SESSION:
+            rebalance.on_session_deadline(self._core, now_ms, group, key.member_id)
+        else:
+            rebalance.on_pending_deadline(self._core, now_ms, group, key.member_id)
+
+    def expire_offsets(self, time_ms: int) -> GroupEffects:
+        """Remove offsets past their retention, and groups that are empty and hold none."""
+        expiry.expire_offsets(self._core, time_ms)
+        return self._core.outbox.take()
+
+    def on_partitions_deleted(
+        self, partitions: Collection[TopicPartition], time_ms: int
+    ) -> GroupEffects:
+        """Remove the offsets of partitions that exist no more."""
+        expiry.remove_partitions(self._core, partitions, time_ms)
+        return self._core.outbox.take()
+
+    # Leading partitions of `__consumer_offsets`.
+
+    def set_num_partitions(self, num_partitions: int) -> None:
+        """Say how many partitions `__consumer_offsets` really has; before any is led."""
+        registry = self._core.registry
+        same = num_partitions == registry.num_partitions
+        assert same or not registry.partitions, "groups would move while partitions are led"
+        registry.num_partitions = num_partitions
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` whose leader coordinates the group."""
+        return self._core.registry.partition_for(group_id)
+
+    def start_loading(self, partition: int, leader_epoch: int) -> bool:
+        """Lead a partition; True if its log is to be replayed now (not if it is led already)."""
+        return loading.start_loading(self._core, partition, leader_epoch)
+
+    def replay(
+        self,
+        partition: int,
+        offset: int,
+        record: loading.KeyValue,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """Apply one record; `producer_id` if its batch is transactional. No control records."""
+        loading.replay(self._core, partition, offset, record, producer_id)
+
+    def replay_batches(self, partition: int, records: Buffer) -> None:
+        """Apply every record and marker in whole raw batches.
+
+        What cannot be read is logged and skipped.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
+        """
+        loading.replay_batches(self._core, partition, records)
+
+    def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
+        """A marker of the producer is in the partition's log, met in replay or just appended."""
+        loading.end_transaction(self._core, partition, producer_id, committed=committed)
+
+    def finish_loading(self, partition: int, now_ms: int) -> GroupEffects:
+        """The whole log has been replayed: answer for its groups."""
+        loading.finish_loading(self._core, now_ms, partition)
+        return self._core.outbox.take()
+
+    def unload(self, partition: int, leader_epoch: int | None = None) -> GroupEffects:
+        """Lead a partition no more: who waits hears NOT_COORDINATOR. An old epoch is ignored."""
+        loading.unload(self._core, partition, leader_epoch)
+        return self._core.outbox.take()
+
+    def shutdown(self) -> GroupEffects:
+        """Unload everything; from now on every call is answered COORDINATOR_NOT_AVAILABLE."""
+        for partition in list(self._core.registry.partitions):
+            loading.unload(self._core, partition, None)
+        self._core.registry.active = False
+        return self._core.outbox.take()
+
+    # What metrics ask.
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their reply."""
+        return self._core.outbox.waiting
+
+    def groups_by_state(self) -> Counter[GroupState]:
+        """How many loaded groups are in each state."""
+        return Counter(group.state for group in self._core.registry.loaded_groups())
+
+    def num_offsets(self) -> int:
+        """How many offsets are committed in loaded groups."""
+        return sum(len(g.offsets.committed) for g in self._core.registry.loaded_groups())

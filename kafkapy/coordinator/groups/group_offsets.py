@@ -1,0 +1,147 @@
+"""The offsets of one group: committed, on their way into the log, and pending in transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
+
+NO_PRODUCER_ID: Final = -1
+UNKNOWN_LOG_OFFSET: Final = -1
+
+
+class Commit(NamedTuple):
+    """A commit and where in the log it is: of two commits, the later in the log counts."""
+
+    value: OffsetAndMetadata
+    log_offset: int
+
+
+class GroupOffsets:
+    """What a group committed. Kafka: the offsets half of `GroupMetadata`."""
+
+    __slots__ = ("committed", "in_flight", "transactional")
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, Commit] = {}
+        self.in_flight: dict[TopicPartition, list[OffsetAndMetadata]] = {}
+        """Commits whose append has not completed; no empty lists."""
+        self.transactional: dict[int, dict[TopicPartition, Commit]] = {}
+        """By producer id: in the log, and invisible until that producer's COMMIT marker."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything that keeps an empty group alive."""
+        return bool(self.committed or self.in_flight or self.transactional)
+
+    def is_unstable(self, partition: TopicPartition) -> bool:
+        """Whether a commit of the partition is still to be decided (KIP-447 RequireStable)."""
+        return partition in self.in_flight or any(
+            partition in pending for pending in self.transactional.values()
+        )
+
+    def begin(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These are being appended."""
+        for partition, commit in commits.items():
+            self.in_flight.setdefault(partition, []).append(commit)
+
+    def succeed(
+        self,
+        commits: Mapping[TopicPartition, OffsetAndMetadata],
+        log_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """These are in the log, in a batch at `log_offset`; what was removed meanwhile stays so.
+        Those of a producer's transaction wait for its marker."""
+        for partition, commit in commits.items():
+            if commit not in self.in_flight.get(partition, ()):
+                continue
+            if producer_id == NO_PRODUCER_ID:
+                self._put(partition, Commit(commit, log_offset))
+            else:
+                self.replay(partition, commit, log_offset, producer_id)
+        self.fail(commits)
+
+    def fail(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These are not on their way any more."""
+        for partition, commit in commits.items():
+            in_flight = self.in_flight.get(partition, [])
+            if commit in in_flight:
+                in_flight.remove(commit)
+                if not in_flight:
+                    del self.in_flight[partition]
+
+    def replay(
+        self,
+        partition: TopicPartition,
+        value: OffsetAndMetadata | None,
+        log_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """Apply one record of the log; a value of None is a tombstone."""
+        if producer_id == NO_PRODUCER_ID:
+            if value is None:
+                self.committed.pop(partition, None)
+            else:
+                self.committed[partition] = Commit(value, log_offset)
+            return
+        pending = self.transactional.setdefault(producer_id, {})
+        if value is None:
+            pending.pop(partition, None)
+        else:
+            pending[partition] = Commit(value, log_offset)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker of the producer is in the log."""
+        pending = self.transactional.pop(producer_id, {})
+        if committed:
+            for partition, commit in pending.items():
+                self._put(partition, commit)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All that are known in any way."""
+        known = dict.fromkeys([*self.committed, *self.in_flight])
+        for pending in self.transactional.values():
+            known.update(dict.fromkeys(pending))
+        return list(known)
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Forget these, wherever they are; return those that have a record, or will have one."""
+        removed = []
+        for partition in partitions:
+            in_flight = self.in_flight.pop(partition, None)
+            for producer_id, pending in list(self.transactional.items()):
+                pending.pop(partition, None)
+                if not pending:
+                    del self.transactional[producer_id]
+            if self.committed.pop(partition, None) or in_flight:
+                removed.append(partition)
+        return removed
+
+    def expired(
+        self,
+        time_ms: int,
+        retention_ms: int,
+        used_until_ms: Callable[[OffsetAndMetadata], int],
+        subscribed: frozenset[str] = frozenset(),
+    ) -> list[TopicPartition]:
+        """Commits that are due to go: an expiry of their own wins over the retention (KIP-211)."""
+        due = []
+        for partition, (commit, _) in self.committed.items():
+            if partition.topic in subscribed or partition in self.in_flight:
+                continue
+            expiry_ms = commit.expire_timestamp_ms
+            if expiry_ms is None:
+                expiry_ms = used_until_ms(commit) + retention_ms
+            if time_ms >= expiry_ms:
+                due.append(partition)
+        return due
+
+    def _put(self, partition: TopicPartition, commit: Commit) -> None:
+        held = self.committed.get(partition)
+        unknown = commit.log_offset == UNKNOWN_LOG_OFFSET
+        if held is None or unknown or held.log_offset < commit.log_offset:
+            self.committed[partition] = commit

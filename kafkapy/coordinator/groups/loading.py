@@ -1,0 +1,212 @@
+"""Beginning to coordinate a partition of `__consumer_offsets`, by replay alone, and ceasing to."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import DEAD, Group
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
+from kafkapy.coordinator.groups.messages import JoinGroupResult, SyncGroupResult
+from kafkapy.coordinator.groups.record_codec import (
+    GroupValue,
+    OffsetKey,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
+from kafkapy.coordinator.groups.registry import OffsetsPartition
+from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
+from kafkapy.coordinator.replayed_records import replayed_records
+from kafkapy.record.batch_header import Buffer
+from kafkapy.record.control import ControlRecordType, control_type_id
+from kafkapy.record.records import Record
+
+
+class KeyValue(Protocol):
+    """What replay needs of a record: `Record` and `RecordData` both have it."""
+
+    @property
+    def key(self) -> bytes | None: ...
+
+    @property
+    def value(self) -> bytes | None: ...
+
+
+def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
+    """Lead a partition from `leader_epoch` on; False if it is led already: nothing to load."""
+    held = core.registry.partitions.get(partition)
+    if held is not None:
+        held.leader_epoch = max(held.leader_epoch, leader_epoch)
+        return False
+    core.registry.partitions[partition] = OffsetsPartition(leader_epoch)
+    core.log.info("Loading group metadata from %s-%d", GROUP_METADATA_TOPIC, partition)
+    return True
+
+
+def replay_batches(core: Core, partition: int, records: Buffer) -> None:
+    """Apply the whole batches of a buffer, transactional and control batches included.
+
+    What cannot be read is logged and skipped (`replayed_records`).
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
+    """
+    topic_partition = TopicPartition(GROUP_METADATA_TOPIC, partition)
+    for header, record in replayed_records(core.log, topic_partition, records):
+        if header.is_control:
+            _replay_marker(core, partition, header.producer_id, record)
+        else:
+            producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+            replay(core, partition, record.offset, record, producer_id)
+
+
+def _replay_marker(core: Core, partition: int, producer_id: int, record: Record) -> None:
+    try:
+        control = control_type_id(record.key)
+    except ApiError as error:
+        _log_skipped(core, partition, record.offset, error)
+        return
+    if control in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+        committed = control == ControlRecordType.COMMIT
+        end_transaction(core, partition, producer_id, committed=committed)
+
+
+def replay(
+    core: Core, partition: int, offset: int, record: KeyValue, producer_id: int = NO_PRODUCER_ID
+) -> None:
+    """Apply one record at `offset`; the later of two wins. `producer_id`: of a transactional batch.
+
+    A record that cannot be understood is logged and passed over: it must not cost the others.
+    """
+    held = core.registry.partitions[partition]
+    assert held.loading, f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
+    try:
+        key = read_key(record.key or b"")
+        if key is None:
+            core.log.warning(
+                "Unknown message key at offset %d of %s-%d: skipped, a later Kafka wrote it",
+                offset,
+                GROUP_METADATA_TOPIC,
+                partition,
+            )
+        elif isinstance(key, OffsetKey):
+            _replay_offset(core, partition, key, offset, record.value, producer_id)
+        else:
+            _replay_group(held, partition, key.group_id, record.value)
+    except ApiError as error:
+        _log_skipped(core, partition, offset, error)
+
+
+def _log_skipped(core: Core, partition: int, offset: int, error: ApiError) -> None:
+    core.log.error(
+        "Skipped the record at offset %d of %s-%d: %s",
+        offset,
+        GROUP_METADATA_TOPIC,
+        partition,
+        error.message,
+    )
+
+
+def _replay_offset(
+    core: Core,
+    partition: int,
+    key: OffsetKey,
+    offset: int,
+    value: bytes | None,
+    producer_id: int,
+) -> None:
+    commit = None if value is None else read_offset_value(value)
+    held = core.registry.partitions[partition]
+    group_id = key.group_id
+    group = held.groups.get(group_id)
+    if group is None:
+        if commit is None:
+            return
+        group = held.groups[group_id] = Group(group_id, partition, None)
+    group.offsets.replay(key.topic_partition, commit, offset, producer_id)
+    core.registry.note_transaction(group, producer_id)
+
+
+def _replay_group(
+    held: OffsetsPartition, partition: int, group_id: str, value: bytes | None
+) -> None:
+    """The group as the record says; its offsets are records of their own, and stay."""
+    group = Group(group_id, partition, None)
+    if value is not None:
+        found = read_group_value(value)
+        _check_members(found)
+        group.restore(found)
+    before = held.groups.get(group_id)
+    if before is not None:
+        group.offsets = before.offsets
+    held.groups[group_id] = group
+
+
+def _check_members(value: GroupValue) -> None:
+    ids = [member.member_id for member in value.members]
+    instances = [m.group_instance_id for m in value.members if m.group_instance_id is not None]
+    if len({*ids}) < len(ids) or len({*instances}) < len(instances):
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "The group's record names a member twice")
+
+
+def end_transaction(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
+    """A marker of the producer is in the partition: its pending offsets count now, or never."""
+    held = core.registry.partitions.get(partition)
+    if held is None:
+        return
+    for group_id in held.open_transactions.pop(producer_id, ()):
+        group = held.groups.get(group_id)
+        if group is not None:
+            group.offsets.end_transaction(producer_id, committed=committed)
+
+
+def finish_loading(core: Core, now_ms: int, partition: int) -> None:
+    """Begin to answer for the partition's groups; every member's session starts anew."""
+    held = core.registry.partitions[partition]
+    held.groups = {name: group for name, group in held.groups.items() if not group.is_blank}
+    held.loading = False
+    core.log.info(
+        "Finished loading %d groups from %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition
+    )
+    limit = core.config.group_max_size
+    for group in held.groups.values():
+        for member in group.members.values():
+            rebalance.reset_session(core, now_ms, group, member)
+        if len(group.members) > limit:
+            reason = f"Freshly-loaded group is over capacity ({limit})"
+            rebalance.prepare(core, now_ms, group, reason)
+
+
+def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
+    """Another broker leads the partition, since `leader_epoch` (None: whatever ours was)."""
+    held = core.registry.partitions.get(partition)
+    if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
+        return
+    del core.registry.partitions[partition]
+    for group in held.groups.values():
+        _send_away(core, group)
+    core.log.info("Unloaded %d groups of %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition)
+
+
+def _send_away(core: Core, group: Group) -> None:
+    """Whoever waits looks for the new coordinator. Appends under way find the group Dead."""
+    error = ErrorCode.NOT_COORDINATOR
+    for member_id, ticket in group.joining.items():
+        core.outbox.answer(ticket, JoinGroupResult(member_id, error))
+    for ticket in group.syncing.values():
+        core.outbox.answer(ticket, SyncGroupResult(error))
+    group.joining.clear()
+    group.syncing.clear()
+    for kind, member_ids in (
+        (TimerKind.JOIN, [""]),
+        (TimerKind.SYNC, [""]),
+        (TimerKind.SESSION, group.members),
+        (TimerKind.PENDING, group.pending_members),
+    ):
+        for member_id in member_ids:
+            core.timers.cancel(TimerKey(kind, group.group_id, member_id))
+    group.transition_to(DEAD, core.clock.time_ms())

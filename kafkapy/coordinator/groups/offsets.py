@@ -1,0 +1,143 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.groups.core import Core
+from kafkapy.coordinator.groups.group import COMPLETING_REBALANCE, EMPTY, Group
+from kafkapy.coordinator.groups.messages import (
+    UNKNOWN_MEMBER_ID,
+    CommitOffsets,
+    CommitOffsetsResult,
+    DeleteOffsets,
+    DeleteOffsetsResult,
+    FetchedOffset,
+    FetchOffsets,
+    FetchOffsetsResult,
+)
+from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata, fits_record
+
+_TIMESTAMP_MAX_MS: Final = 2**63 - 1
+
+
+def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets) -> None:
+    """Kafka: `GroupCoordinator.handleCommitOffsets`, and with a producer, whose transaction decides
+    what becomes of them, `handleTxnCommitOffsets`. The rows that are in order are one batch."""
+    error = core.registry.check(request.group_id, empty_id=request.producer is None)
+    group = None
+    if error is ErrorCode.NONE:
+        group = core.registry.find(request.group_id)
+        if group is None and (request.generation_id < 0 or request.producer is not None):
+            group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
+        error = ErrorCode.ILLEGAL_GENERATION if group is None else _check(group, request)
+    is_member = request.producer is None and group is not None and group.state is not EMPTY
+    if group is not None and error is ErrorCode.NONE and is_member:
+        # PreparingRebalance takes commits too: the members' last ones before they rejoin.
+        rebalance.reset_session(core, now_ms, group, group.members[request.member_id])
+        if group.state is COMPLETING_REBALANCE:
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+    result = CommitOffsetsResult(dict.fromkeys(request.offsets, error))
+    commits = _commits(core, request, result.errors) if error is ErrorCode.NONE else {}
+    if group is None or not commits:
+        core.outbox.reply(token, result)
+        return
+    ticket = core.outbox.park(token)
+
+    def stored(error: ErrorCode) -> None:
+        result.errors.update(dict.fromkeys(commits, error))
+        core.outbox.answer(ticket, result)
+
+    core.store_offsets(group, commits, request.producer, stored)
+
+
+def _check(group: Group, request: CommitOffsets) -> ErrorCode:
+    if request.generation_id < 0:
+        unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+        if request.producer is not None and unnamed:
+            return ErrorCode.NONE  # a producer that does not say for whom it commits
+        if group.state is EMPTY and request.producer is None:
+            return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
+        if unnamed:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.check_member(request.member_id, request.group_instance_id)
+    if error is ErrorCode.NONE and request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
+
+
+def _commits(
+    core: Core, request: CommitOffsets, errors: dict[TopicPartition, ErrorCode]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """The rows that can be stored; the others get their code in `errors`."""
+    time_ms = core.clock.time_ms()
+    expiry_ms = None
+    if request.retention_time_ms >= 0:
+        expiry_ms = min(time_ms + request.retention_time_ms, _TIMESTAMP_MAX_MS)
+    commits = {}
+    for partition, row in request.offsets.items():
+        metadata = row.metadata or ""
+        if len(metadata) > core.config.offset_metadata_max_bytes or not fits_record(metadata):
+            errors[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        timestamp_ms = time_ms if row.commit_timestamp_ms < 0 else row.commit_timestamp_ms
+        commits[partition] = OffsetAndMetadata(
+            row.offset, row.leader_epoch, metadata, timestamp_ms, expiry_ms
+        )
+    return commits
+
+
+def fetch_offsets(core: Core, token: Token, request: FetchOffsets) -> None:
+    """Kafka: `GroupCoordinator.handleFetchOffsets`. What was never committed is -1, no error."""
+    result = FetchOffsetsResult(core.registry.check(request.group_id, empty_id=True))
+    if result.error is ErrorCode.NONE:
+        group = core.registry.find(request.group_id)
+        partitions = request.partitions
+        if partitions is None:
+            partitions = [] if group is None else list(group.offsets.committed)
+        for partition in partitions:
+            result.offsets[partition] = _fetched(group, partition, request.require_stable)
+    core.outbox.reply(token, result)
+
+
+def _fetched(group: Group | None, partition: TopicPartition, stable: bool) -> FetchedOffset:
+    if group is None:
+        return FetchedOffset()
+    if stable and group.offsets.is_unstable(partition):
+        return FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    commit = group.offsets.committed.get(partition)
+    if commit is None:
+        return FetchedOffset()
+    value = commit.value
+    return FetchedOffset(value.offset, value.leader_epoch, value.metadata)
+
+
+def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
+    """Kafka: `GroupCoordinator.handleDeleteOffsets`."""
+    result = DeleteOffsetsResult(core.registry.check(request.group_id))
+    group = None
+    if result.error is ErrorCode.NONE:
+        group = core.registry.find(request.group_id)
+        if group is None:
+            result.error = ErrorCode.GROUP_ID_NOT_FOUND
+        elif group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            result.error = ErrorCode.NON_EMPTY_GROUP
+    if group is not None and result.error is ErrorCode.NONE:
+        for partition in request.partitions:
+            used = group.state is not EMPTY and _subscribed(group, partition.topic)
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if used else ErrorCode.NONE
+            result.errors[partition] = error
+        free = [p for p, error in result.errors.items() if error is ErrorCode.NONE]
+        if free:
+            core.erase_offsets(group, free, core.clock.time_ms())
+    core.outbox.reply(token, result)
+
+
+def _subscribed(group: Group, topic: str) -> bool:
+    """Whether a member may use the topic; unreadable subscriptions count as all topics."""
+    return group.subscribed_topics is None or topic in group.subscribed_topics

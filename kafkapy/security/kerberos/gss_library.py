@@ -1,0 +1,194 @@
+"""Kerberos itself, by the library `gssapi` (MIT's or Heimdal's): the one adapter that touches it.
+
+What accepts reads the keytab at every login, so that new keys count at once, and asks nobody. What
+begins a login asks the KDC where it has no ticket, and blocks. It keeps the tickets of a keytab in
+memory, for all of this process, and has them renewed when half of their life is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.kerberos.gss_context import GssContext, GssFailed
+from kafkapy.security.kerberos.login import KerberosLogin
+
+# Tickets in memory are asked for by one thread at a time.
+_ASKING: Final = threading.Lock()
+
+
+def check_library(key: str) -> None:
+    """Raises ConfigError: what talks Kerberos, for which `key` asks, is not installed."""
+    try:
+        import gssapi  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            f"{key} needs the package gssapi: pip install 'kafkapy[kerberos]', which needs a C"
+            f" compiler and libkrb5-dev ({error})"
+        ) from None
+
+
+def default_realm() -> str:
+    """The realm of krb5.conf, or empty."""
+    import gssapi
+
+    try:
+        name = gssapi.Name("nobody", gssapi.NameType.kerberos_principal)
+        return str(name.canonicalize(gssapi.MechType.kerberos)).rpartition("@")[2]
+    except gssapi.exceptions.GSSError:
+        return ""
+
+
+class Acceptor:
+    """The key of a service, in a keytab."""
+
+    def __init__(self, login: KerberosLogin) -> None:
+        """Raises GssFailed: there is no such key."""
+        import gssapi
+
+        with _told(f"No key of {login.principal} in {_keytab(login)}"):
+            self._credentials = gssapi.Credentials(
+                name=gssapi.Name(login.principal, gssapi.NameType.kerberos_principal),
+                mechs=[gssapi.MechType.kerberos],
+                usage="accept",
+                store={"keytab": login.keytab} if login.keytab else None,
+            )
+
+    def begin(self) -> GssContext:
+        """One login of a client."""
+        import gssapi
+
+        return _Context(gssapi.SecurityContext(creds=self._credentials, usage="accept"))
+
+
+class Initiator:
+    """Who logs in with others, and how it comes by tickets."""
+
+    def __init__(self, login: KerberosLogin) -> None:
+        """Raises ConfigError: the library is not there."""
+        check_library(f"{login.key} for GSSAPI")
+        self._login = login
+
+    def begin(self, host: str) -> GssContext:
+        """A login with the broker at a host, `service/host`; its first step may block, too.
+
+        Raises:
+            GssFailed: there is no ticket to be had.
+        """
+        import gssapi
+
+        with _ASKING:
+            credentials = self._credentials()
+        flags = gssapi.RequirementFlag
+        service = f"{self._login.service}@{host}"
+        with _told(f"No Kerberos name of {service}"):
+            context = gssapi.SecurityContext(
+                name=gssapi.Name(service, gssapi.NameType.hostbased_service),
+                creds=credentials,
+                mech=gssapi.MechType.kerberos,
+                flags=flags.mutual_authentication | flags.integrity,
+                usage="initiate",
+            )
+        return _Initiating(context, f"No Kerberos ticket for {self._login.service}/{host}")
+
+    def check(self) -> None:
+        """Have the ticket that all logins begin with. Raises GssFailed."""
+        with _ASKING:
+            self._credentials()
+
+    def _credentials(self) -> Any:
+        login = self._login
+        if login.ticket_cache is not None:
+            cache = login.ticket_cache
+            try:
+                return self._acquired(
+                    {"ccache": cache} if cache else None,
+                    f"the ticket cache{f' {cache}' if cache else ''}, which kinit fills",
+                )
+            except GssFailed:
+                if login.keytab is None:
+                    raise
+        store = {"ccache": f"MEMORY:kafkapy:{login.principal}:{login.keytab}"}
+        if login.keytab:
+            store["client_keytab"] = login.keytab
+        try:
+            return self._acquired(store, _keytab(login))
+        except GssFailed:
+            Acceptor(login)  # says it better where there is no such keytab, or no key in it
+            raise
+
+    def _acquired(self, store: dict[str, str] | None, where: str) -> Any:
+        import gssapi
+
+        who = self._login.principal
+        with _told(f"No Kerberos login{f' of {who}' if who else ''} by {where}"):
+            name = gssapi.Name(who, gssapi.NameType.kerberos_principal) if who else None
+            return gssapi.Credentials(
+                name=name, mechs=[gssapi.MechType.kerberos], usage="initiate", store=store
+            )
+
+
+class _Context:
+    """A GssContext of the library's."""
+
+    def __init__(self, context: Any, what: str = "Kerberos") -> None:
+        # Otherwise a refusal that could be told to the peer is kept until the next call.
+        context.__DEFER_STEP_ERRORS__ = False
+        self._context = context
+        self._what = what
+
+    @property
+    def is_established(self) -> bool:
+        return bool(self._context.complete)
+
+    @property
+    def initiator(self) -> str:
+        with _told(self._what):
+            return str(self._context.initiator_name)
+
+    def step(self, token: bytes) -> bytes:
+        with _told(self._what):
+            answer: bytes | None = self._context.step(token or None)
+            return answer or b""
+
+    def wrap(self, message: bytes) -> bytes:
+        with _told(self._what):
+            return bytes(self._context.wrap(message, False).message)
+
+    def unwrap(self, token: bytes) -> bytes:
+        with _told(self._what):
+            return bytes(self._context.unwrap(token).message)
+
+
+class _Initiating(_Context):
+    """That of who logs in."""
+
+    def step(self, token: bytes) -> bytes:
+        if token:
+            return super().step(token)
+        with _ASKING:  # the first asks for a ticket of the service
+            return super().step(token)
+
+
+def _keytab(login: KerberosLogin) -> str:
+    return f"keytab {login.keytab}" if login.keytab else "the default keytab"
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """The library's errors as GssFailed, in one line."""
+    import gssapi
+
+    try:
+        yield
+    except gssapi.exceptions.GSSError as error:
+        raise GssFailed(f"{what}: {_reason(error)}") from None
+
+
+def _reason(error: Any) -> str:
+    """What Kerberos says, or GSS-API where it says nothing."""
+    codes = (error.min_code, False) if error.min_code else (error.maj_code, True)
+    return " ".join("; ".join(error.get_all_statuses(*codes)).split())

@@ -1,0 +1,22 @@
+"""The client's half of SASL/OAUTHBEARER (RFC 7628, `OAuthBearerSaslClient`)."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.security.oauth.tokens import BearerToken
+from kafkapy.security.sasl.client import Conversation
+
+
+def first_message(token: BearerToken) -> bytes:
+    """Who has the token, by the token alone."""
+    pairs = "".join(f"\x01{name}={value}" for name, value in token.extensions)
+    return f"n,,\x01auth=Bearer {token.value}{pairs}\x01\x01".encode()
+
+
+def oauth_conversation(token: BearerToken) -> Conversation:
+    """The client's half of a login with `token`."""
+    challenge = yield first_message(token)
+    if challenge:
+        # The broker's reason; it ends the login when we have said that we heard it.
+        yield b"\x01"
+        raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, challenge.decode(errors="replace"))

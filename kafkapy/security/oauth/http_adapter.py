@@ -1,0 +1,91 @@
+"""One small HTTP request and its answer, or a file's content: how keys and tokens are fetched.
+
+The one adapter of `common` that touches the network, for clients and brokers alike; it blocks.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import IO, Any, Final
+
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
+from kafkapy.security.tls import stores as tls_stores
+
+ANSWER_BYTES_MAX: Final = 1 << 20
+REDIRECTS_MAX: Final = 5
+TOTAL_LIMIT_S: Final = 60.0
+"""How long an answer may take in all, however slowly it comes."""
+_PIECE_BYTES: Final = 1 << 16
+_TRY_AGAIN: Final = (408, 429)  # of 4xx; the others say that it is our fault
+_NEVER: Final = (501, 505)
+
+
+class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect of a POST is not followed: credentials are for the URL that was configured. Nor is
+    one to another scheme, as in Java: what HTTPS vouches for must not come by HTTP."""
+
+    max_redirections = REDIRECTS_MAX
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if req.data is not None or urllib.parse.urlsplit(newurl).scheme != req.type:
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def fetch(request: HttpRequest) -> bytes:
+    """The body of the answer.
+
+    Raises:
+        FetchFailed: names the URL and the reason, never the credentials.
+        ConfigError: a store of `tls` cannot be used.
+    """
+    handlers: list[Any] = [urllib.request.ProxyHandler({}), _CarefulRedirects()]
+    if request.url.startswith("https:"):
+        context = tls_stores.client_context(PrefixedProperties(dict(request.tls)))
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    opener = urllib.request.build_opener(*handlers)
+    asked = urllib.request.Request(request.url, request.body, dict(request.headers))
+    timeout_s = max(request.connect_timeout_s, request.read_timeout_s)
+    try:
+        with opener.open(asked, timeout=timeout_s) as answer:
+            data = _whole(answer, time.monotonic() + TOTAL_LIMIT_S)
+    except urllib.error.HTTPError as error:
+        with error:
+            final = (
+                400 <= error.code < 500 and error.code not in _TRY_AGAIN
+            ) or error.code in _NEVER
+            raise FetchFailed(f"{request.url}: HTTP {error.code} {error.reason}", final) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise FetchFailed(f"{request.url}: {reason}", request.url.startswith("file:")) from None
+    if len(data) > ANSWER_BYTES_MAX:
+        raise FetchFailed(f"{request.url}: more than {ANSWER_BYTES_MAX} bytes", True)
+    return data
+
+
+def _whole(answer: Any, deadline_s: float) -> bytes:
+    """The body, or its beginning if it is too large. Raises OSError."""
+    data = b""
+    while len(data) <= ANSWER_BYTES_MAX:
+        piece: bytes = (
+            answer.read1(_PIECE_BYTES) if hasattr(answer, "read1") else answer.read(_PIECE_BYTES)
+        )
+        if not piece:
+            return data
+        data += piece
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"the answer is not complete after {TOTAL_LIMIT_S:.0f} s")
+    return data

@@ -1,0 +1,42 @@
+"""A small HTTP request as data: what it asks, and what is told when there is no answer."""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.prefixed_properties import PrefixedProperties
+
+_SCHEMES: Final = ("http", "https", "file")
+
+
+class HttpRequest(NamedTuple):
+    """A POST if it has a body, else a GET, or a file. `tls` are `ssl.*` properties. The longer of
+    the times bounds each step: urllib has one for both."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 10.0
+    tls: tuple[tuple[str, str], ...] = ()
+
+
+class FetchFailed(KafkapyError):
+    """There is no answer. With `is_final` there will be none to the same request."""
+
+    def __init__(self, reason: str, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+
+
+def endpoint_url(properties: PrefixedProperties, name: str) -> str:
+    """The URL at a property. Raises ConfigError: it is none, or none that is known."""
+    url = properties.text(name).strip()
+    if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+        raise ConfigError(
+            f"{properties.key(name)}={url} must be a URL that begins with"
+            f" {', '.join(f'{scheme}:' for scheme in _SCHEMES)}"
+        )
+    return url

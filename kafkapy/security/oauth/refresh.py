@@ -1,0 +1,65 @@
+"""When keys and tokens are fetched again, without a clock: retries, the refresh of a token before
+it ends (`ExpiringCredentialRefreshingLogin`), and of keys for an ID that nobody knew."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkapy.security.oauth.tokens import BearerToken
+
+KEY_ID_CHARS_MAX: Final = 64
+KEY_IDS_MAX: Final = 16
+KEY_ID_PAUSE_MS: Final = 60_000
+
+
+def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
+    """How long to wait after each attempt that failed: twice as long each time, `total_ms` in
+    all."""
+    wait_ms, left_ms = first_ms, total_ms
+    while left_ms > 0 and wait_ms > 0:
+        yield min(wait_ms, left_ms)
+        left_ms -= wait_ms
+        wait_ms *= 2
+
+
+class RefreshWindow(NamedTuple):
+    """`sasl.login.refresh.*`: the part of a token's life after which it is refreshed, and the
+    seconds at its end and after its fetch in which that is not done."""
+
+    factor: float = 0.8
+    jitter: float = 0.05
+    min_period_s: int = 60
+    buffer_s: int = 300
+
+    def delay_ms(self, token: BearerToken, now_ms: int, chance: float) -> int:
+        """How long to keep a token that came just now; `chance` is in [0, 1)."""
+        part = self.factor + self.jitter * chance
+        left_ms = token.expires_ms - now_ms
+        if left_ms <= 0:
+            return self.min_period_s * 1000
+        begun_ms = now_ms if token.starts_ms is None else min(token.starts_ms, now_ms)
+        if (self.min_period_s + self.buffer_s) * 1000 > left_ms:
+            return int(left_ms * part)  # no room for them: Kafka passes over both
+        at_ms = begun_ms + int((token.expires_ms - begun_ms) * part)
+        at_ms = min(at_ms, token.expires_ms - self.buffer_s * 1000)
+        return max(at_ms - now_ms, self.min_period_s * 1000)
+
+
+class UnknownKeyIds:
+    """Which key IDs are worth a look for new keys: each of the last few once a minute, so that bad
+    tokens do not make us a burden to who issues keys."""
+
+    def __init__(self) -> None:
+        self._again_at_ms: OrderedDict[str, int] = OrderedDict()
+
+    def is_worth_a_refresh(self, key_id: str, now_ms: int) -> bool:
+        """Whether to fetch the keys now for an ID that was not among them."""
+        if len(key_id) > KEY_ID_CHARS_MAX or self._again_at_ms.get(key_id, 0) > now_ms:
+            return False
+        self._again_at_ms[key_id] = now_ms + KEY_ID_PAUSE_MS
+        self._again_at_ms.move_to_end(key_id)
+        if len(self._again_at_ms) > KEY_IDS_MAX:
+            self._again_at_ms.popitem(last=False)
+        return True

@@ -1,0 +1,89 @@
+"""The broker's half of SASL/OAUTHBEARER (RFC 7628, `OAuthBearerSaslServer`), without a connection.
+
+A token that is not taken is answered by a JSON object that says why; the client says %x01 to that,
+and hears the same once more as the failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+
+from kafkapy.security.oauth.tokens import (
+    EXTENSION_NAME,
+    EXTENSION_VALUE,
+    BearerToken,
+    IllegalToken,
+)
+from kafkapy.security.sasl.server import Refused, RefusedSilently
+
+Validate = Callable[[str], BearerToken]
+"""The token of a text. Raises IllegalToken."""
+
+_BAD: Final = "Invalid OAUTHBEARER client first message"
+_PAIRS: Final = rf"(?:{EXTENSION_NAME.pattern}={EXTENSION_VALUE.pattern}\x01)*"
+_FIRST: Final = re.compile(
+    rf"n,(?:a=(?P<authzid>(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+))?,\x01(?P<pairs>{_PAIRS})\x01"
+)
+_AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+_GO_ON: Final = b"\x01"
+
+
+class OAuthBearerServer:
+    """OAUTHBEARER: one token, or two if the first is not taken."""
+
+    def __init__(self, validate: Validate, now_ms: Callable[[], int]) -> None:
+        """`now_ms` tells the time as tokens do: ms since the epoch."""
+        self.username: str | None = None
+        self.lifetime_ms: int | None = None
+        self._validate = validate
+        self._now_ms = now_ms
+        self._told = b""  # the refusal that the client was told of
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Empty if the token is taken, else the reason as JSON."""
+        if self._told and token == _GO_ON:
+            raise Refused(self._told.decode())
+        self._told = b""
+        authorization_id, bearer = _parse(token)
+        try:
+            found = self._validate(bearer)
+        except IllegalToken as illegal:
+            self._told = _challenge(illegal)
+            return self._told
+        if authorization_id not in ("", found.principal):
+            raise Refused(
+                "Authentication failed: Client requested an authorization id"
+                f" ({authorization_id}) that is different from the token's principal name"
+                f" ({found.principal})"
+            )
+        self.lifetime_ms = max(0, found.expires_ms - self._now_ms())
+        self.username = found.principal
+        return b""
+
+
+def _parse(message: bytes) -> tuple[str, str]:
+    """The authorization id ("" if there is none) and the token. Raises RefusedSilently."""
+    fields = _FIRST.fullmatch(message.decode(errors="replace"))
+    if fields is None:
+        raise RefusedSilently(_BAD)
+    pairs = dict(pair.split("=", 1) for pair in fields["pairs"].split("\x01") if pair)
+    auth = pairs.get("auth")
+    if auth is None:
+        raise RefusedSilently(f"{_BAD}: 'auth' not specified")
+    found = _AUTH.fullmatch(auth)
+    if found is None:
+        raise RefusedSilently(f"{_BAD}: invalid 'auth' format")
+    if found["scheme"].lower() != "bearer":
+        scheme = found["scheme"]
+        raise RefusedSilently(f"Invalid scheme in OAUTHBEARER client first message: {scheme}")
+    return fields["authzid"] or "", found["token"]
+
+
+def _challenge(illegal: IllegalToken) -> bytes:
+    """As Kafka writes it, with a space after the comma."""
+    scope = "" if illegal.scope is None else f', "scope":{orjson.dumps(illegal.scope).decode()}'
+    return f'{{"status":"{illegal.status}"{scope}}}'.encode()

@@ -1,0 +1,199 @@
+"""The broker's half of SASL: PLAIN (`PlainSaslServer`) and SCRAM (`ScramSaslServer`), without a
+connection.
+
+    server = ScramServer(ScramMechanism.SCRAM_SHA_256, credential_of, nonce)
+    challenge = server.evaluate(token)      # until server.username is known
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.security.sasl.scram import (
+    ITERATIONS_MIN,
+    ScramCredential,
+    ScramMechanism,
+    from_base64,
+    to_base64,
+    unescape,
+)
+
+_OTHER_AUTHORIZATION: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+_CLIENT_FIRST: Final = re.compile(
+    r"(?P<gs2>n,(?:a=(?P<authzid>[^,]*))?,)"
+    r"(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>[^,]+)(?P<extensions>(?:,.*)?))"
+)
+_CLIENT_FINAL: Final = re.compile(
+    r"(?P<without_proof>c=(?P<binding>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?),p=(?P<proof>[^,]+)"
+)
+
+CredentialOf = Callable[[str], ScramCredential | None]
+TOKEN_AUTH: Final = "tokenauth"
+
+
+class TokenCredential(NamedTuple):
+    """A delegation token as a login needs it: whose it is, its credential, and how long it lives
+    yet."""
+
+    owner: str
+    credential: ScramCredential
+    lifetime_ms: int
+
+
+TokenOf = Callable[[str], TokenCredential | None]
+
+
+class Refused(KafkapyError):
+    """The client is not who it says it is, and may hear why (`SaslAuthenticationException`)."""
+
+
+class RefusedSilently(KafkapyError):
+    """As `Refused`, but the reason is for the log alone (`SaslException`)."""
+
+
+class SaslServer(Protocol):
+    """One login. `username` is None until it has succeeded. `lifetime_ms` is how much longer what
+    the client showed is good for then; None: for ever."""
+
+    username: str | None
+    lifetime_ms: int | None
+
+    def evaluate(self, token: bytes) -> bytes | None:
+        """The answer to a token; None: nothing is to be said any more, which is not the same as an
+        empty answer where tokens are bare frames. Raises Refused, RefusedSilently."""
+
+
+class PlainServer:
+    """PLAIN: `[authzid] NUL authcid NUL passwd`."""
+
+    lifetime_ms: int | None = None
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self.username: str | None = None
+        self._passwords = passwords
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Check the one token there is; the answer is empty."""
+        parts = token.decode(errors="replace").split("\0")
+        if len(parts) != 3:
+            raise RefusedSilently(
+                f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}"
+            )
+        authorization_id, username, password = parts
+        if not username:
+            raise Refused("Authentication failed: username not specified")
+        if not password:
+            raise Refused("Authentication failed: password not specified")
+        known = self._passwords.get(username)
+        # Compared for an unknown user too: the time must not tell which users there are.
+        matches = hmac.compare_digest((known or "").encode(), password.encode())
+        if known is None or not matches:
+            raise Refused("Authentication failed: Invalid username or password")
+        if authorization_id not in ("", username):
+            raise Refused(_OTHER_AUTHORIZATION)
+        self.username = username
+        return b""
+
+
+class ScramServer:
+    """SCRAM: two tokens, and a proof of each side. A delegation token (KIP-48) is its owner's."""
+
+    lifetime_ms: int | None = None
+
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        credential_of: CredentialOf,
+        nonce: str,
+        token_of: TokenOf = lambda token_id: None,
+    ) -> None:
+        """`nonce` is never given twice."""
+        self.username: str | None = None
+        self.is_token = False
+        self._mechanism = mechanism
+        self._credential_of = credential_of
+        self._token_of = token_of
+        self._nonce = nonce
+        self._user = ""
+        self._gs2_header = ""
+        self._first_bare = ""
+        self._server_first = ""
+        self._credential: ScramCredential | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        """The server's first message, then its final one."""
+        try:
+            text = token.decode()
+            return self._first(text) if self._credential is None else self._final(text)
+        except ValueError as error:  # not UTF-8, not base64, not escaped
+            raise RefusedSilently(f"Invalid SCRAM message: {error}") from None
+
+    def _first(self, text: str) -> bytes:
+        fields = _CLIENT_FIRST.fullmatch(text)
+        if fields is None:
+            raise RefusedSilently("Invalid SCRAM client first message format")
+        name = unescape(fields["name"])
+        self.is_token = _says_token(fields["extensions"])
+        credential = self._claimed(name)
+        if fields["authzid"] and unescape(fields["authzid"]) != name:
+            raise Refused(_OTHER_AUTHORIZATION)
+        if credential.iterations < ITERATIONS_MIN:
+            raise RefusedSilently(
+                f"Iterations {credential.iterations} is less than the minimum {ITERATIONS_MIN}"
+                f" for {self._mechanism.config}"
+            )
+        self._credential = credential
+        self._gs2_header, self._first_bare = fields["gs2"], fields["bare"]
+        self._nonce = fields["nonce"] + self._nonce
+        salt = to_base64(credential.salt)
+        self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
+        return self._server_first.encode()
+
+    def _claimed(self, name: str) -> ScramCredential:
+        """What is known of who the client says it is."""
+        if not self.is_token:
+            credential = self._credential_of(name)
+            if credential is None:
+                raise RefusedSilently("Authentication failed: Invalid user credentials")
+            self._user = name
+            return credential
+        token = self._token_of(name)
+        if token is None:
+            raise RefusedSilently(f"Token Authentication failed: Invalid tokenId : {name}")
+        if token.lifetime_ms <= 0:
+            raise RefusedSilently(f"Token Authentication failed: tokenId : {name} has expired")
+        self._user, self.lifetime_ms = token.owner, token.lifetime_ms
+        return token.credential
+
+    def _final(self, text: str) -> bytes:
+        fields = _CLIENT_FINAL.fullmatch(text)
+        if fields is None:
+            raise RefusedSilently("Invalid SCRAM client final message format")
+        if fields["nonce"] != self._nonce:
+            raise RefusedSilently("Invalid client nonce in the final client message.")
+        if from_base64(fields["binding"]) != self._gs2_header.encode():
+            raise RefusedSilently("Invalid channel binding in the final client message.")
+        credential, mechanism = self._credential, self._mechanism
+        assert credential is not None
+        auth = f"{self._first_bare},{self._server_first},{fields['without_proof']}".encode()
+        signature = mechanism.hmac(credential.stored_key, auth)
+        proof = from_base64(fields["proof"])
+        if len(proof) != len(signature):
+            raise RefusedSilently("Invalid client credentials")
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(mechanism.stored_key(client_key), credential.stored_key):
+            raise RefusedSilently("Invalid client credentials")
+        self.username = self._user
+        return f"v={to_base64(mechanism.hmac(credential.server_key, auth))}".encode()
+
+
+def _says_token(extensions: str) -> bool:
+    """Whether the first message says that its user is a token (`ScramExtensions`)."""
+    said = dict(item.partition("=")[::2] for item in extensions.split(","))
+    return said.get(TOKEN_AUTH, "").lower() == "true"

@@ -1,0 +1,1 @@
+"""Key and trust stores in every format that Kafka reads."""

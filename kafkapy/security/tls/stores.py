@@ -1,0 +1,256 @@
+"""TLS contexts from Kafka's `ssl.*` properties; `ssl` is imported on demand.
+
+Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or Java's (`keystores`).
+
+OpenSSL refuses certificates that are signed with SHA-1, and small keys; Java accepts them from
+authorities that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.tls import keystores
+from kafkapy.security.tls.keystores import PemStore, StoreSource
+
+if TYPE_CHECKING:
+    import ssl
+
+ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
+SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
+"""What OpenSSL calls it, at the end of a list of ciphers."""
+TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
+CLIENT_AUTH: Final = ("none", "requested", "required")
+_PEM_CHAIN: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
+_PEM_NAMES: Final = (".pem", ".crt", ".cer", ".key")
+_TLS_1_3_SUITES: Final = ("TLS_AES_", "TLS_CHACHA20_")
+# Reasons of OpenSSL, for the signature or the key of a certificate.
+_TOO_WEAK: Final = ("md too weak", "key too small")
+
+
+def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
+    """What a client connects with; without a truststore the system's authorities are trusted.
+
+    Raises:
+        ConfigError: names the property that is wrong: a store cannot be read, or holds nothing
+            usable; a version or a cipher is not known.
+    """
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    allow_sha1(context, properties)
+    if not properties.text("ssl.endpoint.identification.algorithm", "https"):
+        context.check_hostname = False
+    if not load_trust(context, properties):
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    load_identity(context, properties)
+    _negotiate(context, properties)
+    return context
+
+
+def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLContext:
+    """What a listener accepts with; `client_auth` is that of `ssl.client.auth`. Raises as
+    `client_context`, and if there is no certificate."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    allow_sha1(context, properties)
+    if not load_identity(context, properties):
+        raise ConfigError(
+            "a TLS listener needs a certificate: set ssl.keystore.location to a PEM, PKCS12 or JKS"
+            " file, or ssl.keystore.certificate.chain and ssl.keystore.key"
+        )
+    trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
+    if client_auth != "none":
+        required = client_auth == "required"
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+        if not trusts:
+            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    _negotiate(context, properties)
+    return context
+
+
+class Store(NamedTuple):
+    """A keystore or truststore in a file; `converted` is what a file holds that is not PEM."""
+
+    source: StoreSource
+    converted: PemStore | None
+
+
+def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
+    """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`, if there is one.
+
+    PEM is what is said to be, by its type or without one by its name. Of all else, type or name,
+    the content tells.
+
+    Raises:
+        ConfigError: it is one of Java's stores and cannot be used.
+    """
+    name = f"ssl.{kind}.location"
+    location = properties.get(name)
+    if location is None:
+        return None
+    source = StoreSource(
+        properties.key(name),
+        location,
+        properties.key(f"ssl.{kind}.password"),
+        properties.key("ssl.key.password"),
+    )
+    type_ = properties.text(f"ssl.{kind}.type", "PEM" if location.endswith(_PEM_NAMES) else "JKS")
+    if type_.upper() == "PEM":
+        return Store(source, None)
+    try:
+        with open(location, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise source.unusable(error.strerror or str(error)) from error
+    if keystores.is_pem(data):
+        return Store(source, None)
+    password = properties.get(f"ssl.{kind}.password")
+    if kind == "truststore":
+        return Store(source, keystores.truststore(data, password, source))
+    key_password = properties.get("ssl.key.password")
+    return Store(source, keystores.keystore(data, password, source, key_password))
+
+
+def sha1_is_allowed(properties: PrefixedProperties) -> bool:
+    """Whether `kafkapy.ssl.allow.sha1` is true; if so, a warning tells it."""
+    if properties.text(ALLOW_SHA1, "false").lower() != "true":
+        return False
+    # Imported only where it is asked for: tools start without it.
+    import logging
+
+    logging.getLogger("kafka.security.ssl").warning(
+        "%s=true: certificates signed with SHA-1, or with keys below 2048 bits, are accepted, as by"
+        " Java. They can be forged: issue them anew",
+        properties.key(ALLOW_SHA1),
+    )
+    return True
+
+
+def allow_sha1(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
+    """Accept weak certificates, if the properties allow them; ciphers stay what they are."""
+    if sha1_is_allowed(properties):
+        named = (cipher["name"] for cipher in context.get_ciphers())
+        older = [name for name in named if not name.startswith(_TLS_1_3_SUITES)]
+        context.set_ciphers(":".join([*older, SECURITY_LEVEL_0]))
+
+
+def openssl_cipher(name: str) -> str:
+    """OpenSSL's name of a cipher suite of TLS 1.2 that has Java's."""
+    if "_WITH_" not in name:
+        return name
+    keys, _, cipher = name.removeprefix("TLS_").partition("_WITH_")
+    cipher = re.sub(r"AES_(128|256)", r"AES\1", cipher)
+    cipher = re.sub(r"_CBC(?=_)", "", cipher).replace("_POLY1305_SHA256", "_POLY1305")
+    return (cipher if keys == "RSA" else f"{keys}-{cipher}").replace("_", "-")
+
+
+def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the truststore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    inline = properties.get("ssl.truststore.certificates")
+    if inline is not None:
+        certificates = "\n".join(_PEM_CHAIN.findall(inline))
+        key = properties.key("ssl.truststore.certificates")
+        _load(key, lambda: context.load_verify_locations(cadata=certificates))
+        return True
+    store = store_of(properties, "truststore")
+    if store is None:
+        return False
+    key, location = str(store.source), store.source.location
+    if store.converted is not None:
+        text = store.converted.certificates
+        _load(key, lambda: context.load_verify_locations(cadata=text))
+    else:
+        _load(key, lambda: context.load_verify_locations(cafile=location))
+    return True
+
+
+def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
+    """Load the keystore, if there is one; whether there is.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    # "" and not None: without a password OpenSSL would ask the terminal for one.
+    password = properties.text("ssl.key.password")
+    chain = properties.get("ssl.keystore.certificate.chain")
+    if chain is not None:
+        key = properties.key("ssl.keystore.certificate.chain")
+        _load_text(context, key, PemStore(properties.text("ssl.keystore.key"), chain), password)
+        return True
+    store = store_of(properties, "keystore")
+    if store is None:
+        return False
+    key, location = str(store.source), store.source.location
+    if store.converted is not None:
+        _load_text(context, key, store.converted, "")
+    else:
+        _load(key, lambda: context.load_cert_chain(location, password=password))
+    return True
+
+
+def _load_text(context: ssl.SSLContext, key: str, store: PemStore, password: str) -> None:
+    # The standard library reads keys from files only; this one is private and gone at once.
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(f"{store.key}\n{store.certificates}")
+        file.flush()
+        _load(key, lambda: context.load_cert_chain(file.name, password=password))
+
+
+def _load(key: str, load: Callable[[], None]) -> None:
+    try:
+        load()
+    except (OSError, ValueError) as error:  # the latter: no certificate at all
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if "PEM lib" in reason or "bad decrypt" in reason.lower():
+            reason = "no key and certificate in PEM form, or ssl.key.password does not open it"
+        if any(each in reason for each in _TOO_WEAK):
+            reason = (
+                f"{reason}: a certificate is signed with SHA-1, or its key is below 2048 bits."
+                f" Issue it anew, or accept it, as Java does: {ALLOW_SHA1}=true"
+            )
+        raise ConfigError(f"{key} cannot be used: {reason}") from error
+
+
+def _negotiate(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
+    """Versions and ciphers."""
+    import ssl
+
+    names = properties.items("ssl.enabled.protocols", ",".join(TLS_VERSIONS))
+    unknown = [name for name in names if name not in TLS_VERSIONS]
+    if unknown or not names:
+        raise ConfigError(
+            f"{properties.key('ssl.enabled.protocols')}={','.join(names)}: allowed are"
+            f" {', '.join(TLS_VERSIONS)}"
+        )
+    suites = properties.items("ssl.cipher.suites")
+    if suites:
+        # OpenSSL has its suites of TLS 1.3 on or off as a whole, by the version.
+        older = [name for name in suites if not name.startswith(_TLS_1_3_SUITES)]
+        usable = (("TLSv1.2", older), ("TLSv1.3", len(older) < len(suites)))
+        names = [name for name in names if dict(usable)[name]]
+        try:
+            context.set_ciphers(":".join(map(openssl_cipher, older)) or "DEFAULT")
+        except ssl.SSLError:
+            names = []
+        if not names:
+            raise ConfigError(
+                f"{properties.key('ssl.cipher.suites')}={','.join(suites)} has no cipher that is"
+                " known here for ssl.enabled.protocols"
+            )
+    versions = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+    allowed = [versions[name] for name in names]
+    context.minimum_version, context.maximum_version = min(allowed), max(allowed)

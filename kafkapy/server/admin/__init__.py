@@ -1,0 +1,1 @@
+"""Topics, configs, ACLs, quotas, credentials and tokens, changed as `ZkAdminManager` does."""

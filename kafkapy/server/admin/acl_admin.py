@@ -1,0 +1,195 @@
+"""Entries described, added and removed in Kafka's order of checks and words (`AclApis` and
+`AclAuthorizer.createAcls`, `deleteAcls`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.security.acls import (
+    CLUSTER_NAME,
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.server.changes.acl_changes import AclChangeListener
+from kafkapy.server.requests.turns import CHANGE_UNITS, CHECK_UNITS, Pace, pieces
+from kafkapy.zk.stores.acl_store import Entries
+from kafkapy.zk.stores.store import ZkStore
+
+logger = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
+
+
+class Binding(NamedTuple):
+    """An entry and its resource (`AclBinding`); in a filter (`AclBindingFilter`), what matches."""
+
+    resource: ResourcePattern
+    entry: AccessControlEntry
+
+
+class Deleted(NamedTuple):
+    """An entry that a filter matched, and why it is still there."""
+
+    binding: Binding
+    error: ApiError | None = None
+
+
+class AclAdmin:
+    """The entries of all resources: described from the authorizer, changed in the store."""
+
+    def __init__(
+        self, store: ZkStore, authorizer: AclAuthorizer, changes: AclChangeListener
+    ) -> None:
+        self._store = store.acls
+        self._authorizer = authorizer
+        self._changes = changes
+
+    def describe(self, wanted: Binding) -> dict[ResourcePattern, list[AccessControlEntry]]:
+        """The entries that match, by resource, both sorted."""
+        found = {}
+        for resource in sorted(filter(wanted.resource.matches, self._authorizer.acls)):
+            entries = sorted(filter(wanted.entry.matches, self._authorizer.acls[resource]))
+            if entries:
+                found[resource] = entries
+        return found
+
+    async def create(self, bindings: Sequence[Binding], pace: Pace) -> list[ApiError | None]:
+        """Add entries; for each, in order, None or why it was not added."""
+        results: list[ApiError | None] = []
+        by_resource: dict[ResourcePattern, list[int]] = {}
+        for few in pieces(bindings):
+            for binding in few:
+                refusal = _refusal(binding)
+                if refusal is None:
+                    by_resource.setdefault(binding.resource, []).append(len(results))
+                results.append(refusal)
+            await pace.spend(CHECK_UNITS * len(few))
+        for resource, indexes in by_resource.items():
+            await pace.spend(CHANGE_UNITS + len(indexes))
+            added = frozenset(bindings[index].entry for index in indexes)
+            error = await self._update(resource, added.union)
+            for index in indexes:
+                results[index] = error
+        return results
+
+    async def delete(self, filters: Sequence[Binding], pace: Pace) -> list[list[Deleted]]:
+        """Remove the entries that match; for each filter, those that no earlier one matched."""
+        found: list[list[Deleted]] = [[] for _ in filters]
+        resources = dict.fromkeys(self._authorizer.acls)
+        named: dict[ResourcePattern, _Filters] = {}
+        general: list[tuple[int, Binding]] = []
+        # One that repeats an earlier one matches nothing that is left.
+        for each, index in {each: n for n, each in reversed([*enumerate(filters)])}.items():
+            if _names_one(each.resource):
+                named.setdefault(each.resource, _Filters()).add(index, each.entry)
+                # This broker may not have heard yet of a resource that is named.
+                resources.setdefault(each.resource)
+            else:
+                general.append((index, each))
+        for resource in resources:
+            matching = named.get(resource, _Filters())
+            for index, each in general:
+                if each.resource.matches(resource):
+                    matching.add(index, each.entry)
+            await pace.spend(1 + len(general) // 2)
+            if not matching:
+                continue
+            await pace.spend(CHANGE_UNITS)
+            removed: dict[AccessControlEntry, int] = {}
+            error = await self._update(resource, partial(_without, matching, removed))
+            for entry, index in removed.items():
+                found[index].append(Deleted(Binding(resource, entry), error))
+        return found
+
+    async def _update(
+        self, resource: ResourcePattern, change: Callable[[Entries], Entries]
+    ) -> ApiError | None:
+        try:
+            await self._store.update(resource, change)
+            # Who is told of a change meets it, here at least.
+            await self._changes.refresh(resource)
+        except KafkapyError as error:
+            logger.error("Cannot change the ACLs of %s: %s", resource, error)
+            message = f"Failed to update ACLs for {resource}"
+            return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+        logger.info("Updated ACLs for %s", resource)
+        return None
+
+
+class _Filters:
+    """Filters of the entries of one resource, found by what an entry has: as many may be deleted
+    as there are, one by one."""
+
+    def __init__(self) -> None:
+        self._by_client: dict[
+            tuple[str | None, str | None], list[tuple[int, AccessControlEntry]]
+        ] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_client)
+
+    def add(self, index: int, wanted: AccessControlEntry) -> None:
+        client = (wanted.principal, wanted.host)
+        self._by_client.setdefault(client, []).append((index, wanted))
+
+    def first(self, entry: AccessControlEntry) -> int | None:
+        """The first filter that lets the entry through."""
+        principal, host = entry.principal, entry.host
+        return min(
+            (
+                index
+                for client in ((principal, host), (principal, None), (None, host), (None, None))
+                for index, wanted in self._by_client.get(client, ())
+                if wanted.matches(entry)
+            ),
+            default=None,
+        )
+
+
+def _without(
+    filters: _Filters, removed: dict[AccessControlEntry, int], entries: Entries
+) -> Entries:
+    """The entries that no filter lets through; `removed` are the others, with their filters."""
+    removed.clear()
+    for entry in sorted(entries):
+        index = filters.first(entry)
+        if index is not None:
+            removed[entry] = index
+    return entries.difference(removed)
+
+
+def _names_one(resource: ResourcePattern) -> bool:
+    """Whether a filter is about one resource only."""
+    return (
+        resource.kind is not ResourceKind.ANY
+        and resource.pattern in (PatternType.LITERAL, PatternType.PREFIXED)
+        and bool(resource.name)
+        and "/" not in (resource.name or "")
+    )
+
+
+def _refusal(binding: Binding) -> ApiError | None:
+    """What is wrong with an entry to add."""
+    resource, entry = binding
+    message = None
+    if resource.kind is ResourceKind.CLUSTER and resource.name != CLUSTER_NAME:
+        message = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    elif not resource.name:
+        message = "Invalid empty resource name"
+    elif (
+        resource.kind is ResourceKind.ANY
+        or resource.pattern in (PatternType.ANY, PatternType.MATCH)
+        or entry.operation is Operation.ANY
+        or entry.permission is Permission.ANY
+    ):
+        message = "ACL binding contains unknown elements"
+    elif "/" in resource.name:
+        message = f"ACL binding contains invalid resource name: {resource.name}"
+    return None if message is None else ApiError(ErrorCode.INVALID_REQUEST, message)

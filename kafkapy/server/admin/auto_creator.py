@@ -1,0 +1,126 @@
+"""Topics that come into being because somebody asked for them
+(`kafka.server.AutoTopicCreationManager`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from kafkapy.server.admin.topic_admin import Charge, free
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.server.admin.topic_admin import TopicAdmin
+    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+    from kafkapy.server.config.kafka_config import KafkaConfig
+
+logger = logging.getLogger("kafka.server.AutoTopicCreationManager")
+
+# Where the sizes of internal topics are configured.
+_INTERNAL_PREFIX: Final = {
+    GROUP_METADATA_TOPIC: "offsets.topic",
+    TRANSACTION_STATE_TOPIC: "transaction.state.log",
+}
+
+
+class AutoCreator:
+    """Creates topics with the broker's defaults; one creation of a name at a time, whose outcome
+    all get that ask for it."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        topics: TopicAdmin,
+        metadata: MetadataCache,
+        waiter: MetadataWaiter,
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._metadata = metadata
+        self._waiter = waiter
+        self._in_flight: dict[str, asyncio.Future[ErrorCode]] = {}
+
+    async def create(
+        self, names: list[str], wait_ms: int, charge: Charge = free
+    ) -> dict[str, ErrorCode]:
+        """Create what is missing of `names`, then give the leaders of what is not refused `wait_ms`
+        to appear. The refusals by name, which are logged; a topic that exists but is not in the
+        metadata, because it is new or being deleted, has LEADER_NOT_AVAILABLE."""
+        mine: list[str] = []
+        refusals: dict[str, ErrorCode] = {}
+        try:
+            for name in names:
+                if name in self._metadata.image.topics:
+                    continue
+                if name not in self._in_flight:
+                    mine.append(name)
+                code = await self._once(name, charge)
+                if code is not ErrorCode.NONE:
+                    refusals[name] = code
+            created = [name for name in names if name not in refusals]
+            if created:
+                await self._waiter.topics_ready(created, wait_ms)
+        finally:
+            for name in mine:
+                self._in_flight.pop(name, None)
+        return refusals
+
+    async def _once(self, name: str, charge: Charge) -> ErrorCode:
+        """The outcome of the creation that is in flight, or else of a new one. It stays in flight
+        until its topic is in the metadata: until then another creation would be refused."""
+        running = self._in_flight.get(name)
+        if running is not None:
+            return await asyncio.shield(running)
+        running = self._in_flight[name] = asyncio.get_running_loop().create_future()
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        try:
+            code = await self._attempt(name, charge)
+        finally:
+            running.set_result(code)
+            if code is not ErrorCode.NONE:
+                del self._in_flight[name]
+        return code
+
+    async def _attempt(self, name: str, charge: Charge) -> ErrorCode:
+        try:
+            await self._create(name, charge)
+        except ApiError as error:
+            if error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
+                return ErrorCode.LEADER_NOT_AVAILABLE
+            logger.warning("Auto topic creation of %s failed: %s", name, error.message)
+            return error.code
+        return ErrorCode.NONE
+
+    async def _create(self, name: str, charge: Charge) -> None:
+        get = self._config.get_int
+        prefix = _INTERNAL_PREFIX.get(name)
+        await self._topics.create_topic(
+            name,
+            get(f"{prefix}.num.partitions" if prefix else "num.partitions"),
+            get(f"{prefix}.replication.factor" if prefix else "default.replication.factor"),
+            None,
+            self._internal_configs(name),
+            False,
+            charge,
+        )
+
+    def _internal_configs(self, name: str) -> dict[str, str]:
+        get = self._config.get_int
+        if name == GROUP_METADATA_TOPIC:
+            return {
+                "cleanup.policy": "compact",
+                "segment.bytes": str(get("offsets.topic.segment.bytes")),
+                "compression.type": "producer",
+            }
+        if name == TRANSACTION_STATE_TOPIC:
+            return {
+                "cleanup.policy": "compact",
+                "segment.bytes": str(get("transaction.state.log.segment.bytes")),
+                "compression.type": "uncompressed",
+                "unclean.leader.election.enable": "false",
+                "min.insync.replicas": str(get("transaction.state.log.min.isr")),
+            }
+        return {}

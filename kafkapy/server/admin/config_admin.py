@@ -1,0 +1,255 @@
+"""Altering topic and broker configs (AlterConfigs, IncrementalAlterConfigs).
+
+Checks in Kafka's order and words (`kafka.server.ZkAdminManager`, `ConfigAdminManager`), then the
+entity's znode, then the notification that makes every broker read it. Needs a controller in the
+cluster, but any broker may do it; a broker's own configs only that broker.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Final
+
+from kafkapy.common.config_def import ConfigDef, ConfigType, ConfigValue, format_value
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_configs import TOPIC_CONFIGS, validate_topic_configs
+from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.dynamic_broker_configs import validate_dynamic_configs
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.security.password_encoder import is_password
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY
+from kafkapy.zk.stores.store import ControllerMoved, ZkStore
+from kafkapy.zk.stores.znodes import ConfigChange
+
+_log = logging.getLogger("kafka.server.ZkAdminManager")
+
+
+class AlterOp(IntEnum):
+    """IncrementalAlterConfigs' operations."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+_OPERATIONS: Final = frozenset(AlterOp)
+
+# (name, AlterOp, value); DELETE needs no value.
+ConfigOp = tuple[str, int, str | None]
+
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+
+
+class ConfigAdmin:
+    """Config changes on one broker; every refusal is an ApiError."""
+
+    def __init__(
+        self,
+        store: ZkStore,
+        metadata: MetadataCache,
+        broker_configs: ConfigDef,
+        broker_id: int,
+        current: Callable[[], Mapping[str, ConfigValue]],
+        check_own: Callable[[Mapping[str, str]], object],
+        passwords: DynamicPasswords,
+    ) -> None:
+        """`current` gives this broker's values in force, which bound steps of thread counts;
+        `check_own` refuses with ConfigError what this broker's own configs must not become."""
+        self._passwords = passwords
+        self._store = store
+        self._metadata = metadata
+        self._broker_configs = broker_configs
+        self._broker_id = broker_id
+        self._current = current
+        self._check_own = check_own
+
+    async def replace(
+        self,
+        resource_type: int,
+        name: str,
+        configs: Mapping[str, str | None],
+        validate_only: bool = False,
+    ) -> None:
+        """Replace all dynamic configs of a topic, or of a broker ("" is the cluster-wide default).
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; INVALID_CONFIG (of a topic: unknown, bad value);
+                INVALID_REQUEST (of a broker: not dynamic, bad value, not this broker; null value,
+                other resources);
+                STALE_CONTROLLER_EPOCH when there is no controller.
+        """
+        nulls = [key for key, value in configs.items() if value is None]
+        if nulls:
+            raise _null_value(nulls)
+        given = {key: value for key, value in configs.items() if value is not None}
+        entity_type, entity = self._entity(resource_type, name)
+        await self._set(entity_type, entity, given, validate_only)
+
+    async def change(
+        self,
+        resource_type: int,
+        name: str,
+        ops: Sequence[ConfigOp],
+        validate_only: bool = False,
+    ) -> None:
+        """Change some dynamic configs of a topic or a broker. Raises as `replace`."""
+        _check_ops(ops)
+        entity_type, entity = self._entity(resource_type, name)
+        configs = await self._store.configs.get(entity_type, entity)
+        if entity_type == "brokers":
+            configs = self._passwords.plain(configs)
+        definitions = TOPIC_CONFIGS if entity_type == "topics" else self._broker_configs
+        await self._set(entity_type, entity, _applied(configs, ops, definitions), validate_only)
+
+    async def _set(
+        self, entity_type: str, entity: str, configs: Mapping[str, str], validate_only: bool
+    ) -> None:
+        if entity_type == "topics":
+            self._check_topic(entity, configs)
+        else:
+            configs = self._checked_broker(entity, configs)
+        if validate_only:
+            return
+        # Names only: a plug-in's own keys may hold secrets.
+        _log.info("Updating %s %s with new configuration : %s", entity_type, entity, list(configs))
+        try:
+            await self._store.configs.set(entity_type, entity, configs)
+        except ControllerMoved as moved:
+            raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
+        await self._store.configs.notify(ConfigChange(entity_type, entity))
+
+    def _check_topic(self, topic: str, configs: Mapping[str, str]) -> None:
+        validate_topic_name(topic)
+        if self._metadata.image.topic(topic) is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist."
+            )
+        for key in configs:
+            if key not in TOPIC_CONFIGS.keys:
+                # Kafka's broker says of this one fault only what it is, not where.
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
+        try:
+            validate_topic_configs(configs)
+        except ConfigError as error:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG,
+                f"Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'):"
+                f" {error}",
+            ) from error
+
+    def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+        """The configs as they are to be stored."""
+        per_broker = entity != DEFAULT_ENTITY
+        try:
+            validate_dynamic_configs(
+                configs,
+                self._broker_configs,
+                per_broker=per_broker,
+                current=self._current(),
+            )
+            if per_broker:
+                stored = self._passwords.encoded(configs)
+                self._check_own(configs)
+            elif any(map(is_password, configs)):
+                raise ConfigError("Password config can be defined only at broker level")
+            else:
+                stored = dict(configs)
+        except ConfigError as error:
+            # Kafka's broker names the resource and INVALID_CONFIG for topics only.
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return stored
+
+    def _entity(self, resource_type: int, name: str) -> tuple[str, str]:
+        """The entity type and name of a resource in ZooKeeper."""
+        if resource_type == TOPIC_RESOURCE:
+            return "topics", name
+        if resource_type == BROKER_RESOURCE:
+            return "brokers", self._broker_entity(name)
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            "AlterConfigs is only supported for topics and brokers, but resource type is"
+            f" {resource_type}",
+        )
+
+    def _broker_entity(self, broker: str) -> str:
+        if not broker:
+            return DEFAULT_ENTITY
+        try:
+            broker_id = int(broker)
+        except ValueError:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {broker}"
+            ) from None
+        if broker_id != self._broker_id:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {self._broker_id}, but received {broker}",
+            )
+        return str(broker_id)
+
+
+def _null_value(names: Sequence[str]) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(names)}")
+
+
+def _check_ops(ops: Sequence[ConfigOp]) -> None:
+    names = [name for name, _, _ in ops]
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
+    if duplicates:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"Error due to duplicate config keys : {','.join(duplicates)}",
+        )
+    unknown = [op for _, op, _ in ops if op not in _OPERATIONS]
+    if unknown:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown config operation {unknown[0]}")
+    nulls = [
+        f"{AlterOp(op).name}:{name}"
+        for name, op, value in ops
+        if value is None and op != AlterOp.DELETE
+    ]
+    if nulls:
+        raise _null_value(nulls)
+
+
+def _applied(
+    configs: Mapping[str, str], ops: Sequence[ConfigOp], definitions: ConfigDef
+) -> dict[str, str]:
+    changed = dict(configs)
+    for name, op, value in ops:
+        if op == AlterOp.DELETE:
+            changed.pop(name, None)
+        elif op == AlterOp.SET:
+            changed[name] = value or ""
+        else:
+            changed[name] = _merged(changed, name, AlterOp(op), value or "", definitions)
+    return changed
+
+
+def _merged(
+    configs: Mapping[str, str], name: str, op: AlterOp, value: str, definitions: ConfigDef
+) -> str:
+    """A list with members added or taken away; without an override, the default's members."""
+    key = definitions.keys.get(name)
+    if key is None or key.type is not ConfigType.LIST:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"Config value {op.name.lower()} is not allowed for config key: {name}",
+        )
+    old = _items(configs.get(name, format_value(key.default) or ""))
+    given = _items(value)
+    if op is AlterOp.APPEND:
+        present = set(old)
+        return ",".join(old + [item for item in given if item not in present])
+    taken = set(given)
+    return ",".join(item for item in old if item not in taken)
+
+
+def _items(text: str) -> list[str]:
+    return [item for item in text.split(",") if item]

@@ -1,0 +1,210 @@
+"""The quotas that are stored for users, clients and addresses: described by filter, and changed in
+Kafka's order of checks and words (`ZkAdminManager.describeClientQuotas`, `alterClientQuotas`).
+Whether a quota can be met is not asked: 0 is one, and NaN bytes are 0."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.common.config_def import format_value
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.metadata.client_quotas import CONNECTION_RATE, WHOLE, QuotaKind
+from kafkapy.security.sasl.scram import MECHANISMS
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
+from kafkapy.zk.stores.store import ControllerMoved, ZkStore
+from kafkapy.zk.stores.znodes import ConfigChange
+
+logger = logging.getLogger("kafka.server.ZkAdminManager")
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+EXACT, DEFAULT, ANY = 0, 1, 2
+_RATES: Final = tuple(kind.value for kind in QuotaKind)
+_KEYS: Final = {USER: _RATES, CLIENT_ID: _RATES, IP: (CONNECTION_RATE,)}
+# (word, smallest, largest) of the quotas that are whole numbers.
+_LONG: Final = ("LONG", -(2**63), 2**63 - 1)
+_WHOLE: Final = {kind.value: _LONG for kind in WHOLE} | {
+    CONNECTION_RATE: ("INT", -(2**31), 2**31 - 1)
+}
+_EPSILON: Final = 1e-6
+_STORED: Final = {"users": (USER, CLIENT_ID), "clients": (CLIENT_ID,), "ips": (IP,)}
+
+# Names by entity type; None is the default entity.
+Entity = Mapping[str, str | None]
+# The address of a host, if it has one.
+Resolve = Callable[[str], Awaitable[str | None]]
+
+
+class Component(NamedTuple):
+    """What a filter says of one entity type, as the request has it."""
+
+    entity_type: str
+    match_type: int
+    name: str | None
+
+
+class QuotaOp(NamedTuple):
+    """A quota to set, or to remove if `value` is None."""
+
+    key: str
+    value: float | None
+
+
+class QuotaAdmin:
+    """Quotas of all entities, over the store."""
+
+    def __init__(self, store: ZkStore, resolve: Resolve, is_alone: bool = False) -> None:
+        """`is_alone` where no broker of Apache Kafka can read the znodes."""
+        self._configs = store.configs
+        self._resolve = resolve
+        self._is_alone = is_alone
+
+    async def describe(
+        self, components: Sequence[Component], strict: bool
+    ) -> list[tuple[Entity, dict[str, float]]]:
+        """The entities that the filter lets through, and their quotas; `strict` ones have no entity
+        type that the filter does not name.
+
+        Raises:
+            ApiError: INVALID_REQUEST or UNSUPPORTED_VERSION, the filter makes no sense.
+        """
+        wanted = _checked(components)
+        found: list[tuple[Entity, dict[str, float]]] = []
+        for stored, types in _STORED.items():
+            for node, configs in (await self._configs.get_all(stored)).items():
+                names = zip(types, node.split("/clients/"), strict=False)
+                entity = {kind: _name(part) for kind, part in names}
+                quotas = {
+                    key: float(value)
+                    for key, value in configs.items()
+                    if key in _KEYS[types[0]] and _is_number(value)
+                }
+                if quotas and _passes(entity, wanted, strict):
+                    found.append((entity, quotas))
+        return found
+
+    async def alter(self, entity: Entity, ops: Sequence[QuotaOp], validate_only: bool) -> None:
+        """Change the quotas of one entity, and tell every broker.
+
+        Raises:
+            ApiError: INVALID_REQUEST, UNKNOWN_SERVER_ERROR (a credential's key) or
+                STALE_CONTROLLER_EPOCH (there is no controller); nothing has changed.
+        """
+        entity_type, name, keys = await self._place(entity)
+        configs = await self._configs.get(entity_type, name)
+        for op in ops:
+            if op.value is None:
+                configs.pop(op.key, None)
+            else:
+                configs[op.key] = _text(op.key, op.value, keys, entity_type)
+        if validate_only:
+            return
+        logger.info("Updating the quotas of %s '%s'", entity_type, name)
+        try:
+            await self._configs.set(entity_type, name, configs)
+        except ControllerMoved as moved:
+            raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
+        await self._configs.notify(ConfigChange(entity_type, name))
+
+    async def _place(self, entity: Entity) -> tuple[str, str, Sequence[str]]:
+        """Where an entity's quotas are: below what, under which name; and which it may have."""
+        if not entity:
+            raise _invalid("Invalid empty client quota entity")
+        for kind, name in entity.items():
+            if kind not in _KEYS:
+                raise _invalid(f"Unhandled client quota entity type: {kind}")
+            if name == "":
+                raise _invalid(f"Empty {kind} not supported")
+        parts = {k: DEFAULT_ENTITY if n is None else sanitize(n) for k, n in entity.items()}
+        if IP not in parts:
+            if USER not in parts:
+                return "clients", parts[CLIENT_ID], _RATES
+            client = f"/clients/{parts[CLIENT_ID]}" if CLIENT_ID in parts else ""
+            return "users", parts[USER] + client, _RATES
+        if len(parts) > 1:
+            raise _invalid(
+                "Invalid quota entity combination, IP entity should not be used with user/client ID"
+                " entity."
+            )
+        ip = parts[IP]
+        # Of the name as it is stored, for Kafka's brokers read that: IPv6 has none they could.
+        meant = entity[IP] if self._is_alone else ip
+        if ip != DEFAULT_ENTITY and await self._resolve(meant or "") is None:
+            raise _invalid(f"{ip} is not a valid IP or resolvable host.")
+        return "ips", ip, _KEYS[IP]
+
+
+def _text(key: str, value: float, keys: Sequence[str], entity_type: str) -> str:
+    """A quota as it is stored."""
+    if key not in keys:
+        if entity_type == "users" and key in MECHANISMS:  # known, but no number
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise _invalid(f"Invalid configuration key {key}")
+    if key not in _WHOLE:
+        return format_value(value) or ""
+    word, smallest, largest = _WHOLE[key]
+    whole = 0 if math.isnan(value) else max(smallest, min(largest, _truncated(value + _EPSILON)))
+    if abs(whole - value) > _EPSILON:
+        raise _invalid(f"Configuration {key} must be a {word} value")
+    return str(whole)
+
+
+def _truncated(value: float) -> int:
+    return int(value) if math.isfinite(value) else int(math.copysign(2**64, value))
+
+
+def _checked(components: Sequence[Component]) -> dict[str, Component]:
+    wanted: dict[str, Component] = {}
+    for component in components:
+        kind = component.entity_type
+        if not kind:
+            raise _invalid("Unexpected empty filter component entity type")
+        if kind not in _KEYS:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{kind}' not supported"
+            )
+        if kind in wanted:
+            word = "client" if kind == CLIENT_ID else kind
+            raise _invalid(f"Duplicate {word} filter component entity type")
+        if component.match_type not in (EXACT, DEFAULT, ANY):
+            raise _invalid(f"Unexpected match type: {component.match_type}")
+        if component.match_type == EXACT and component.name is None:
+            raise _invalid("Request specifies MATCH_TYPE_EXACT, but the name is null")
+        wanted[kind] = component
+    if IP in wanted and len(wanted) > 1:
+        raise _invalid(
+            "Invalid entity filter component combination, IP filter component should not be used"
+            " with user or clientId filter component."
+        )
+    return wanted
+
+
+def _passes(entity: Entity, wanted: Mapping[str, Component], strict: bool) -> bool:
+    if strict and entity.keys() != wanted.keys():
+        return False
+    return all(
+        kind in entity
+        and (
+            component.match_type == ANY
+            or entity[kind] == (component.name if component.match_type == EXACT else None)
+        )
+        for kind, component in wanted.items()
+    )
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _name(part: str) -> str | None:
+    return None if part == DEFAULT_ENTITY else desanitize(part)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

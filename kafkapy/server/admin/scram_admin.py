@@ -1,0 +1,166 @@
+"""SCRAM credentials in `/config/users`: described, and changed in Kafka's order of checks and words
+(`ZkAdminManager.alterUserScramCredentials`)."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.security.sasl.scram import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    ScramCredential,
+    ScramMechanism,
+)
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
+from kafkapy.zk.stores.store import ControllerMoved, ZkStore
+from kafkapy.zk.stores.znodes import ConfigChange
+
+logger = logging.getLogger("kafka.server.ZkAdminManager")
+
+_NO_NAME: Final = "Username must not be empty"
+
+
+class Described(NamedTuple):
+    """A user's iterations by mechanism, or why there are none."""
+
+    user: str
+    iterations: dict[ScramMechanism, int]
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+class Deletion(NamedTuple):
+    """A credential to remove; `mechanism` is as the request has it."""
+
+    user: str
+    mechanism: int
+
+
+_MECHANISMS: Final = frozenset(ScramMechanism)
+
+
+class Upsertion(NamedTuple):
+    """A credential to set."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+class ScramAdmin:
+    """Credentials of all users, over the store."""
+
+    def __init__(self, store: ZkStore) -> None:
+        self._configs = store.configs
+
+    async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
+        """What there is of these users, or of all that have any if none is named."""
+        if not users:
+            every = await self._configs.get_all("users")
+            found = [
+                _described(desanitize(entity), configs)
+                for entity, configs in every.items()
+                if "/" not in entity and entity != DEFAULT_ENTITY
+            ]
+            return sorted(one for one in found if one.error is not ErrorCode.RESOURCE_NOT_FOUND)
+        times = Counter(users)
+        described = []
+        for user, count in times.items():
+            await pace.spend(CHANGE_UNITS)
+            described.append(await self._describe(user, count))
+        return described
+
+    async def _describe(self, user: str, times: int) -> Described:
+        if not user:
+            return Described(user, {}, ErrorCode.RESOURCE_NOT_FOUND, _NO_NAME)
+        if times > 1:
+            return Described(
+                user,
+                {},
+                ErrorCode.DUPLICATE_RESOURCE,
+                "Cannot describe SCRAM credentials for the same user twice in a single request:"
+                f" {user}",
+            )
+        return _described(user, await self._configs.get("users", sanitize(user)))
+
+    async def alter(
+        self, changes: Sequence[Deletion | Upsertion], pace: Pace
+    ) -> dict[str, ApiError | None]:
+        """Change what may be changed; by user, None or why nothing of it was."""
+        by_user: dict[str, list[Deletion | Upsertion]] = {}
+        for few in pieces(changes):
+            for change in few:
+                by_user.setdefault(change.user, []).append(change)
+            await pace.spend(len(few))
+        results: dict[str, ApiError | None] = {}
+        for user, wanted in by_user.items():
+            refusal = _refusal(wanted)
+            await pace.spend(ROW_UNITS if refusal else CHANGE_UNITS)
+            results[user] = refusal or await self._alter(user, wanted)
+        return results
+
+    async def _alter(self, user: str, changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
+        entity = sanitize(user)
+        configs = await self._configs.get("users", entity)
+        for change in changes:
+            mechanism = ScramMechanism(change.mechanism)
+            if isinstance(change, Upsertion):
+                configs[mechanism.config] = ScramCredential.of(
+                    mechanism, change.salt, change.salted_password, change.iterations
+                ).text()
+            elif configs.pop(mechanism.config, None) is None:
+                return ApiError(
+                    ErrorCode.RESOURCE_NOT_FOUND,
+                    "Attempt to delete a user credential that does not exist",
+                )
+        logger.info("Updating the SCRAM credentials of user %s", user)
+        try:
+            await self._configs.set("users", entity, configs)
+        except ControllerMoved as moved:
+            return ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved))
+        await self._configs.notify(ConfigChange("users", entity))
+        return None
+
+
+def _described(user: str, configs: dict[str, str]) -> Described:
+    try:
+        iterations = {
+            mechanism: ScramCredential.parse(configs[name]).iterations
+            for name, mechanism in MECHANISMS.items()
+            if name in configs
+        }
+    except ConfigError as error:
+        return Described(user, {}, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+    if iterations:
+        return Described(user, iterations)
+    return Described(
+        user,
+        {},
+        ErrorCode.RESOURCE_NOT_FOUND,
+        f"Attempt to describe a user credential that does not exist: {user}",
+    )
+
+
+def _refusal(changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
+    """What is wrong with the changes of one user, whatever is stored: the last of it."""
+    for change in reversed(changes):
+        if not change.user:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)
+        if change.mechanism not in _MECHANISMS:
+            return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if isinstance(change, Upsertion) and change.iterations > ITERATIONS_MAX:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        if isinstance(change, Upsertion) and change.iterations < ITERATIONS_MIN:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if len({change.mechanism for change in changes}) < len(changes):
+        message = "A user credential cannot be altered twice in the same request"
+        return ApiError(ErrorCode.DUPLICATE_RESOURCE, message)
+    return None

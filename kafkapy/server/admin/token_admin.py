@@ -1,0 +1,144 @@
+"""Delegation tokens made, renewed and ended, in Kafka's order of checks
+(`DelegationTokenManagerZk`). Any broker does it; the others follow the notification."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Clock, Random
+from kafkapy.common.uuid import Uuid
+from kafkapy.security.delegation_tokens import TokenInformation
+from kafkapy.server.changes.token_changes import TokenChangeListener
+from kafkapy.server.security.delegation_tokens import DelegationTokens
+from kafkapy.zk.stores.store import ZkStore
+
+logger = logging.getLogger("kafka.server.DelegationTokenManagerZk")
+
+
+class TokenTimes(NamedTuple):
+    """`delegation.token.max.lifetime.ms` and `delegation.token.expiry.time.ms`."""
+
+    max_lifetime_ms: int
+    expiry_time_ms: int
+
+
+class TokenAdmin:
+    """The tokens of the cluster, changed in the store. Fixed: their times."""
+
+    def __init__(
+        self,
+        store: ZkStore,
+        tokens: DelegationTokens,
+        changes: TokenChangeListener,
+        clock: Clock,
+        random: Random,
+        times: TokenTimes,
+    ) -> None:
+        self._store = store.tokens
+        self._tokens = tokens
+        self._changes = changes
+        self._clock = clock
+        self._random = random
+        self._times = times
+        self._changing = asyncio.Lock()
+
+    async def create(
+        self, owner: str, requester: str, renewers: tuple[str, ...], max_lifetime_ms: int
+    ) -> TokenInformation:
+        """A new token; one of 0 or less may live for as long as any may."""
+        longest_ms, expiry_time_ms = self._times
+        lifetime_ms = longest_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, longest_ms)
+        now_ms = self._clock.time_ms()
+        token = TokenInformation(
+            str(Uuid.random(self._random)),
+            owner,
+            requester,
+            renewers,
+            now_ms,
+            now_ms + lifetime_ms,
+            now_ms + min(lifetime_ms, expiry_time_ms),
+        )
+        await self._store.create(token)
+        await self._tell(token.token_id)
+        logger.info("Created a delegation token: %s for owner: %s", token.token_id, owner)
+        return token
+
+    async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
+        """Have a token expire in `period_ms` (as configured, if that is negative), but never after
+        its longest life; when that will be.
+
+        Raises:
+            ApiError: DELEGATION_TOKEN_NOT_FOUND, _OWNER_MISMATCH or _EXPIRED.
+        """
+        period_ms = self._times.expiry_time_ms if period_ms < 0 else period_ms
+        return await self._change(principal, hmac, lambda now_ms: now_ms + period_ms)
+
+    async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
+        """Have a token expire in `period_ms`, or remove it if that is negative; when that will be.
+
+        Raises:
+            ApiError: as `renew`; but one that has expired can still be removed.
+        """
+        if period_ms >= 0:
+            return await self._change(principal, hmac, lambda now_ms: now_ms + period_ms)
+        async with self._changing:
+            while True:
+                token, version = await self._stored(principal, hmac)
+                if await self._store.delete(token.token_id, version):
+                    await self._tell(token.token_id)
+                    logger.info(
+                        "Token expired for token: %s for owner: %s", token.token_id, token.owner
+                    )
+                    return self._clock.time_ms()
+
+    async def delete_expired(self) -> None:
+        """Remove every token that has expired."""
+        now_ms = self._clock.time_ms()
+        for known in [token for token in self._tokens.all() if token.is_expired(now_ms)]:
+            async with self._changing:
+                # Another broker may have renewed it just now.
+                found = await self._store.get(known.token_id)
+                if found is None or not found[0].is_expired(now_ms):
+                    await self._changes.refresh(known.token_id)
+                elif await self._store.delete(known.token_id, found[1]):
+                    await self._tell(known.token_id)
+                    logger.info(
+                        "Delegation token expired for token: %s for owner: %s",
+                        known.token_id,
+                        known.owner,
+                    )
+
+    async def _change(self, principal: str, hmac: bytes, expiry_of: Callable[[int], int]) -> int:
+        async with self._changing:
+            while True:
+                token, version = await self._stored(principal, hmac)
+                now_ms = self._clock.time_ms()
+                if token.is_expired(now_ms):
+                    raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+                changed = token._replace(expiry_ms=min(token.max_ms, expiry_of(now_ms)))
+                if await self._store.replace(changed, version):
+                    await self._tell(token.token_id)
+                    logger.info(
+                        "Delegation token of %s: %s expires at %d ms now",
+                        *(token.owner, token.token_id, changed.expiry_ms),
+                    )
+                    return changed.expiry_ms
+
+    async def _stored(self, principal: str, hmac: bytes) -> tuple[TokenInformation, int]:
+        """The token of an HMAC as it is stored, for who may change it."""
+        token_id = self._tokens.id_of(hmac)
+        found = None if token_id is None else await self._store.get(token_id)
+        if found is None:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        if not found[0].may_be_renewed_by(principal):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+        return found
+
+    async def _tell(self, token_id: str) -> None:
+        """Who is told of a change meets it, here at least; the others hear of it."""
+        await self._changes.refresh(token_id)
+        await self._store.notify(token_id)

@@ -1,0 +1,99 @@
+"""May who asks do that? What handlers and `authorization_rules` ask (`kafka.server.AuthHelper`).
+
+Without an authorizer everybody may do everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import quoted
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.security.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.zk.stores.paths import java_name
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.acl_authorizer import AclAuthorizer
+
+_audit = logging.getLogger("kafka.authorizer.logger")
+
+
+class Need(NamedTuple):
+    """What has to be allowed."""
+
+    operation: Operation
+    kind: ResourceKind
+    name: str
+
+
+def is_allowed(
+    context: RequestContext, operation: Operation, kind: ResourceKind, name: str = CLUSTER_NAME
+) -> bool:
+    """Whether who asks may do this; everybody may where there is no authorizer."""
+    authorizer = context.broker.authorizer
+    return authorizer is None or authorizer.is_allowed(
+        context.principal, context.client_host, operation, kind, name
+    )
+
+
+def are_allowed(
+    authorizer: AclAuthorizer, principal: str, host: str, needs: Sequence[Need]
+) -> bool:
+    """Whether a principal may do all of this."""
+    return all(authorizer.is_allowed(principal, host, *need) for need in needs)
+
+
+def require(
+    context: RequestContext, operation: Operation, kind: ResourceKind, name: str = CLUSTER_NAME
+) -> None:
+    """Let nobody pass who may not do this.
+
+    Raises:
+        ApiError: the refusal of this kind of resource.
+    """
+    if not is_allowed(context, operation, kind, name):
+        log_denied(context, Need(operation, kind, name))
+        message = f"{context.principal} is not authorized: {operation.name} on {name} is needed"
+        raise ApiError(REFUSALS[kind], message)
+
+
+def log_denied(context: RequestContext, need: Need) -> None:
+    """Kafka's audit line; what is only left out of an answer has none."""
+    _audit.info(
+        "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s"
+        " for request = %s",
+        context.principal,
+        java_name(need.operation.name),
+        context.client_host,
+        java_name(need.kind.name),
+        # A name that is no topic's can be anything: it must not look like a line of its own.
+        need.name if need.name.isprintable() else quoted(need.name),
+        java_name(ApiKey(context.header.api_key).name),
+    )
+
+
+def permitted(context: RequestContext, operations: int, kind: ResourceKind, name: str) -> int:
+    """Of a bit set of operations, those that are allowed."""
+    return sum(
+        1 << operation
+        for operation in Operation
+        if operations >> operation & 1 and is_allowed(context, operation, kind, name)
+    )
+
+
+def visible(
+    context: RequestContext, kind: ResourceKind, rows: list[Any], name_of: Callable[[Any], str]
+) -> list[Any]:
+    """The rows whose resource may be described; the others are left out without a word."""
+    return [row for row in rows if is_allowed(context, Operation.DESCRIBE, kind, name_of(row))]
+
+
+def may_make_topic(context: RequestContext, name: str) -> bool:
+    """Whether who asks may have a topic made."""
+    return is_allowed(context, Operation.CREATE, ResourceKind.CLUSTER) or is_allowed(
+        context, Operation.CREATE, ResourceKind.TOPIC, name
+    )

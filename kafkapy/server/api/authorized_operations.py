@@ -1,0 +1,27 @@
+"""The operation bit sets that "authorized operations" fields carry
+(`AclEntry.supportedOperations`).
+
+Without an authorizer everybody may do everything a resource supports; with one,
+`server.authorization` leaves of these bits what the principal may do.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.security.acls import Operation
+
+
+def _bits(*operations: Operation) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+TOPIC_OPERATIONS: Final = _bits(
+    *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DELETE),
+    *(Operation.ALTER, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
+)
+GROUP_OPERATIONS: Final = _bits(Operation.READ, Operation.DESCRIBE, Operation.DELETE)
+CLUSTER_OPERATIONS: Final = _bits(
+    *(Operation.CREATE, Operation.CLUSTER_ACTION, Operation.DESCRIBE_CONFIGS),
+    *(Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE),
+)

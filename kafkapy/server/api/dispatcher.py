@@ -1,0 +1,242 @@
+"""From a frame to a handler and back to bytes: the one place that knows every served API.
+
+The table is `handlers.SERVED`, which ApiVersions, names of metrics and the docs come from too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode, MessageTooLarge, ProtocolViolation
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.compile import decoder, sliced_decoder
+from kafkapy.protocol.framing import SCRATCH_BYTES_MAX
+from kafkapy.protocol.headers import (
+    RequestHeader,
+    decode_request_header,
+    encode_response,
+    sliced_encode_response,
+)
+from kafkapy.protocol.schema import has_more_elements
+from kafkapy.protocol.server_connection import Request
+from kafkapy.server.api.authorization_rules import RULES, guard
+from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_of_session
+from kafkapy.server.api.produce_fast_path import ProduceFastPath
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
+from kafkapy.server.requests.served import Served
+from kafkapy.server.requests.turns import Work
+
+if TYPE_CHECKING:
+    from kafkapy.server.requests.request_handler import Caller, FastPath
+    from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+_FETCH: Final = int(ApiKey.FETCH)
+_NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
+_NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
+
+ROOM_AT_ONCE_BYTES: Final = 1 << 19
+"""What a request may take in memory to be decoded in one go: some 2,000 rows, 2 ms."""
+ROOM_BYTES_MIN: Final = 1 << 24
+ROOM_BYTES_MAX: Final = 1 << 27
+ROOM_PER_BYTE: Final = 20
+"""What any request may take: so much for each of its bytes. Rows of real requests need as much with
+their answers; a frame of 1 MB whose rows are a byte each would take 200 MB."""
+ELEMENTS_AT_ONCE: Final = 2_000
+"""Elements of a response that is encoded in one go."""
+
+
+class Dispatcher:
+    """Routes requests of all connections."""
+
+    def __init__(self, broker: Services, apis: Mapping[int, Served]) -> None:
+        self._broker = broker
+        # Decided here, so that nothing is asked of a request where everything is allowed.
+        is_guarded = broker.authorizer is not None
+        self._table = guard(apis, RULES | TRANSACTION_RULES) if is_guarded else dict(apis)
+        self._metrics = broker.metrics.requests
+        self._quotas = broker.client_quotas
+        self._turns = broker.turns
+
+    def dispatch(self, connection: Caller, request: Request) -> Any:
+        """Handle one request: its encoded response, a `Pending`, or how to end.
+
+        Raises:
+            ProtocolViolation: unknown key, unserved version or undecodable body; the caller closes.
+        """
+        header = request.header
+        served = self._table.get(header.api_key)
+        if served is None:
+            raise ProtocolViolation(f"unknown or unserved api key {header.api_key}")
+        started = time.perf_counter()
+        version = header.api_version
+        context = self._context(connection, header)
+        if not served.min_version <= version <= served.max_version:
+            if header.api_key != ApiKey.API_VERSIONS:
+                raise ProtocolViolation(
+                    f"version {version} of {served.name} is not served"
+                    f" ({served.min_version} to {served.max_version} are)"
+                )
+            # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
+            header = header._replace(api_version=0)
+            context.header, context.version = header, 0
+            return self.encode(header, served.handle(context, None))
+        try:
+            message, _ = decoder(served.request_class, version)(
+                request.frame, request.body, ROOM_AT_ONCE_BYTES
+            )
+        except MessageTooLarge:
+            work = self._handle_large(served, context, request)
+            outcome = self._turns.queue(work, may_drop=header.api_key != ApiKey.PRODUCE)
+        else:
+            outcome = self._call(served, context, message)
+            if isinstance(outcome, GeneratorType):
+                outcome = self._turns.run(self._go_on(served, context, message, outcome))
+            self._learn(connection, request, message)
+        seconds = time.perf_counter() - started
+        self._metrics.observe(served.name, seconds)
+        if self._quotas.are_set:
+            outcome = self._broker.throttler.settle(connection, context, request, outcome, seconds)
+        if isinstance(outcome, _NOT_MESSAGES):
+            return outcome
+        if header.api_key > _FETCH:
+            return self.encode(header, outcome)
+        # Hot: rows answer rows, and those of the request were few enough to be decoded at once.
+        return encode_response(outcome, header.api_key, version, header.correlation_id)
+
+    def _handle_large(self, served: Served, context: RequestContext, request: Request) -> Work[Any]:
+        """Decode and handle a request of many rows. A violation of the protocol is the result: it
+        is the connection's to deal with."""
+        frame = request.frame
+        if len(frame) <= SCRATCH_BYTES_MAX:
+            # What arrives meanwhile is received where this frame lies.
+            frame = memoryview(bytes(frame))
+        room = min(max(ROOM_BYTES_MIN, len(frame) * ROOM_PER_BYTE), ROOM_BYTES_MAX)
+        return self._decode_and_handle(served, context, frame, request.body, room)
+
+    def _decode_and_handle(
+        self, served: Served, context: RequestContext, frame: memoryview, body: int, room: int
+    ) -> Work[Any]:
+        decode = sliced_decoder(served.request_class, context.version)
+        try:
+            message, _ = yield from decode(frame, body, room)
+            outcome = self._call(served, context, message)
+            if isinstance(outcome, GeneratorType):
+                outcome = yield from self._go_on(served, context, message, outcome)
+        except ProtocolViolation as violation:
+            return violation
+        return outcome
+
+    def _learn(self, connection: Caller, request: Request, message: Any) -> None:
+        """Later requests of this kind may take the fast path."""
+        key = request.header.api_key
+        if key == ApiKey.PRODUCE:
+            if connection.fast_path is None:
+                context = self._context(connection, request.header)
+                connection.fast_path = ProduceFastPath(context, connection)
+            if isinstance(connection.fast_path, ProduceFastPath):
+                connection.fast_path.learn(request.frame, request.header, message)
+        elif key == ApiKey.FETCH and is_of_session(message):
+            if connection.fast_path is None:
+                context = self._context(connection, request.header)
+                connection.fast_path = FetchFastPath(context, connection)
+            if isinstance(connection.fast_path, FetchFastPath):
+                connection.fast_path.learn(request.frame, request.header, message)
+
+    def _context(self, connection: Caller, header: RequestHeader) -> RequestContext:
+        return RequestContext(
+            self._broker,
+            header,
+            connection.client_host,
+            connection.listener,
+            connection.principal,
+            connection.is_token,
+        )
+
+    def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
+        try:
+            return served.handle(context, message)
+        except ProtocolViolation:
+            raise
+        except Exception as fault:
+            return _refusal(served, context, message, fault)
+
+    def _go_on(
+        self, served: Served, context: RequestContext, message: Any, work: Work[Any]
+    ) -> Work[Any]:
+        """The rest of a handler's work, within the same boundary."""
+        try:
+            return (yield from work)
+        except ProtocolViolation:
+            raise
+        except Exception as fault:
+            return _refusal(served, context, message, fault)
+
+    def repeat(self, connection: Caller, fast_path: FastPath, frame: memoryview) -> Any:
+        """Handle a request on the connection's fast path: its encoded response, a `Pending` of one,
+        or how to end; None, and nothing done, if it must take the general path."""
+        started = time.perf_counter()
+        try:
+            answer = fast_path.handle(frame)
+        except Exception as fault:
+            # What it did until then is not known, so it is not handled again.
+            header, body = decode_request_header(frame)
+            served = self._table[header.api_key]
+            message, _ = decoder(served.request_class, header.api_version)(frame, body)
+            context = self._context(connection, header)
+            refusal = _refusal(served, context, message, fault)
+            answer = self.encode(header, refusal)
+        if answer is not None:
+            fast_path.times.add(time.perf_counter() - started)
+        return answer
+
+    def encode(self, header: RequestHeader, response: Any) -> Any:
+        """A response as bytes: now, or in slices a large one and one that is still to be made.
+        The endings, and bytes, pass through."""
+        if isinstance(response, _NOT_TO_ENCODE):
+            return response
+        if isinstance(response, GeneratorType):
+            return self._turns.queue(_make_and_encode(response, header))
+        if has_more_elements(response, ELEMENTS_AT_ONCE):
+            return self._turns.queue(_encode_large(response, header))
+        try:
+            return encode_response(
+                response, header.api_key, header.api_version, header.correlation_id
+            )
+        except ValueError as error:
+            return _unencodable(error)
+
+
+def _make_and_encode(response: Work[Any], header: RequestHeader) -> Work[Any]:
+    made = yield from response
+    return made if isinstance(made, _NOT_TO_ENCODE) else (yield from _encode_large(made, header))
+
+
+def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
+    try:
+        return (yield from sliced_encode_response(response, header))
+    except ValueError as error:
+        return _unencodable(error)
+
+
+def _unencodable(error: ValueError) -> CloseConnection:
+    """Nothing can be answered in the client's version: it learns it at once, not by a timeout."""
+    logger.error("Closing a connection whose response cannot be encoded: %s", error)
+    return CLOSE_CONNECTION
+
+
+def _refusal(served: Served, context: RequestContext, message: Any, fault: Exception) -> Any:
+    if not isinstance(fault, ApiError):
+        logger.error(
+            "Error while handling %s from %s", served.name, context.client_host, exc_info=fault
+        )
+        fault = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    # An ApiError: a handler that has no row for a refusal of the whole request says it so.
+    return served.refuse(message, fault, context.version)

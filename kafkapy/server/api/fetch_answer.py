@@ -1,0 +1,152 @@
+"""What a fetch is answered, on the general path and on the fast one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from kafkapy.replication.fetch_session import FetchContext, FetchPartition, FetchResult
+from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
+from kafkapy.server.api.authorization import Need
+from kafkapy.server.api.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.primitives import Records
+
+NEEDS_OF_FOLLOWER: Final = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
+"""With these a follower may read all that it follows."""
+FIRST_VERSION_WITH_IDS: Final = 13
+_LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
+    """The response that a session's rows come to, or the work that makes it of many rows, or of
+    rows to convert."""
+    if context.version < FIRST_VERSION_AS_STORED:
+        replicas = context.broker.replicas
+        results = adapt(replicas, context.version, results)
+        work = convert(replicas, context.version, results)
+        if work is not None:
+            return _answer_converted(context, session, work)
+    return _answer(context, session, results)
+
+
+def _answer_converted(
+    context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
+) -> Work[Any]:
+    results = yield from work
+    return (yield from worked(_answer(context, session, results)))
+
+
+def _answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
+    topics: list[FetchableTopicResponse] = []
+    leaders: set[int] = set()
+    if len(results) > ROWS_AT_ONCE:
+        return _answer_in_slices(context, session, results)
+    _add_rows(context, session.choose(results), topics, leaders)
+    if leaders:
+        return _response(context, session, topics, leaders)
+    return FetchResponse(session_id=session.session_id, responses=topics)
+
+
+def _answer_in_slices(
+    context: RequestContext, session: FetchContext, results: list[FetchResult]
+) -> Work[FetchResponse]:
+    topics: list[FetchableTopicResponse] = []
+    leaders: set[int] = set()
+    for few in pieces(results):
+        _add_rows(context, session.choose(few), topics, leaders)
+        yield ROW_UNITS // 2 * len(few)
+    return _response(context, session, topics, leaders)
+
+
+def _add_rows(
+    context: RequestContext,
+    results: Sequence[FetchResult],
+    topics: list[FetchableTopicResponse],
+    leaders: set[int],
+) -> None:
+    broker = context.broker
+    by_id = context.version >= FIRST_VERSION_WITH_IDS
+    last: object = None
+    if topics:
+        last = topics[-1].topic_id if by_id else topics[-1].topic
+    for result in results:
+        wanted = result.wanted
+        key = wanted.topic_id if by_id else wanted.topic
+        if key != last or not topics:
+            last = key
+            topics.append(
+                FetchableTopicResponse(
+                    topic=wanted.topic or "", topic_id=wanted.topic_id, partitions=[]
+                )
+            )
+        row = _row(result)
+        if result.error:
+            broker.metrics.fetch_failed(wanted.topic or "")
+            if context.version >= 16 and result.error in _LEADER_ERRORS:
+                _add_leader(context, wanted, row, leaders)
+        elif result.size_bytes:
+            broker.metrics.fetched(wanted.topic or "", result.size_bytes)
+        topics[-1].partitions.append(row)
+
+
+def _response(
+    context: RequestContext,
+    session: FetchContext,
+    topics: list[FetchableTopicResponse],
+    leaders: set[int],
+) -> FetchResponse:
+    response = FetchResponse(session_id=session.session_id, responses=topics)
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in context.broker.nodes(context.listener)
+            if node in leaders
+        ]
+    return response
+
+
+def _row(result: FetchResult) -> PartitionData:
+    row = PartitionData(
+        partition_index=result.wanted.partition,
+        error_code=result.error,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        preferred_read_replica=result.preferred_read_replica,
+        aborted_transactions=None,
+        records=cast("Records", result.records),  # a region goes by reference, to the connection
+    )
+    if result.aborted_transactions is not None:
+        row.aborted_transactions = [
+            AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+            for aborted in result.aborted_transactions
+        ]
+    if result.diverging_epoch is not None:
+        epoch, end_offset = result.diverging_epoch
+        row.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return row
+
+
+def _add_leader(
+    context: RequestContext, wanted: FetchPartition, row: PartitionData, leaders: set[int]
+) -> None:
+    known = context.broker.metadata.image.partition(wanted.topic or "", wanted.partition)
+    if known is not None and known.leader >= 0:
+        row.current_leader = LeaderIdAndEpoch(
+            leader_id=known.leader, leader_epoch=known.leader_epoch
+        )
+        leaders.add(known.leader)

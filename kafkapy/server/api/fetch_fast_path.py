@@ -1,0 +1,200 @@
+"""The fast path of a follower's fetches: decodes and encodes without messages and handler.
+
+Hot file. A request of the shape that its session's last ones had (`protocol.fetch_shape`) is taken
+note of for all partitions of the session, and answered or parked (`replication.follower_wait`).
+A request that is not plain takes the general path by `Dispatcher`: nothing was done yet that it
+would not do as well. An answer that is not of the shape is made as on the general path. Per
+connection: the shape, the session's place in the purgatory, and whether ACLs allow the client to
+fetch as a follower.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.protocol.fetch_shape import FetchShape
+from kafkapy.protocol.headers import RequestHeader, encode_response
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.replication.delayed_fetch import FetchParams
+from kafkapy.replication.fetch_session import FetchContext, FetchPartition, FetchSession
+from kafkapy.replication.follower_wait import FollowerWait, Kind
+from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
+from kafkapy.server.api.authorization import are_allowed
+from kafkapy.server.api.fetch_answer import NEEDS_OF_FOLLOWER, answer
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.standing_decision import StandingDecision
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import finished
+from kafkapy.storage.disk_errors import StorageShortage
+
+if TYPE_CHECKING:
+    from kafkapy.server.api.standing_decision import Authenticated
+    from kafkapy.server.services import Services
+
+
+def is_of_session(request: FetchRequest) -> bool:
+    """Whether a fetch is a follower's that goes on with a session and names one partition of it."""
+    return (
+        request.replica_state.replica_id >= 0
+        and request.session_epoch > 0
+        and len(request.topics) == 1
+        and len(request.topics[0].partitions) == 1
+        and request.isolation_level == READ_UNCOMMITTED
+        and request.max_wait_ms > 0
+        and request.min_bytes == 1  # with less, nothing waits
+    )
+
+
+class FetchFastPath:
+    """One connection's fetches. `context` is that of any request on it."""
+
+    __slots__ = ("_broker", "_context", "_correlation_id", "_params", "_pending", "_right",
+                 "_shape", "_wait", "times")  # fmt: skip
+
+    def __init__(self, context: RequestContext, client: Authenticated) -> None:
+        self._broker: Services = context.broker
+        self._context = context
+        self._correlation_id = 0  # of the fetch that is served or parked
+        self._params: FetchParams
+        self._pending: Pending | None = None
+        self._shape: FetchShape | None = None
+        self.times = self._broker.metrics.requests.by_name["Fetch"]
+        self._wait: FollowerWait | None = None
+        self._right: StandingDecision | None = None  # None: without an authorizer
+        authorizer, host = context.broker.authorizer, context.client_host
+        if authorizer is not None:
+            self._right = StandingDecision(
+                authorizer,
+                client,
+                lambda user: are_allowed(authorizer, user, host, NEEDS_OF_FOLLOWER),
+            )
+
+    def learn(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
+        """A request that `is_of_session` went the general path; later ones need not."""
+        if self._shape is not None and self._shape.match(frame) is not None:
+            return
+        self.close()
+        self._context.header, self._context.version = header, header.api_version
+        self._shape = FetchShape.of(frame, header, request)
+        self._params = FetchParams(
+            request.replica_state.replica_id,
+            request.max_wait_ms,
+            request.min_bytes,
+            min(request.max_bytes, self._broker.fetch_max_bytes),
+            request.isolation_level,
+            header.api_version,
+            listener=self._context.listener,
+        )
+
+    def handle(self, frame: memoryview) -> list[Any] | Pending | None:
+        """Take note and answer: the whole frame, now or later. None if the request must take the
+        general path, which finds nothing else than it would have found at once."""
+        shape = self._shape
+        asked = None if shape is None else shape.match(frame)
+        if shape is None or asked is None:
+            return None
+        right = self._right
+        if right is not None and not right.holds():
+            return None
+        broker = self._broker
+        session = broker.fetch_sessions.get(shape.session_id)
+        if session is None or session.epoch != asked.session_epoch:
+            return None
+        wait = self._waiting(session)
+        if wait is None or broker.replicas.quotas.leader.limit is not None:
+            return None
+        wanted = session.partitions.get((asked.topic_id, asked.partition))
+        if wanted is None:
+            return None
+        wanted.ask(*asked[4:])
+        finds_records = False
+        for each in wait.news():
+            if each.kind is Kind.REFUSAL:
+                return None
+            if each.kind is Kind.RECORDS:
+                finds_records = True
+        self._correlation_id = asked.correlation_id
+        now_ms = broker.clock.monotonic_ms()
+        session.go_on(now_ms)
+        for partition, high_watermark in wait.note(now_ms):
+            broker.replicas.followed(partition, wait.broker_id, high_watermark)
+        return self._answer() if finds_records else self._park(wait, now_ms)
+
+    def _waiting(self, session: FetchSession) -> FollowerWait | None:
+        """The session as it is watched; None while a partition of it is not hosted here."""
+        wait = self._wait
+        if wait is not None and wait.is_of(session):
+            return wait
+        self.close()
+        replicas = self._broker.replicas
+        partitions = []
+        for wanted in session.partitions.values():
+            partition = replicas.partitions.get(wanted.topic or "", {}).get(wanted.partition)
+            if partition is None or partition.topic_id != wanted.topic_id:
+                return None
+            partitions.append(partition)
+        wait = FollowerWait(session, partitions, self._params.replica_id, self._completed)
+        keys = [partition.topic_partition for partition in partitions]
+        replicas.fetch_purgatory.stand(wait, [*keys, wait.broker_id])
+        self._wait = wait
+        return wait
+
+    def _park(self, wait: FollowerWait, now_ms: int) -> Pending:
+        broker = self._broker
+        wait_ms = broker.fetch_reader.wait_ms(self._params, len(wait.pairs), now_ms)
+        self._pending = pending = Pending(blocks=True)
+        broker.replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
+        return pending
+
+    def _completed(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.complete(self._answer())
+
+    def _answer(self) -> list[Any]:
+        wait = self._wait
+        assert wait is not None
+        news = wait.news()
+        if len(news) == 1 and news[0].kind is not Kind.REFUSAL:
+            plain = self._records(wait.session, news[0].partition, news[0].wanted)
+            if plain is not None:
+                return plain
+        results = self._broker.fetch_reader.read_again(self._params, wait.in_turn(news))
+        context = FetchContext([], wait.session, incremental=True)
+        message = finished(answer(self._context, context, results))
+        header = self._context.header
+        return encode_response(message, header.api_key, header.api_version, self._correlation_id)
+
+    def _records(
+        self, session: FetchSession, partition: Partition, wanted: FetchPartition
+    ) -> list[Any] | None:
+        """The answer with what one partition has got since; None if that is not all there is to
+        it."""
+        log, shape = partition.log, self._shape
+        assert shape is not None
+        if self._broker.replicas.quotas.leader.limit is not None:  # since the fetch was parked
+            return None
+        try:
+            records = log.read_tail(
+                wanted.fetch_offset, min(wanted.max_bytes, self._params.max_bytes)
+            )
+        except (LogDirFailure, StorageShortage):
+            return None  # reading again meets it again, and deals with it
+        if not isinstance(records, bytes):
+            return None
+        high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
+        wanted.is_news(high_watermark, log_start_offset)
+        session.move_to_end(wanted)
+        self._broker.metrics.fetched(wanted.topic or "", len(records))
+        return shape.answer(
+            self._correlation_id, wanted.topic_id, wanted.partition, high_watermark,
+            log.last_stable_offset, log_start_offset, records,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """The session is watched no more."""
+        if self._wait is not None:
+            self._broker.replicas.fetch_purgatory.cancel(self._wait)
+            self._wait = None
+            self._pending = None

@@ -1,0 +1,215 @@
+"""What several handlers need: a coroutine or the controller behind a `Pending`; the resource types
+of configs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.controller.events import Event
+from kafkapy.security.acls import (
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.server.admin.acl_admin import AclAdmin, Binding
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.throttler import client_of
+from kafkapy.server.quotas.client_quotas import Mutations
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+R = TypeVar("R")
+
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+_START_WAIT_MS: Final = 20_000
+
+
+def unsupported_resource(resource_type: int) -> ApiError:
+    """What configs of another resource type are answered with."""
+    return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
+
+
+def run_async(
+    context: RequestContext,
+    work: Coroutine[Any, Any, Any],
+    refuse: Callable[[ApiError], Any],
+) -> Pending:
+    """Run `work` as a task of the broker; its result, or the refusal, answers the request."""
+    pending = Pending()
+
+    async def answer() -> None:
+        response, refusal = None, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        try:
+            response = await work
+        except ApiError as error:
+            refusal = error
+        except KafkapyError as error:
+            logger.error("Error processing a request of %s: %s", context.client_host, error)
+        finally:
+            # A fault is `spawn`'s to log; whoever waits on the connection must not hang on it.
+            pending.complete(refuse(refusal) if response is None else response)
+
+    context.broker.tasks.spawn(answer())
+    return pending
+
+
+def gather(
+    starts: Sequence[Callable[[Callable[[R], None]], None]],
+    to_response: Callable[[list[R]], Any],
+    units: int = ROW_UNITS,
+) -> Work[Any]:
+    """Start each with the function that takes its result, at a cost of `units`; the response is
+    made when all have come, in the order of the starts."""
+    pending = Pending()
+    results: dict[int, R] = {}
+
+    def answered(number: int, result: R) -> None:
+        results[number] = result
+        if len(results) == len(starts):
+            pending.complete(to_response([results[n] for n in range(len(starts))]))
+
+    for number, start in enumerate(starts):
+        start(partial(answered, number))
+        yield units
+    if not starts:
+        return (yield from worked(to_response([])))
+    return (yield from worked(pending.response)) if pending.done else pending
+
+
+def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
+    """The rows of a request with each key once, the last of its kind, in the order of the first:
+    a resource that is named 50,000 times is one resource."""
+    return list({key(row): row for row in rows}.values())
+
+
+def not_controller() -> ApiError:
+    """What is answered to who should have asked the controller, and will look for it."""
+    return ApiError(
+        ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster."
+    )
+
+
+def require_controller(context: RequestContext) -> None:
+    """Only the active controller serves this.
+
+    Raises:
+        ApiError: NOT_CONTROLLER.
+    """
+    controller = context.broker.controller.controller
+    if controller is None or not controller.is_active:
+        raise not_controller()
+
+
+async def controller_answer(
+    context: RequestContext, event_with: Callable[[Callable[[Any], None]], Event]
+) -> Any:
+    """What this broker's controller replies to the event made of a reply function."""
+    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def reply(result: Any) -> None:
+        # The broker may have stopped waiting, because it stops.
+        if not answer.done():
+            answer.set_result(result)
+
+    context.broker.controller.submit(event_with(reply))
+    return await answer
+
+
+def ask_controller(
+    context: RequestContext,
+    event_with: Callable[[Callable[[R], None]], Event],
+    to_response: Callable[[R], Any],
+) -> Any:
+    """Queue the event made of a reply function for this broker's controller; its reply, or its
+    refusal if it is not the active one, answers the request."""
+    pending = Pending()
+    event = event_with(lambda result: pending.complete(to_response(result)))
+    context.broker.controller.submit(event)
+    return pending.response if pending.done else pending
+
+
+def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
+    """A transactional API's error; its older versions know no PRODUCER_FENCED (KIP-588)."""
+    if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+async def metadata_known(context: RequestContext) -> None:
+    """Wait, within limits, until this broker has heard what there is in its cluster."""
+    broker = context.broker
+    await broker.waiter.when(lambda _: broker.waiter.is_known, _START_WAIT_MS)
+
+
+def mutations(context: RequestContext, strict_since: int | None = None) -> Mutations:
+    """What the quota of who asks lets the request change; older versions are refused nothing."""
+    strict = strict_since is not None and context.version >= strict_since
+    return context.broker.client_quotas.mutations(client_of(context), strict)
+
+
+def told(error: ApiError) -> str | None:
+    """The message of a row: none if it says no more than the code does."""
+    return None if error.message == error.code.name else error.message
+
+
+def acl_admin(context: RequestContext, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
+    """The entries of all resources.
+
+    Raises:
+        ApiError: SECURITY_DISABLED, there is no authorizer that would use them.
+    """
+    admin = context.broker.acl_admin
+    if admin is None:
+        raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
+    return admin
+
+
+def acl_binding(row: Any) -> Binding:
+    """The entry of a CreateAcls row.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a code is not Kafka's.
+    """
+    return _binding(
+        (row.resource_type, row.resource_name, row.resource_pattern_type),
+        (row.principal, row.host),
+        row,
+    )
+
+
+def acl_filter(row: Any) -> Binding:
+    """The filter of a DescribeAcls or DeleteAcls row.
+
+    Raises:
+        ApiError: INVALID_REQUEST, a code is not Kafka's.
+    """
+    return _binding(
+        (row.resource_type_filter, row.resource_name_filter, row.pattern_type_filter),
+        (row.principal_filter, row.host_filter),
+        row,
+    )
+
+
+def _binding(
+    resource: tuple[int, str | None, int], who: tuple[str | None, str | None], row: Any
+) -> Binding:
+    kind, name, pattern = resource
+    try:
+        return Binding(
+            ResourcePattern(ResourceKind(kind), name, PatternType(pattern)),
+            AccessControlEntry(*who, Operation(row.operation), Permission(row.permission_type)),
+        )
+    except ValueError as error:
+        message = f"The request contains UNKNOWN elements: {error}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message) from None

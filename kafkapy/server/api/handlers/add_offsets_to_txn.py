@@ -1,0 +1,47 @@
+"""AddOffsetsToTxn (key 25), versions 0-4.
+
+Behaviour: the group's partition of `__consumer_offsets` becomes part of the transaction.
+Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import AddPartitions, PartitionsResult
+from kafkapy.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from kafkapy.server.api.handler_support import transactional_error
+from kafkapy.server.api.request_context import RequestContext
+
+_FIRST_VERSION_WITH_FENCED = 2
+
+
+def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
+    """Add the group's partition."""
+    broker = context.broker
+    index = broker.groups.coordinator.partition_for(request.group_id)
+    question = AddPartitions(
+        request.transactional_id,
+        Producer(request.producer_id, request.producer_epoch),
+        [TopicPartition(GROUP_METADATA_TOPIC, index)],
+    )
+
+    def response(result: PartitionsResult) -> AddOffsetsToTxnResponse:
+        code = transactional_error(result.error, context.version, _FIRST_VERSION_WITH_FENCED)
+        return AddOffsetsToTxnResponse(error_code=code)
+
+    transactions = broker.transactions
+    return transactions.call(transactions.coordinator.add_partitions, question, response)
+
+
+def refuse(
+    request: AddOffsetsToTxnRequest, error: ApiError, version: int
+) -> AddOffsetsToTxnResponse:
+    """The error."""
+    return AddOffsetsToTxnResponse(error_code=ErrorCode(error.code))

@@ -1,0 +1,167 @@
+"""AddPartitionsToTxn (key 24), versions 0-5.
+
+Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
+one of them does not exist none is added: it gets UNKNOWN_TOPIC_OR_PARTITION, the others
+OPERATION_NOT_ATTEMPTED.
+Version notes: v4 and later are between brokers: many transactions, each to be added to or only
+verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import (
+    AddPartitions,
+    PartitionsResult,
+    VerifyPartitions,
+)
+from kafkapy.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from kafkapy.server.api.handler_support import gather, transactional_error
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+_FIRST_BATCHED_VERSION = 4
+_FIRST_VERSION_WITH_FENCED = 2
+
+
+def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Work[Any]:
+    """Add to each transaction; the answer waits for all."""
+    transactions = _transactions(request, context.version)
+    starts = []
+    for transaction in transactions:
+        partitions, unknown = yield from _known(context, transaction)
+        starts.append(partial(_add, context, transaction, partitions, unknown))
+
+    def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
+        rows = []
+        for transaction, result in zip(transactions, results, strict=True):
+            made = _rows(transaction.topics, result, context.version)
+            rows.append(made)
+            yield sum(len(topic.results_by_partition) for topic in made)
+        return _response(transactions, rows, context.version)
+
+    return (yield from gather(starts, response))
+
+
+def _known(
+    context: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
+    """The partitions that are named, each once; and those of them that do not exist."""
+    image = context.broker.metadata.image
+    partitions, unknown = [], []
+    for topic in transaction.topics:
+        # A name stays one row of the answer: what it repeats is said once.
+        topic.partitions = list(dict.fromkeys(topic.partitions))
+        for index in topic.partitions:
+            partition = TopicPartition(topic.name, index)
+            partitions.append(partition)
+            if image.partition(*partition) is None:
+                unknown.append(partition)
+            yield ROW_UNITS // 2
+    return partitions, unknown
+
+
+def _transactions(
+    request: AddPartitionsToTxnRequest, version: int
+) -> list[AddPartitionsToTxnTransaction]:
+    if version >= _FIRST_BATCHED_VERSION:
+        return request.transactions
+    return [
+        AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+    ]
+
+
+def _add(
+    context: RequestContext,
+    transaction: AddPartitionsToTxnTransaction,
+    partitions: list[TopicPartition],
+    unknown: list[TopicPartition],
+    answered: Callable[[PartitionsResult], None],
+) -> None:
+    if unknown:
+        errors = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
+        return
+    service = context.broker.transactions
+    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    if transaction.verify_only:
+        service.ask(
+            service.coordinator.verify_partitions,
+            VerifyPartitions(transaction.transactional_id, producer, partitions),
+            answered,
+        )
+    else:
+        service.ask(
+            service.coordinator.add_partitions,
+            AddPartitions(transaction.transactional_id, producer, partitions),
+            answered,
+        )
+
+
+def _rows(
+    topics: list[AddPartitionsToTxnTopic], result: PartitionsResult, version: int
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=transactional_error(
+                        result.of(TopicPartition(topic.name, index)),
+                        version,
+                        _FIRST_VERSION_WITH_FENCED,
+                    ),
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def _response(
+    transactions: list[AddPartitionsToTxnTransaction],
+    rows: list[list[AddPartitionsToTxnTopicResult]],
+    version: int,
+) -> AddPartitionsToTxnResponse:
+    if version < _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows[0])
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id, topic_results=topics
+            )
+            for transaction, topics in zip(transactions, rows, strict=True)
+        ]
+    )
+
+
+def refuse(
+    request: AddPartitionsToTxnRequest, error: ApiError, version: int
+) -> AddPartitionsToTxnResponse:
+    """The error for every partition; from v4 on, one for all."""
+    if version >= _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(error_code=error.code)
+    transactions = _transactions(request, version)
+    rows = [_rows(t.topics, PartitionsResult(error.code), version) for t in transactions]
+    return _response(transactions, rows, version)

@@ -1,0 +1,83 @@
+"""AlterClientQuotas (key 49), versions 0-1: sets and removes quotas (KIP-546).
+
+Behaviour: any broker; entity by entity, each a change of its own. An entity that is named twice is
+answered once. Version notes: v1 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityDataResponse,
+    EntryData,
+    EntryDataResponse,
+)
+from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaOp
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import CHANGE_UNITS
+
+# How Kafka's answers have the parts of an entity.
+_ORDER: Final = (CLIENT_ID, USER, IP)
+_Key = tuple[tuple[str, str | None], ...]
+
+
+def handle(context: RequestContext, request: AlterClientQuotasRequest) -> Any:
+    """Change the quotas, entity by entity."""
+
+    async def altered() -> AlterClientQuotasResponse:
+        rows: dict[_Key, EntryDataResponse] = {}
+        pace = context.broker.turns.pace()
+        for entry in request.entries:
+            await pace.spend(CHANGE_UNITS)
+            rows[_key(entry)] = await _alter(context, entry, request.validate_only)
+        if not request.validate_only:
+            # Who is told of a quota finds it in force, here at least.
+            await context.broker.config_changes.process()
+        return AlterClientQuotasResponse(entries=list(rows.values()))
+
+    return run_async(context, altered(), lambda error: refuse(request, error, context.version))
+
+
+async def _alter(
+    context: RequestContext, entry: EntryData, validate_only: bool
+) -> EntryDataResponse:
+    ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
+    try:
+        await context.broker.quota_admin.alter(_entity(entry), ops, validate_only)
+    except ApiError as error:
+        return _row(entry, error)
+    return _row(entry, None)
+
+
+def _entity(entry: EntryData) -> Entity:
+    return {part.entity_type: part.entity_name for part in entry.entity}
+
+
+def _key(entry: EntryData) -> _Key:
+    def place(part: tuple[str, str | None]) -> int:
+        return _ORDER.index(part[0]) if part[0] in _ORDER else len(_ORDER)
+
+    return tuple(sorted(_entity(entry).items(), key=place))
+
+
+def _row(entry: EntryData, error: ApiError | None) -> EntryDataResponse:
+    row = EntryDataResponse(
+        entity=[EntityDataResponse(entity_type=k, entity_name=v) for k, v in _key(entry)]
+    )
+    if error is not None:
+        row.error_code = error.code
+        if error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+            row.error_message = error.message
+    return row
+
+
+def refuse(
+    request: AlterClientQuotasRequest, error: ApiError, version: int
+) -> AlterClientQuotasResponse:
+    """The same error for every entity."""
+    return AlterClientQuotasResponse(entries=[_row(entry, error) for entry in request.entries])

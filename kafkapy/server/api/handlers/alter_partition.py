@@ -1,0 +1,35 @@
+"""AlterPartition (key 56), versions 0-3.
+
+Behaviour: the controller writes the ISRs that a leader wants, and answers with the state of each
+partition. A broker that is not the controller answers NOT_CONTROLLER.
+Version notes: 1 leader recovery state (KIP-704); 2 topic ids, and INELIGIBLE_REPLICA, which older
+leaders see as OPERATION_NOT_ATTEMPTED (KIP-841); 3 broker epochs of the members (KIP-903), which
+ZooKeeper mode does not check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.controller.events import AlterPartition, AlterPartitionResult
+from kafkapy.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+)
+from kafkapy.server.api.handler_support import ask_controller
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_codec import alter_partition_items, alter_partition_response
+
+
+def handle(context: RequestContext, request: AlterPartitionRequest) -> Any:
+    """Have the controller do it."""
+    items = alter_partition_items(request)
+
+    def respond(result: AlterPartitionResult) -> AlterPartitionResponse:
+        return alter_partition_response(result, context.version)
+
+    return ask_controller(
+        context,
+        lambda reply: AlterPartition(request.broker_id, request.broker_epoch, items, reply),
+        respond,
+    )

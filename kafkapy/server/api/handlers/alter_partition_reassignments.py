@@ -1,0 +1,59 @@
+"""AlterPartitionReassignments (key 45), version 0.
+
+Behaviour: the controller begins, redirects or (null replicas) cancels reassignments and answers
+when they are recorded; their progress is ListPartitionReassignments' (KIP-455).
+Not done: the timeout is not looked at, nor does Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.events import AlterPartitionReassignments, ReassignmentResult
+from kafkapy.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Any:
+    """Have the controller begin."""
+    require_controller(context)
+    targets = {
+        TopicPartition(topic.name, row.partition_index): (
+            None if row.replicas is None else tuple(row.replicas)
+        )
+        for topic in request.topics
+        for row in topic.partitions
+    }
+    return ask_controller(
+        context, lambda reply: AlterPartitionReassignments(targets, reply), _response
+    )
+
+
+def _response(
+    results: Mapping[TopicPartition, ReassignmentResult] | ErrorCode,
+) -> AlterPartitionReassignmentsResponse:
+    if isinstance(results, ErrorCode):
+        return refuse(None, not_controller(), 0)
+    topics: dict[str, ReassignableTopicResponse] = {}
+    for (name, index), (error, message) in results.items():
+        topic = topics.setdefault(name, ReassignableTopicResponse(name=name))
+        topic.partitions.append(
+            ReassignablePartitionResponse(
+                partition_index=index, error_code=error, error_message=message
+            )
+        )
+    return AlterPartitionReassignmentsResponse(responses=list(topics.values()))
+
+
+def refuse(request: Any, error: ApiError, version: int) -> AlterPartitionReassignmentsResponse:
+    """One error for the whole request."""
+    return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,71 @@
+"""AlterReplicaLogDirs (key 34), versions 0-2.
+
+Behaviour: has logs of this broker copied to another of its directories, in the background; the
+copy takes the log's place once it has everything. The directory that a log is in already calls a
+copy off. A replica that is not here yet is REPLICA_NOT_AVAILABLE, and is made there when it comes.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+
+def handle(
+    context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> Work[AlterReplicaLogDirsResponse]:
+    """Begin or call off each move; the answer does not wait for it."""
+    topics: dict[str, AlterReplicaLogDirTopicResult] = {}
+    for wanted in request.dirs:
+        for topic in wanted.topics:
+            result = topics.setdefault(
+                topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name, partitions=[])
+            )
+            for index in topic.partitions:
+                error = _move(context, TopicPartition(topic.name, index), wanted.path)
+                result.partitions.append(
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+                )
+                yield ROW_UNITS
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+def _move(context: RequestContext, topic_partition: TopicPartition, path: str) -> ErrorCode:
+    replicas = context.broker.replicas
+    if topic_partition in replicas.offline:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    try:
+        replicas.log_manager.futures.move(topic_partition, path)
+    except ApiError as refusal:
+        return refusal.code
+    except LogDirFailure as failure:
+        replicas.log_dir_failed(failure)
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return ErrorCode.NONE
+
+
+def refuse(
+    request: AlterReplicaLogDirsRequest, error: ApiError, version: int
+) -> AlterReplicaLogDirsResponse:
+    """The same error for every partition."""
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error.code)
+                    for index in topic.partitions
+                ],
+            )
+            for wanted in request.dirs
+            for topic in wanted.topics
+        ]
+    )

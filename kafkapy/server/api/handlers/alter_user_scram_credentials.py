@@ -1,0 +1,67 @@
+"""AlterUserScramCredentials (key 51), version 0: sets and removes SCRAM credentials (KIP-554).
+
+Behaviour: only the active controller; a user of whom one change is refused keeps all that it had.
+The request has salted passwords, from which the keys to store are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from kafkapy.server.admin.scram_admin import Deletion, Upsertion
+from kafkapy.server.api.handler_support import require_controller, run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import Work
+
+
+def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Any:
+    """Change the credentials, user by user."""
+    require_controller(context)
+    changes: list[Deletion | Upsertion] = [
+        Deletion(row.name, row.mechanism) for row in request.deletions
+    ]
+    changes += [
+        Upsertion(row.name, row.mechanism, row.iterations, row.salt, row.salted_password)
+        for row in request.upsertions
+    ]
+
+    async def altered() -> Work[AlterUserScramCredentialsResponse]:
+        results = await context.broker.scram_admin.alter(changes, context.broker.turns.pace())
+        # Who is told of a password can log in with it, here at least.
+        await context.broker.config_changes.process()
+        return _response(results)
+
+    return run_async(context, altered(), lambda error: refuse(request, error, context.version))
+
+
+def _response(results: Mapping[str, ApiError | None]) -> Work[AlterUserScramCredentialsResponse]:
+    response = AlterUserScramCredentialsResponse()
+    for user, error in results.items():
+        result = AlterUserScramCredentialsResult(user=user)
+        if error is not None:
+            result.error_code, result.error_message = error.code, error.message
+        response.results.append(result)
+        yield 1
+    return response
+
+
+def refuse(
+    request: AlterUserScramCredentialsRequest, error: ApiError, version: int
+) -> AlterUserScramCredentialsResponse:
+    """The same error for every user."""
+    users = dict.fromkeys(row.name for row in request.deletions)
+    users |= dict.fromkeys(row.name for row in request.upsertions)
+    rows = [
+        AlterUserScramCredentialsResult(
+            user=user, error_code=error.code, error_message=error.message
+        )
+        for user in users
+    ]
+    return AlterUserScramCredentialsResponse(results=rows)

@@ -1,0 +1,25 @@
+"""ControlledShutdown (key 7), versions 0-3.
+
+Behaviour: the controller moves leaders away from a broker that wants to stop, and answers which it
+still leads. A broker that is not the controller answers STALE_CONTROLLER_EPOCH, as Kafka does.
+Version notes: 0 has a request header without client id; 2 broker epoch (KIP-380).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.controller.events import ControlledShutdown
+from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from kafkapy.server.api.handler_support import ask_controller
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_codec import controlled_shutdown_response
+
+
+def handle(context: RequestContext, request: ControlledShutdownRequest) -> Any:
+    """Have the controller do it."""
+    return ask_controller(
+        context,
+        lambda reply: ControlledShutdown(request.broker_id, request.broker_epoch, reply),
+        controlled_shutdown_response,
+    )

@@ -1,0 +1,54 @@
+"""CreateAcls (key 30), versions 0-3: adds access control entries (KIP-140).
+
+Behaviour: in force on this broker when it is answered, on the others when they hear of it.
+Version notes: v1 prefixes (KIP-290).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.create_acls import (
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from kafkapy.server.admin.acl_admin import Binding
+from kafkapy.server.api.handler_support import acl_admin, acl_binding, run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import CHECK_UNITS, Work, pieces
+
+
+def handle(context: RequestContext, request: CreateAclsRequest) -> Any:
+    """Add each entry."""
+    admin = acl_admin(context)
+
+    async def created() -> Work[CreateAclsResponse]:
+        pace = context.broker.turns.pace()
+        bindings: list[Binding] = []
+        for few in pieces(request.creations):
+            bindings += [acl_binding(row) for row in few]
+            await pace.spend(CHECK_UNITS * len(few))
+        return _response(await admin.create(bindings, pace))
+
+    return run_async(context, created(), lambda error: refuse(request, error, context.version))
+
+
+def _response(errors: list[ApiError | None]) -> Work[CreateAclsResponse]:
+    response = CreateAclsResponse()
+    for few in pieces(errors):
+        response.results += [_row(error) for error in few]
+        yield len(few)
+    return response
+
+
+def _row(error: ApiError | None) -> AclCreationResult:
+    if error is None:
+        return AclCreationResult()
+    return AclCreationResult(error_code=error.code, error_message=error.message)
+
+
+def refuse(request: CreateAclsRequest, error: ApiError, version: int) -> CreateAclsResponse:
+    """The same error for every entry."""
+    return CreateAclsResponse(results=[_row(error) for _ in request.creations])

@@ -1,0 +1,91 @@
+"""CreateDelegationToken (key 38), versions 0-3: makes a delegation token (KIP-48).
+
+Behaviour: any broker makes it; it can be used here when it is answered, elsewhere when they hear of
+it. Version notes: v3 for another owner (KIP-373), who needs CREATE_TOKENS for that user.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from kafkapy.security.acls import Operation, ResourceKind, parse_principal
+from kafkapy.security.delegation_tokens import (
+    USER_TYPE,
+    TokenInformation,
+    principal_of,
+)
+from kafkapy.server.api.authorization import require
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.token_requests import admitted, token_admin
+
+_NO_TIME: Final = -1
+
+
+def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> Any:
+    """Make a token for who asks, or for another owner."""
+    requester = owner = context.principal
+    if request.owner_principal_name:
+        owner = principal_of(request.owner_principal_type or "", request.owner_principal_name)
+    refused = partial(_refused, owner, requester)
+    renewers = tuple(principal_of(r.principal_type, r.principal_name) for r in request.renewers)
+    try:
+        admitted(context)
+        if owner != requester:
+            require(context, Operation.CREATE_TOKENS, ResourceKind.USER, owner)
+        _check_types(owner, request.renewers)
+        admin = token_admin(context)
+    except ApiError as error:
+        return refused(error)
+
+    async def created() -> CreateDelegationTokenResponse:
+        token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
+        return _created(token, context.broker.tokens.hmac(token.token_id))
+
+    return run_async(context, created(), refused)
+
+
+def _check_types(owner: str, renewers: list[CreatableRenewers]) -> None:
+    is_owner_whole = all(owner.partition(":"))
+    are_users = all(r.principal_type == USER_TYPE and r.principal_name for r in renewers)
+    if not is_owner_whole or not are_users:
+        raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+
+
+def _created(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenResponse:
+    return CreateDelegationTokenResponse(
+        **_principals(token.owner, token.requester),
+        issue_timestamp_ms=token.issue_ms,
+        expiry_timestamp_ms=token.expiry_ms,
+        max_timestamp_ms=token.max_ms,
+        token_id=token.token_id,
+        hmac=hmac,
+    )
+
+
+def _refused(owner: str, requester: str, error: ApiError) -> CreateDelegationTokenResponse:
+    return CreateDelegationTokenResponse(
+        **_principals(owner, requester),
+        error_code=error.code,
+        issue_timestamp_ms=_NO_TIME,
+        expiry_timestamp_ms=_NO_TIME,
+        max_timestamp_ms=_NO_TIME,
+    )
+
+
+def _principals(owner: str, requester: str) -> dict[str, Any]:
+    kind, _, name = owner.partition(":")
+    requester_kind, requester_name = parse_principal(requester)
+    return {
+        "principal_type": kind,
+        "principal_name": name,
+        "token_requester_principal_type": requester_kind,
+        "token_requester_principal_name": requester_name,
+    }

@@ -1,0 +1,45 @@
+"""DescribeAcls (key 29), versions 0-3: the access control entries that match a filter (KIP-140).
+
+Version notes: v1 prefixes (KIP-290); before, a filter is of literal names.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from kafkapy.server.api.handler_support import acl_admin, acl_filter
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    """What is in force on this broker."""
+    admin = acl_admin(context, "No Authorizer is configured on the broker")
+    return DescribeAclsResponse(
+        resources=[
+            DescribeAclsResource(
+                resource_type=resource.kind,
+                resource_name=resource.name or "",
+                pattern_type=resource.pattern,
+                acls=[
+                    AclDescription(
+                        principal=entry.principal or "",
+                        host=entry.host or "",
+                        operation=entry.operation,
+                        permission_type=entry.permission,
+                    )
+                    for entry in entries
+                ],
+            )
+            for resource, entries in admin.describe(acl_filter(request)).items()
+        ]
+    )
+
+
+def refuse(request: DescribeAclsRequest, error: ApiError, version: int) -> DescribeAclsResponse:
+    """One error for all."""
+    return DescribeAclsResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,39 @@
+"""DescribeCluster (key 60), versions 0-1.
+
+Behaviour: brokers of the listener asked on, cluster id and controller. Endpoint type 2
+(controllers) is refused: only KRaft has controller endpoints.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS
+from kafkapy.server.api.request_context import RequestContext
+
+_BROKERS = 1
+
+
+def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """Describe the cluster's nodes."""
+    if context.version >= 1 and request.endpoint_type != _BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
+        )
+    broker = context.broker
+    response = DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=broker.metadata.image.controller_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in broker.nodes(context.listener)
+        ],
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response

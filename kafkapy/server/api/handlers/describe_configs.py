@@ -1,0 +1,130 @@
+"""DescribeConfigs (key 32), versions 0-4.
+
+Behaviour: effective values with their source and synonyms, for topics, this broker and the
+cluster-wide default. Not done: broker loggers and client metrics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.config_def import ConfigSource
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.metadata.topic_config import ConfigEntry
+from kafkapy.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from kafkapy.server.api.handler_support import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    distinct,
+    run_async,
+    unsupported_resource,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.config.config_documentation import broker_text, topic_text
+from kafkapy.server.requests.turns import ROW_UNITS
+
+
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> Any:
+    """Describe each resource."""
+    work = _describe_all(context, request)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+async def _describe_all(
+    context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    # Whoever changed a config, through another broker or a znode, and asks next must see it.
+    await context.broker.config_changes.catch_up()
+    results = []
+    pace = context.broker.turns.pace()
+    resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
+    for resource in resources:
+        row = DescribeConfigsResult(
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        results.append(row)
+        try:
+            row.configs = _configs(_entries(context, resource), resource, request)
+        except ApiError as error:
+            row.error_code = error.code
+            row.error_message = "" if error.message == error.code.name else error.message
+        await pace.spend(ROW_UNITS * (1 + len(row.configs)))
+    return DescribeConfigsResponse(results=results)
+
+
+def _entries(context: RequestContext, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    broker = context.broker
+    name = resource.resource_name
+    keys = resource.configuration_keys
+    if resource.resource_type == TOPIC_RESOURCE:
+        validate_topic_name(name)
+        if name not in broker.metadata.image.topics:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return broker.effective_configs.topic(name, keys=keys)
+    if resource.resource_type == BROKER_RESOURCE:
+        if name == "":
+            return broker.effective_configs.broker_defaults(keys)
+        if name != str(broker.broker_id):
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {broker.broker_id} or empty string, but received"
+                f" {name}",
+            )
+        return broker.effective_configs.broker(keys)
+    raise unsupported_resource(resource.resource_type)
+
+
+def _configs(
+    entries: list[ConfigEntry], resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    rows = [_row(entry, request.include_synonyms) for entry in entries]
+    if request.include_documentation:
+        text_of = topic_text if resource.resource_type == TOPIC_RESOURCE else broker_text
+        for row, entry in zip(rows, entries, strict=True):
+            row.documentation = entry.documentation or text_of(entry.name)
+    return rows
+
+
+def _row(entry: ConfigEntry, synonyms: bool) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source)
+            for s in entry.synonyms
+        ]
+        if synonyms
+        else [],
+        config_type=entry.config_type or 0,
+    )
+
+
+def refuse(
+    request: DescribeConfigsRequest, error: ApiError, version: int
+) -> DescribeConfigsResponse:
+    """The same error for every resource."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=r.resource_type,
+                resource_name=r.resource_name,
+            )
+            for r in request.resources
+        ]
+    )

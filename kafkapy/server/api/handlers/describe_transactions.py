@@ -1,0 +1,78 @@
+"""DescribeTransactions (key 65), version 0 (KIP-664).
+
+Behaviour: the state of each transactional id that is coordinated here; the others get
+NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import by_topic
+from kafkapy.coordinator.transactions.messages import (
+    DescribedTransaction,
+    DescribeTransactions,
+    DescribeTransactionsResult,
+)
+from kafkapy.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+
+
+def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Work[Any]:
+    """Describe each."""
+    transactions = context.broker.transactions
+    rows: list[TransactionState] = []
+    for few in pieces(list(dict.fromkeys(request.transactional_ids))):
+        described = transactions.call(
+            transactions.coordinator.describe_transactions, DescribeTransactions(few), _response
+        )
+        rows += described.transaction_states
+        yield ROW_UNITS * len(few)
+    return DescribeTransactionsResponse(transaction_states=rows)
+
+
+def _response(result: DescribeTransactionsResult) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(transaction_states=[_row(t) for t in result.transactions])
+
+
+def _row(described: DescribedTransaction) -> TransactionState:
+    return TransactionState(
+        error_code=described.error,
+        transactional_id=described.transactional_id,
+        transaction_state=described.state,
+        transaction_timeout_ms=described.timeout_ms,
+        transaction_start_time_ms=described.start_ms,
+        producer_id=described.producer_id,
+        producer_epoch=described.producer_epoch,
+        topics=[
+            TopicData(topic=topic, partitions=partitions)
+            for topic, partitions in by_topic(described.partitions).items()
+        ],
+    )
+
+
+def refuse(
+    request: DescribeTransactionsRequest, error: ApiError, version: int
+) -> DescribeTransactionsResponse:
+    """The error for each id."""
+    none = _row(DescribedTransaction("", error.code))
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(
+                error_code=error.code,
+                transactional_id=name,
+                transaction_state=none.transaction_state,
+                transaction_start_time_ms=none.transaction_start_time_ms,
+                producer_id=none.producer_id,
+                producer_epoch=none.producer_epoch,
+            )
+            for name in dict.fromkeys(request.transactional_ids)
+        ]
+    )

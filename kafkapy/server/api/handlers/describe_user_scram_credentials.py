@@ -1,0 +1,47 @@
+"""DescribeUserScramCredentials (key 50), version 0: which users have which SCRAM mechanisms
+(KIP-554). No keys and no salt leave the broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Any:
+    """The users asked for, or all for null and for none."""
+    users = [user.name for user in request.users or ()]
+
+    async def described() -> DescribeUserScramCredentialsResponse:
+        rows = [
+            DescribeUserScramCredentialsResult(
+                user=found.user,
+                error_code=found.error,
+                error_message=found.message,
+                credential_infos=[
+                    CredentialInfo(mechanism=mechanism, iterations=iterations)
+                    for mechanism, iterations in found.iterations.items()
+                ],
+            )
+            for found in await context.broker.scram_admin.describe(
+                users, context.broker.turns.pace()
+            )
+        ]
+        return DescribeUserScramCredentialsResponse(results=rows)
+
+    return run_async(context, described(), lambda error: refuse(request, error, context.version))
+
+
+def refuse(
+    request: DescribeUserScramCredentialsRequest, error: ApiError, version: int
+) -> DescribeUserScramCredentialsResponse:
+    """One error for all."""
+    return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,107 @@
+"""ElectLeaders (key 43), versions 0-2.
+
+Behaviour: the controller elects preferred or unclean leaders; the answer waits until this broker's
+metadata has them, or says REQUEST_TIMED_OUT after `timeoutMs` although they were elected. Asked for
+all partitions (null), those that need no election are left out.
+Version notes: v0 preferred elections only (KIP-183), an error has only the partitions' rows; v1
+the election type and a top-level error (KIP-460).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.events import ElectionResult, ElectionType, ElectLeaders
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+from kafkapy.server.api.handler_support import (
+    controller_answer,
+    not_controller,
+    require_controller,
+    run_async,
+)
+from kafkapy.server.api.request_context import RequestContext
+
+_NOT_NEEDED = "Leader election not needed for topic partition."
+
+
+def handle(context: RequestContext, request: ElectLeadersRequest) -> Any:
+    """Have the controller elect, then wait for the metadata."""
+    require_controller(context)
+    try:
+        election_type = ElectionType(request.election_type)
+    except ValueError:
+        message = f"Unknown election type {request.election_type}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
+    work = _elect(context, request, election_type)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+async def _elect(
+    context: RequestContext, request: ElectLeadersRequest, election_type: ElectionType
+) -> ElectLeadersResponse:
+    broker = context.broker
+    deadline_ms = broker.clock.monotonic_ms() + request.timeout_ms
+    partitions = _asked(request)
+    results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_answer(
+        context, lambda reply: ElectLeaders(partitions, election_type, reply)
+    )
+    if isinstance(results, ErrorCode):
+        raise not_controller()
+    elected = {p: r.leader for p, r in results.items() if r.error is ErrorCode.NONE}
+
+    def waiting(image: MetadataImage) -> set[TopicPartition]:
+        return {p for p, leader in elected.items() if _leader(image, p) != leader}
+
+    left_ms = deadline_ms - broker.clock.monotonic_ms()
+    await broker.waiter.when(lambda image: not waiting(image), left_ms)
+    late = waiting(broker.metadata.image)
+    timed_out = ElectionResult(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+    return _response({p: timed_out if p in late else result for p, result in results.items()})
+
+
+def _asked(request: ElectLeadersRequest) -> list[TopicPartition] | None:
+    if request.topic_partitions is None:
+        return None
+    return [
+        TopicPartition(topic.topic, index)
+        for topic in request.topic_partitions
+        for index in topic.partitions
+    ]
+
+
+def _leader(image: MetadataImage, partition: TopicPartition) -> int | None:
+    topic = image.topics.get(partition.topic)
+    known = None if topic is None else topic.partitions.get(partition.partition)
+    return None if known is None else known.leader
+
+
+def _response(
+    results: Mapping[TopicPartition, ElectionResult], error: ErrorCode = ErrorCode.NONE
+) -> ElectLeadersResponse:
+    topics: dict[str, ReplicaElectionResult] = {}
+    for (name, index), result in results.items():
+        topic = topics.setdefault(name, ReplicaElectionResult(topic=name))
+        needless = result.error is ErrorCode.ELECTION_NOT_NEEDED
+        topic.partition_result.append(
+            PartitionResult(
+                partition_id=index,
+                error_code=result.error,
+                error_message=_NOT_NEEDED if needless else result.message,
+            )
+        )
+    return ElectLeadersResponse(error_code=error, replica_election_results=list(topics.values()))
+
+
+def refuse(request: ElectLeadersRequest, error: ApiError, version: int) -> ElectLeadersResponse:
+    """The same error for the request and for every partition: v0 has no other place."""
+    refusal = ElectionResult(error.code, error.message)
+    return _response(dict.fromkeys(_asked(request) or (), refusal), error.code)

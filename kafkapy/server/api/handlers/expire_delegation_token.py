@@ -1,0 +1,38 @@
+"""ExpireDelegationToken (key 40), versions 0-2: has a delegation token expire at another time, or
+removes it at once (KIP-48).
+
+Behaviour: for its owner and its renewers; a negative period removes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.token_requests import admitted, token_admin
+
+
+def handle(context: RequestContext, request: ExpireDelegationTokenRequest) -> Any:
+    """End the token of an HMAC, now or at a time."""
+    admitted(context)
+    admin = token_admin(context)
+    hmac, period_ms = bytes(request.hmac), request.expiry_time_period_ms
+
+    async def expired() -> ExpireDelegationTokenResponse:
+        expiry_ms = await admin.expire(context.principal, hmac, period_ms)
+        return ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)
+
+    return run_async(context, expired(), lambda error: refuse(request, error, context.version))
+
+
+def refuse(
+    request: ExpireDelegationTokenRequest, error: ApiError, version: int
+) -> ExpireDelegationTokenResponse:
+    """No time, and why."""
+    return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)

@@ -1,0 +1,61 @@
+"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append, subtract (KIP-339)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kafkapy.server.api.handler_support import distinct, run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import CHANGE_UNITS
+
+
+def handle(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Any:
+    """Change some configs of each resource."""
+    work = _alter_all(context, request)
+    return run_async(context, work, lambda error: refuse(request, error, context.version))
+
+
+async def _alter_all(
+    context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    rows = []
+    pace = context.broker.turns.pace()
+    for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
+        row = _row(resource)
+        rows.append(row)
+        try:
+            await context.broker.config_admin.change(
+                resource.resource_type,
+                resource.resource_name,
+                [(c.name, c.config_operation, c.value) for c in resource.configs],
+                request.validate_only,
+            )
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+        await pace.spend(CHANGE_UNITS + len(resource.configs))
+    # Who changes a config and asks for it next must see it.
+    await context.broker.config_changes.process()
+    return IncrementalAlterConfigsResponse(responses=rows)
+
+
+def _row(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+
+
+def refuse(
+    request: IncrementalAlterConfigsRequest, error: ApiError, version: int
+) -> IncrementalAlterConfigsResponse:
+    """The same error for every resource."""
+    rows = [_row(resource) for resource in request.resources]
+    for row in rows:
+        row.error_code, row.error_message = error.code, error.message
+    return IncrementalAlterConfigsResponse(responses=rows)

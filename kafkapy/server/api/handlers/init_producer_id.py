@@ -1,0 +1,62 @@
+"""InitProducerId (key 22), versions 0-5.
+
+Behaviour: without a transactional id a producer id that no one else has, epoch 0, for idempotent
+producers (KIP-98). With one, its coordinator makes who asks the one producer of that id.
+Version notes: v3 names the producer that asks (KIP-360); below v4 PRODUCER_FENCED is
+INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import InitProducerId, InitProducerIdResult
+from kafkapy.coordinator.transactions.state import NO_PRODUCER_ID
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafkapy.server.api.handler_support import run_async, transactional_error
+from kafkapy.server.api.request_context import RequestContext
+
+_FIRST_VERSION_WITH_FENCED = 4
+
+
+def handle(context: RequestContext, request: InitProducerIdRequest) -> Any:
+    """Give out the next producer id, or the producer id and epoch of a transactional id."""
+    if request.transactional_id is not None:
+        return _transactional(context, request)
+
+    async def give() -> InitProducerIdResponse:
+        producer_id = await context.broker.producer_ids.next_id()
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+    return run_async(context, give(), lambda error: refuse(request, error, context.version))
+
+
+def _transactional(context: RequestContext, request: InitProducerIdRequest) -> Any:
+    producer = Producer(request.producer_id, request.producer_epoch)
+    if (producer.producer_id == NO_PRODUCER_ID) != (producer.producer_epoch == -1):
+        return refuse(request, ApiError(ErrorCode.INVALID_REQUEST), context.version)
+    assert request.transactional_id is not None
+    question = InitProducerId(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        None if producer.producer_id == NO_PRODUCER_ID else producer,
+    )
+
+    def response(result: InitProducerIdResult) -> InitProducerIdResponse:
+        return InitProducerIdResponse(
+            error_code=transactional_error(
+                result.error, context.version, _FIRST_VERSION_WITH_FENCED
+            ),
+            producer_id=result.producer_id,
+            producer_epoch=result.producer_epoch,
+        )
+
+    transactions = context.broker.transactions
+    return transactions.call(transactions.coordinator.init_producer_id, question, response)
+
+
+def refuse(request: InitProducerIdRequest, error: ApiError, version: int) -> InitProducerIdResponse:
+    """The error with no producer id."""
+    return InitProducerIdResponse(error_code=error.code, producer_id=-1, producer_epoch=-1)

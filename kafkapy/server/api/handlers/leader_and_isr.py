@@ -1,0 +1,31 @@
+"""LeaderAndIsr (key 4), versions 0-7.
+
+Behaviour: this broker becomes leader or follower of the given partitions. Commands are applied in
+the order of their arrival; those of an older controller or for an earlier life are refused as a
+whole.
+Version notes: 2 broker epoch (KIP-380); 3 reassignment (KIP-455); 5 topic ids, rows by id
+(KIP-516); 6 leader recovery state (KIP-704); 7 KRaft flag (KIP-866), of no effect here.
+"""
+
+from __future__ import annotations
+
+from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.control_request_codec import (
+    leader_and_isr_command,
+    leader_and_isr_response,
+)
+from kafkapy.server.requests.outcomes import Pending
+
+
+def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Pending:
+    """Apply the command in its turn."""
+    broker = context.broker
+    command = leader_and_isr_command(request, broker.config.inter_broker_listener)
+
+    async def work() -> LeaderAndIsrResponse:
+        result = await broker.control_requests.apply(command, context.header.correlation_id)
+        return leader_and_isr_response(result, command, context.version)
+
+    return run_async(context, work(), lambda e: LeaderAndIsrResponse(error_code=e.code))

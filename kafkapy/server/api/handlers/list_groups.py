@@ -1,0 +1,34 @@
+"""ListGroups (key 16), versions 0-5.
+
+Version notes: v4 filters by state, v5 by type (all groups here are classic).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.coordinator.groups.messages import ListGroups, ListGroupsResult
+from kafkapy.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: ListGroupsRequest) -> Any:
+    """List the groups that this broker coordinates."""
+    groups = context.broker.groups
+    wanted = ListGroups(request.states_filter, request.types_filter)
+    return groups.call(groups.coordinator.list_groups, wanted, _response)
+
+
+def _response(result: ListGroupsResult) -> ListGroupsResponse:
+    return ListGroupsResponse(
+        error_code=result.error,
+        groups=[
+            ListedGroup(
+                group_id=g.group_id,
+                protocol_type=g.protocol_type,
+                group_state=g.state,
+                group_type=g.group_type,
+            )
+            for g in result.groups
+        ],
+    )

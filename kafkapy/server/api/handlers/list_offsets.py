@@ -1,0 +1,152 @@
+"""ListOffsets (key 2), versions 0-9.
+
+Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
+timestamp, and the first offset at or after a time.
+Not done: tiered storage, so -4 answers as -2 and -5 as -1.
+Version notes: v0 takes a number of offsets where segments begin, by the time of their last write;
+v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered (-5).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from kafkapy.replication.partition import CONSUMER, DEBUGGING_CONSUMER, Partition
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+_SEGMENT_UNITS = 4  # the time of a segment's last write is asked of the file system
+_FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+
+def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
+    """Look up an offset for each partition."""
+    asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for wanted in topic.partitions:
+            row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+            rows.append(row)
+            try:
+                if context.version == 0:
+                    offsets = _segment_offsets(context, request, topic.name, wanted)
+                    row.old_style_offsets = yield from offsets
+                elif asked[topic.name, wanted.partition_index] > 1:
+                    raise ApiError(ErrorCode.INVALID_REQUEST)
+                else:
+                    _look_up(context, request, topic.name, wanted, row)
+            except ApiError as error:
+                row.error_code = error.code
+            except LogDirFailure as failure:
+                context.broker.replicas.log_dir_failed(failure)
+                row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+            yield ROW_UNITS
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _look_up(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    wanted: ListOffsetsPartition,
+    row: ListOffsetsPartitionResponse,
+) -> None:
+    timestamp = wanted.timestamp
+    partition = _partition(context, request, topic, wanted)
+    log = partition.log
+    bound = partition.upper_bound(request.replica_id, request.isolation_level)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        row.offset = log.log_start_offset
+        row.leader_epoch = log.epoch_for_offset(row.offset)
+        return
+    if timestamp in (LATEST, LATEST_TIERED):
+        _require_known_end(context, request, partition)
+        row.offset, row.leader_epoch = bound, partition.leader_epoch
+        return
+    found = (
+        log.offset_of_max_timestamp()
+        if timestamp == MAX_TIMESTAMP
+        else log.offset_for_timestamp(timestamp, bound)
+    )
+    if found is not None and found[1] < bound:
+        row.timestamp, row.offset, row.leader_epoch = found
+    else:
+        _require_known_end(context, request, partition)
+
+
+def _partition(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> Partition:
+    """The partition that a row asks, once the row is found to be one of its version's."""
+    if wanted.timestamp < 0 and context.version < _FIRST_VERSION.get(wanted.timestamp, 99):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.broker.replicas.get(topic, wanted.partition_index)
+    partition.check_leader(wanted.current_leader_epoch, request.replica_id != DEBUGGING_CONSUMER)
+    return partition
+
+
+def _segment_offsets(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> Work[list[int]]:
+    """Version 0: at most `max_num_offsets`, newest first. Consumers see none above the high
+    watermark, and that instead (`Partition.legacyFetchOffsetsForTimestamp`)."""
+    partition = _partition(context, request, topic, wanted)
+    if wanted.max_num_offsets < 0:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The number of offsets is negative")
+    log, timestamp = partition.log, wanted.timestamp
+    yield _SEGMENT_UNITS * len(log.segments)
+    if timestamp == EARLIEST:
+        offsets = log.offsets_before(None, 0)[-1:]
+    else:
+        by = None if timestamp == LATEST else timestamp
+        offsets = log.offsets_before(by, context.broker.clock.time_ms())
+    offsets = offsets[: wanted.max_num_offsets]
+    if request.replica_id == CONSUMER and offsets and offsets[0] > log.high_watermark:
+        return [log.high_watermark, *[o for o in offsets if o <= log.high_watermark]]
+    return offsets
+
+
+def _require_known_end(
+    context: RequestContext, request: ListOffsetsRequest, partition: Partition
+) -> None:
+    """A new leader whose high watermark lags must not show offsets going back (KIP-207).
+
+    Raises:
+        ApiError: OFFSET_NOT_AVAILABLE, or what clients before it knew.
+    """
+    lags = partition.log.high_watermark < partition.leader_epoch_start_offset
+    if request.replica_id == CONSUMER and lags:
+        raise ApiError(
+            ErrorCode.OFFSET_NOT_AVAILABLE
+            if context.version >= 5
+            else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+
+
+def refuse(request: ListOffsetsRequest, error: ApiError, version: int) -> ListOffsetsResponse:
+    """The same error for every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=p.partition_index, error_code=error.code
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

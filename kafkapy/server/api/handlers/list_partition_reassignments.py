@@ -1,0 +1,60 @@
+"""ListPartitionReassignments (key 46), version 0.
+
+Behaviour: the controller says which of the partitions asked for, or (null) of all, are on the move,
+with the replicas that come and go; the others are left out (KIP-455).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.context import ReplicaAssignment
+from kafkapy.controller.events import ListPartitionReassignments
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Any:
+    """Ask the controller."""
+    require_controller(context)
+    asked = None
+    if request.topics is not None:
+        asked = [
+            TopicPartition(t.name, index) for t in request.topics for index in t.partition_indexes
+        ]
+    return ask_controller(
+        context, lambda reply: ListPartitionReassignments(asked, reply), _response
+    )
+
+
+def _response(
+    found: Mapping[TopicPartition, ReplicaAssignment] | ErrorCode,
+) -> ListPartitionReassignmentsResponse:
+    if isinstance(found, ErrorCode):
+        return refuse(None, not_controller(), 0)
+    topics: dict[str, OngoingTopicReassignment] = {}
+    for (name, index), assignment in found.items():
+        topic = topics.setdefault(name, OngoingTopicReassignment(name=name))
+        topic.partitions.append(
+            OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding),
+                removing_replicas=list(assignment.removing),
+            )
+        )
+    return ListPartitionReassignmentsResponse(topics=list(topics.values()))
+
+
+def refuse(request: Any, error: ApiError, version: int) -> ListPartitionReassignmentsResponse:
+    """One error for the whole request."""
+    return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

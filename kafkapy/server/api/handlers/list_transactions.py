@@ -1,0 +1,41 @@
+"""ListTransactions (key 66), versions 0-1 (KIP-664).
+
+Behaviour: the transactional ids that are coordinated here and meet each filter.
+Version notes: v1 filters by how long a transaction is open (KIP-994).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.coordinator.transactions.messages import ListTransactions, ListTransactionsResult
+from kafkapy.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: ListTransactionsRequest) -> Any:
+    """List them."""
+    transactions = context.broker.transactions
+    question = ListTransactions(
+        request.state_filters, request.producer_id_filters, request.duration_filter
+    )
+    return transactions.call(transactions.coordinator.list_transactions, question, _response)
+
+
+def _response(result: ListTransactionsResult) -> ListTransactionsResponse:
+    return ListTransactionsResponse(
+        error_code=result.error,
+        unknown_state_filters=result.unknown_states,
+        transaction_states=[
+            TransactionState(
+                transactional_id=listed.transactional_id,
+                producer_id=listed.producer_id,
+                transaction_state=listed.state,
+            )
+            for listed in result.transactions
+        ],
+    )

@@ -1,0 +1,207 @@
+"""Metadata (key 3), versions 0-12.
+
+Behaviour: brokers, controller and topics as the last UpdateMetadata told; only endpoints of the
+listener that was asked on. An unknown topic is created when the broker and the request allow it,
+and the answer waits a moment for its leaders, so that a first produce does not start with
+LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code.
+Version notes: v0 empty means all topics, later null does; v4 auto creation by choice; v8-10 cluster
+operations; v10 topic ids; v12 look-up by id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
+from kafkapy.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafkapy.server.api.authorization import may_make_topic
+from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work, finish
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.image import TopicImage
+
+AUTO_CREATE_WAIT_MS: Final = 1000
+_FIRST_VERSION_WITH_IDS: Final = 12
+_NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
+
+
+def handle(context: RequestContext, request: MetadataRequest) -> Work[Any]:
+    """Describe the brokers and the topics asked for."""
+    _check_rows(request, context.version)
+    if context.broker.waiter.is_known:
+        missing = yield from _to_create(context, request)
+        if not missing:
+            return (yield from _response(context, request))
+
+    async def create() -> MetadataResponse:
+        await metadata_known(context)
+        pace = context.broker.turns.pace()
+        missing = await finish(_to_create(context, request), pace)
+        if missing:
+            charge = mutations(context).charge
+            creator = context.broker.auto_creator
+            refusals = await creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
+            return await finish(_response(context, request, refusals), pace)
+        return await finish(_response(context, request), pace)
+
+    return run_async(context, create(), lambda error: refuse(request, error, context.version))
+
+
+def _check_rows(request: MetadataRequest, version: int) -> None:
+    """
+    Raises:
+        ApiError: INVALID_REQUEST, a row has an id, or no name, before such rows are served.
+    """
+    if version >= _FIRST_VERSION_WITH_IDS:
+        return
+    for wanted in request.topics or ():
+        if wanted.name is None:
+            message = f"Topic name can not be null for version {version}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        if not wanted.topic_id.is_zero:
+            message = f"Topic IDs are not supported in requests for version {version}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
+    return request.topics is None or (context.version == 0 and not request.topics)
+
+
+def _to_create(context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
+    """Unknown, legal names that may be created."""
+    broker = context.broker
+    if _wants_all(context, request) or not broker.auto_create_topics:
+        return []
+    if context.version >= 4 and not request.allow_auto_topic_creation:
+        return []
+    topics = broker.metadata.image.topics
+    names: dict[str, None] = {}
+    for wanted in request.topics or ():
+        yield 1
+        if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
+            try:
+                validate_topic_name(wanted.name)
+            except ApiError:
+                continue
+            if may_make_topic(context, wanted.name):
+                names[wanted.name] = None
+    return list(names)
+
+
+def _response(
+    context: RequestContext,
+    request: MetadataRequest,
+    refusals: dict[str, ErrorCode] = _NONE_REFUSED,
+) -> Work[MetadataResponse]:
+    broker = context.broker
+    image = broker.metadata.image
+    reachable = {
+        node: MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
+        for node, host, port, rack in broker.nodes(context.listener)
+    }
+    topics = []
+    if _wants_all(context, request):
+        for topic in image.topics.values():
+            topics.append(_topic(context, topic, reachable))
+            yield ROW_UNITS + 2 * len(topic.partitions)
+    else:
+        # Kafka takes the set of what is named.
+        asked = {(wanted.name, wanted.topic_id): wanted for wanted in request.topics or ()}
+        yield len(asked) // ROW_UNITS
+        for wanted in asked.values():
+            row = _asked(context, wanted, reachable, refusals)
+            topics.append(row)
+            yield ROW_UNITS + 2 * len(row.partitions)
+    response = MetadataResponse(
+        brokers=list(reachable.values()),
+        cluster_id=broker.cluster_id,
+        controller_id=image.controller_id if image.controller_id in reachable else -1,
+        topics=topics,
+    )
+    if request.include_topic_authorized_operations:
+        for row in topics:
+            if row.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                row.topic_authorized_operations = TOPIC_OPERATIONS
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _asked(
+    context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
+) -> MetadataResponseTopic:
+    image = context.broker.metadata.image
+    name = image.topic_name(wanted.name, wanted.topic_id)
+    topic = image.topics.get(name) if name else None
+    if topic is not None:
+        return _topic(context, topic, reachable)
+    if not wanted.topic_id.is_zero:
+        return MetadataResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
+        )
+    if wanted.name is None:
+        return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name="")
+    try:
+        validate_topic_name(wanted.name)
+        error = refusals.get(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    except ApiError as refusal:
+        error = refusal.code
+    return MetadataResponseTopic(
+        error_code=error, name=wanted.name, is_internal=wanted.name in INTERNAL_TOPICS
+    )
+
+
+def _topic(context: RequestContext, topic: TopicImage, reachable: Any) -> MetadataResponseTopic:
+    rows = []
+    for partition in topic.partitions.values():
+        error = ErrorCode.NONE
+        leader = partition.leader
+        if leader not in reachable:
+            has_listener_error = leader >= 0 and context.version >= 6
+            error = (
+                ErrorCode.LISTENER_NOT_FOUND
+                if has_listener_error and leader in context.broker.metadata.image.brokers
+                else ErrorCode.LEADER_NOT_AVAILABLE
+            )
+            leader = -1
+        rows.append(
+            MetadataResponsePartition(
+                error_code=error,
+                partition_index=partition.partition,
+                leader_id=leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                offline_replicas=list(partition.offline_replicas),
+            )
+        )
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=rows,
+    )
+
+
+def refuse(request: MetadataRequest, error: ApiError, version: int) -> MetadataResponse:
+    """The same error for every topic that was named."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=error.code,
+                name=wanted.name if version >= _FIRST_VERSION_WITH_IDS else wanted.name or "",
+                topic_id=wanted.topic_id,
+            )
+            for wanted in request.topics or ()
+        ]
+    )

@@ -1,0 +1,54 @@
+"""OffsetDelete (key 47), version 0 (KIP-496)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.groups.messages import DeleteOffsets, DeleteOffsetsResult
+from kafkapy.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import is_allowed
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+
+def handle(context: RequestContext, request: OffsetDeleteRequest) -> Work[Any]:
+    """Forget committed offsets of topics that nobody in the group reads."""
+    groups = context.broker.groups
+    refused: dict[TopicPartition, ErrorCode] = {}
+    allowed: dict[TopicPartition, None] = {}
+    for topic in request.topics:
+        may_read = is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic.name)
+        yield ROW_UNITS
+        for p in topic.partitions:
+            partition = TopicPartition(topic.name, p.partition_index)
+            if may_read:
+                allowed[partition] = None
+            else:
+                refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            yield 1
+
+    def respond(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
+        if not result.error:
+            result.errors |= refused
+        return _response(result)
+
+    request_of_core = DeleteOffsets(request.group_id, list(allowed))
+    return groups.call(groups.coordinator.delete_offsets, request_of_core, respond)
+
+
+def _response(result: DeleteOffsetsResult) -> OffsetDeleteResponse:
+    topics: dict[str, OffsetDeleteResponseTopic] = {}
+    for (topic, index), error in result.errors.items():
+        row = topics.setdefault(topic, OffsetDeleteResponseTopic(name=topic, partitions=[]))
+        row.partitions.append(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+        )
+    return OffsetDeleteResponse(error_code=result.error, topics=list(topics.values()))

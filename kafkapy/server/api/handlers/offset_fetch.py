@@ -1,0 +1,149 @@
+"""OffsetFetch (key 9), versions 0-9.
+
+Behaviour: committed offsets of one group, or of many from v8; -1 where there is none.
+Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group
+(KIP-709).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
+from kafkapy.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import is_allowed
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+
+
+def handle(context: RequestContext, request: OffsetFetchRequest) -> Work[Any]:
+    """Look up each group; none of them waits."""
+    if context.version >= 8:
+        rows = []
+        for group in request.groups:
+            fetched = yield from _fetch(context, group.group_id, group.topics, request)
+            rows.append(_group_row(group.group_id, fetched))
+        return OffsetFetchResponse(groups=rows)
+    topics = request.topics
+    if context.version < 2 and topics is None:
+        topics = []
+    fetched = yield from _fetch(context, request.group_id, topics, request)
+    return _flat(topics, fetched, context.version)
+
+
+def _fetch(
+    context: RequestContext, group_id: str, topics: Any, request: OffsetFetchRequest
+) -> Work[FetchOffsetsResult]:
+    yield ROW_UNITS
+    if not is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
+        return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    groups = context.broker.groups
+    wanted: list[TopicPartition] | None = None
+    if topics is not None:
+        wanted = []
+        for topic in topics:
+            indexes = dict.fromkeys(topic.partition_indexes)
+            wanted += [TopicPartition(topic.name, index) for index in indexes]
+            yield len(indexes) + 1
+    result = FetchOffsetsResult()
+    for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
+        asked = FetchOffsets(group_id, few, request.require_stable)
+        part = groups.call(groups.coordinator.fetch_offsets, asked, lambda result: result)
+        assert not isinstance(part, Pending), "fetching offsets never waits"
+        assert isinstance(part, FetchOffsetsResult)
+        result.error = result.error or part.error
+        result.offsets |= part.offsets
+        yield ROW_UNITS * (1 + len(part.offsets))
+    if context.broker.authorizer is not None:
+        _hide(context, result, is_named=topics is not None)
+    return result
+
+
+def _hide(context: RequestContext, result: FetchOffsetsResult, is_named: bool) -> None:
+    """A topic that was asked for by name is refused; of what else there is nothing is told."""
+    for key in list(result.offsets):
+        if is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
+            continue
+        if is_named:
+            result.offsets[key] = FetchedOffset(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        else:
+            del result.offsets[key]
+
+
+def _by_topic(result: FetchOffsetsResult) -> dict[str, list[tuple[int, FetchedOffset]]]:
+    by_topic: dict[str, list[tuple[int, FetchedOffset]]] = {}
+    for (topic, index), found in result.offsets.items():
+        by_topic.setdefault(topic, []).append((index, found))
+    return by_topic
+
+
+def _group_row(group_id: str, result: FetchOffsetsResult) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(
+        group_id=group_id,
+        error_code=result.error,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=found.error,
+                    )
+                    for index, found in rows
+                ],
+            )
+            for topic, rows in _by_topic(result).items()
+        ],
+    )
+
+
+def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchResponse:
+    if result.error and version < 2:
+        # Below v2 there is no top-level code: every row says it.
+        result.offsets = {
+            TopicPartition(t.name, index): FetchedOffset(error=result.error)
+            for t in topics
+            for index in t.partition_indexes
+        }
+    return OffsetFetchResponse(
+        error_code=result.error,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=found.offset,
+                        committed_leader_epoch=found.leader_epoch,
+                        metadata=found.metadata,
+                        error_code=found.error,
+                    )
+                    for index, found in rows
+                ],
+            )
+            for topic, rows in _by_topic(result).items()
+        ],
+    )
+
+
+def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
+    """The error, for each group where the version has rows."""
+    failed = FetchOffsetsResult(ErrorCode(error.code))
+    if version >= 8:
+        return OffsetFetchResponse(groups=[_group_row(g.group_id, failed) for g in request.groups])
+    return _flat(request.topics or [], failed, version)

@@ -1,0 +1,59 @@
+"""OffsetForLeaderEpoch (key 23), versions 0-4.
+
+Behaviour: where an epoch ends in this leader's log (KIP-101, KIP-279, KIP-320), fenced by leader
+epoch.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ApiError
+from kafkapy.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from kafkapy.replication.partition import DEBUGGING_CONSUMER
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS, Work
+
+
+def handle(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> Work[OffsetForLeaderEpochResponse]:
+    """Answer each partition from its leader-epoch cache."""
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for wanted in topic.partitions:
+            row = EpochEndOffset(partition=wanted.partition)
+            rows.append(row)
+            try:
+                partition = context.broker.replicas.get(topic.topic, wanted.partition)
+                leader_only = request.replica_id != DEBUGGING_CONSUMER
+                partition.check_leader(wanted.current_leader_epoch, leader_only)
+                epoch, end = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+                row.leader_epoch, row.end_offset = epoch, end
+            except ApiError as error:
+                row.error_code = error.code
+            yield ROW_UNITS
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=rows))
+    return OffsetForLeaderEpochResponse(topics=topics)
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest, error: ApiError, version: int
+) -> OffsetForLeaderEpochResponse:
+    """The same error for every partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=wanted.partition, error_code=error.code)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,28 @@
+"""StopReplica (key 5), versions 0-4.
+
+Behaviour: this broker stops serving the given replicas, and deletes their logs where told to.
+Commands are applied in the order of their arrival; those of an older controller or for an earlier
+life are refused as a whole.
+Version notes: 1 broker epoch (KIP-380); 3 leader epoch and deletion per partition (KIP-570); 4
+KRaft flag (KIP-866), of no effect here.
+"""
+
+from __future__ import annotations
+
+from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.control_request_codec import stop_replica_command, stop_replica_response
+from kafkapy.server.requests.outcomes import Pending
+
+
+def handle(context: RequestContext, request: StopReplicaRequest) -> Pending:
+    """Apply the command in its turn."""
+    command = stop_replica_command(request)
+
+    async def work() -> StopReplicaResponse:
+        return stop_replica_response(
+            await context.broker.control_requests.apply(command, context.header.correlation_id)
+        )
+
+    return run_async(context, work(), lambda e: StopReplicaResponse(error_code=e.code))

@@ -1,0 +1,36 @@
+"""SyncGroup (key 14), versions 0-5.
+
+Behaviour: followers wait for the leader's assignment, which is stored before anyone learns it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.coordinator.groups.messages import SyncGroup, SyncGroupResult
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.server.api.request_context import RequestContext
+
+
+def handle(context: RequestContext, request: SyncGroupRequest) -> Any:
+    """Give or get the assignment of a generation."""
+    groups = context.broker.groups
+    syncing = SyncGroup(
+        group_id=request.group_id,
+        generation_id=request.generation_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignments={a.member_id: bytes(a.assignment) for a in request.assignments},
+    )
+    return groups.call(groups.coordinator.sync_group, syncing, _response)
+
+
+def _response(result: SyncGroupResult) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        error_code=result.error,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol_name,
+        assignment=result.assignment,
+    )

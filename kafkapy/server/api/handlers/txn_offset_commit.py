@@ -1,0 +1,141 @@
+"""TxnOffsetCommit (key 28), versions 0-4.
+
+Behaviour: the offsets are stored in `__consumer_offsets` within the producer's transaction, and
+count when its marker is there. As for records, the coordinator of the transaction is asked first
+whether that partition is part of it (KIP-890).
+Version notes: v3 names the group's member and generation (KIP-447). Below v2
+COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.groups.messages import CommitOffsets, CommitOffsetsResult, OffsetToCommit
+from kafkapy.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.transaction_verifier import Writing
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+
+_FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
+
+
+def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Work[Any]:
+    """Commit the offsets of the partitions that exist."""
+    broker = context.broker
+    producer = Producer(request.producer_id, request.producer_epoch)
+    index = broker.groups.coordinator.partition_for(request.group_id)
+    partition = TopicPartition(GROUP_METADATA_TOPIC, index)
+    unverified = broker.verifier.unverified([Writing(partition, producer)])
+    if not unverified:
+        return (yield from _commit(context, request, producer))
+    pending = Pending()
+
+    def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
+        if partition in errors:
+            code = _of_coordinator(errors[partition])
+            pending.complete(refuse(request, ApiError(code), context.version))
+            return
+        pending.follow(_commit(context, request, producer))
+
+    broker.verifier.verify(request.transactional_id, unverified, verified)
+    return (yield from worked(pending.response)) if pending.done else pending
+
+
+def _of_coordinator(error: ErrorCode) -> ErrorCode:
+    """What a producer that commits offsets does when it is to ask again: look for the group's
+    coordinator."""
+    if error is ErrorCode.NOT_ENOUGH_REPLICAS:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if error is ErrorCode.TRANSACTION_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _commit(
+    context: RequestContext, request: TxnOffsetCommitRequest, producer: Producer
+) -> Work[Any]:
+    groups = context.broker.groups
+    image = context.broker.metadata.image
+    offsets = {}
+    for topic in request.topics:
+        for p in topic.partitions:
+            if image.partition(topic.name, p.partition_index) is not None:
+                offsets[TopicPartition(topic.name, p.partition_index)] = OffsetToCommit(
+                    p.committed_offset, p.committed_leader_epoch, p.committed_metadata, -1
+                )
+            yield ROW_UNITS // 2
+    if not offsets and request.topics:
+        return (yield from _response(request, {}, context.version))
+    commit = CommitOffsets(
+        group_id=request.group_id,
+        offsets=offsets,
+        generation_id=request.generation_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        producer=producer,
+    )
+
+    def response(result: CommitOffsetsResult) -> Work[TxnOffsetCommitResponse]:
+        return _response(request, result.errors, context.version)
+
+    outcome = groups.call(groups.coordinator.commit_offsets, commit, response)
+    return (yield from worked(outcome))
+
+
+def _response(
+    request: TxnOffsetCommitRequest, errors: dict[TopicPartition, ErrorCode], version: int
+) -> Work[TxnOffsetCommitResponse]:
+    topics = []
+    for topic in request.topics:
+        rows = []
+        for p in topic.partitions:
+            key = TopicPartition(topic.name, p.partition_index)
+            error = errors.get(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = _of_version(error, version)
+            rows.append(
+                TxnOffsetCommitResponsePartition(
+                    partition_index=p.partition_index, error_code=error
+                )
+            )
+            yield 2
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=rows))
+        yield 2
+    return TxnOffsetCommitResponse(topics=topics)
+
+
+def _of_version(error: ErrorCode, version: int) -> ErrorCode:
+    is_old = version < _FIRST_VERSION_WITH_LOAD_IN_PROGRESS
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and is_old:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return error
+
+
+def refuse(
+    request: TxnOffsetCommitRequest, error: ApiError, version: int
+) -> TxnOffsetCommitResponse:
+    """The same error for every partition."""
+    code = _of_version(ErrorCode(error.code), version)
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=code
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

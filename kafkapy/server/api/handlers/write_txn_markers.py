@@ -1,0 +1,106 @@
+"""WriteTxnMarkers (key 27), versions 0-1.
+
+Behaviour: a coordinator, or an administrator who aborts a hanging transaction, has each partition
+get a marker in its log, with acks=all. Markers in `__consumer_offsets` decide on the offsets that
+their producers committed. A partition that a marker names twice gets it once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import Markers
+from kafkapy.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kafkapy.server.api.handler_support import gather
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, pieces
+
+Errors = dict[TopicPartition, ErrorCode]
+_MARKERS_AT_ONCE: Final = 16
+
+
+def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> Work[Any]:
+    """Write them, a few at a time; the answer waits for all."""
+    write = context.broker.markers.write
+    starts, part_counts = [], []
+    for marker in request.markers:
+        partitions = yield from _partitions(marker)
+        few = range(0, len(partitions), _MARKERS_AT_ONCE)
+        parts = [partitions[start : start + _MARKERS_AT_ONCE] for start in few]
+        starts += [partial(write, _decision(marker, part)) for part in parts]
+        part_counts.append(len(parts))
+        yield ROW_UNITS + len(parts)
+
+    def response(errors: list[Errors]) -> Work[WriteTxnMarkersResponse]:
+        left = iter(errors)
+        rows = []
+        for marker, count in zip(request.markers, part_counts, strict=True):
+            found: Errors = {}
+            for _ in range(count):
+                found |= next(left)
+            rows.append((yield from _result(marker, found)))
+        return WriteTxnMarkersResponse(markers=rows)
+
+    return (yield from gather(starts, response, _MARKERS_AT_ONCE * CHANGE_UNITS))
+
+
+def _partitions(marker: WritableTxnMarker) -> Work[tuple[TopicPartition, ...]]:
+    """Those that the marker names, once each."""
+    found: dict[TopicPartition, None] = {}
+    for topic in marker.topics:
+        for few in pieces(topic.partition_indexes):
+            found.update(dict.fromkeys(TopicPartition(topic.name, index) for index in few))
+            yield len(few)
+        yield 1
+    return tuple(found)
+
+
+def _decision(marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> Markers:
+    return Markers(
+        "",
+        Producer(marker.producer_id, marker.producer_epoch),
+        marker.transaction_result,
+        marker.coordinator_epoch,
+        partitions,
+    )
+
+
+def _result(marker: WritableTxnMarker, errors: Errors) -> Work[WritableTxnMarkerResult]:
+    result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+    for topic in marker.topics:
+        rows: list[WritableTxnMarkerPartitionResult] = []
+        for few in pieces(topic.partition_indexes):
+            rows += [_row(index, errors[TopicPartition(topic.name, index)]) for index in few]
+            yield len(few)
+        result.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=rows))
+        yield 1
+    return result
+
+
+def _row(index: int, error: ErrorCode) -> WritableTxnMarkerPartitionResult:
+    return WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+
+
+def refuse(
+    request: WriteTxnMarkersRequest, error: ApiError, version: int
+) -> WriteTxnMarkersResponse:
+    """The same error for every partition of every marker."""
+    response = WriteTxnMarkersResponse()
+    for marker in request.markers:
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+        for topic in marker.topics:
+            rows = [_row(index, error.code) for index in topic.partition_indexes]
+            result.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=rows))
+        response.markers.append(result)
+    return response

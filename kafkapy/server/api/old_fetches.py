@@ -1,0 +1,118 @@
+"""Answers to old versions of Fetch, which know neither today's batches nor today's errors.
+
+| version | |
+|---|---|
+| 0-1 | messages of format v0 |
+| 2-3 | messages of format v1 |
+| 0-5 | KAFKA_STORAGE_ERROR is NOT_LEADER_OR_FOLLOWER: an unknown error is not retried |
+| 0-9 | topics that the broker compresses with zstd are refused (KIP-110) |
+
+Records are converted in another thread. (`KafkaApis.handleFetchRequest`.)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.record.down_conversion import down_convert
+from kafkapy.replication.fetch_session import FetchResult
+from kafkapy.server.requests.turns import Work, elsewhere
+from kafkapy.storage.disk_errors import disk_error
+
+if TYPE_CHECKING:
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+FIRST_VERSION_AS_STORED: Final = 10
+_FIRST_VERSION_WITH_BATCHES: Final = 4
+_FIRST_VERSION_WITH_STORAGE_ERROR: Final = 6
+_FIRST_VERSION_WITH_TIMESTAMPS: Final = 2
+CONVERTED_BYTES_MAX: Final = 1 << 20
+"""Of one answer, beyond the first batch of each partition: half a second if records are small."""
+
+
+def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:
+    """The rows of a fetch before `FIRST_VERSION_AS_STORED`, with the refusals of its version."""
+    return [
+        _known_error(_refused(replicas, version, result) or result, version) for result in results
+    ]
+
+
+def _refused(replicas: ReplicaManager, version: int, result: FetchResult) -> FetchResult | None:
+    partition = _partition(replicas, result)
+    if partition is None:
+        return None
+    config = partition.log.config
+    if config.compression_type == "zstd":
+        return FetchResult(result.wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if version < _FIRST_VERSION_WITH_BATCHES and not config.message_downconversion_enable:
+        return FetchResult(result.wanted, ErrorCode.UNSUPPORTED_VERSION)
+    return None
+
+
+def _known_error(result: FetchResult, version: int) -> FetchResult:
+    if (
+        result.error == ErrorCode.KAFKA_STORAGE_ERROR
+        and version < _FIRST_VERSION_WITH_STORAGE_ERROR
+    ):
+        result.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return result
+
+
+def convert(
+    replicas: ReplicaManager, version: int, results: list[FetchResult]
+) -> Work[list[FetchResult]] | None:
+    """The work that makes message sets of what was read; None if nothing is to be converted. The
+    records are read at once: later their files may be closed."""
+    if version >= _FIRST_VERSION_WITH_BATCHES or not any(r.size_bytes for r in results):
+        return None
+    return _converted(version, [_read(replicas, version, result) for result in results])
+
+
+def _read(replicas: ReplicaManager, version: int, result: FetchResult) -> FetchResult:
+    """The row with its records in memory, or with the error that they cannot be read."""
+    records, partition = result.records, _partition(replicas, result)
+    if isinstance(records, bytes) or partition is None:
+        return result
+    try:
+        result.records = records.take(len(records))
+    except OSError as error:
+        failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
+        if isinstance(failure, LogDirFailure):
+            replicas.log_dir_failed(failure)
+        refused = FetchResult(result.wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+        return _known_error(refused, version)
+    return result
+
+
+def _converted(version: int, results: list[FetchResult]) -> Work[list[FetchResult]]:
+    magic = 1 if version >= _FIRST_VERSION_WITH_TIMESTAMPS else 0
+    room = CONVERTED_BYTES_MAX
+    for index, result in enumerate(results):
+        if not result.size_bytes or result.error:
+            continue
+        stored = result.records
+        assert isinstance(stored, bytes)
+        max_bytes = min(len(stored), room)
+        do = partial(_outcome, stored, magic, result.wanted.fetch_offset, max_bytes)
+        outcome = yield from elsewhere(do)
+        if isinstance(outcome, ApiError):
+            results[index] = FetchResult(result.wanted, outcome.code)
+            continue
+        result.records, result.size_bytes = outcome, len(outcome)
+        room = max(0, room - len(outcome))
+    return results
+
+
+def _outcome(stored: bytes, magic: int, first_offset: int, max_bytes: int) -> bytes | ApiError:
+    try:
+        return down_convert(stored, magic, first_offset, max_bytes)
+    except ApiError as refusal:
+        return refusal
+
+
+def _partition(replicas: ReplicaManager, result: FetchResult) -> Partition | None:
+    wanted = result.wanted
+    return replicas.partitions.get(wanted.topic or "", {}).get(wanted.partition)

@@ -1,0 +1,128 @@
+"""What a Produce request may append, and how. Hot file.
+
+The handler and the fast path both append here. They only decode requests and encode answers, so no
+rule can hold on one path and not on the other: which requests are refused as a whole, which wait
+for a transaction's coordinator, which rows are refused, what is counted, and what becomes of an
+unexpected exception.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_rules import TakesLong
+from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
+from kafkapy.server.coordinators.transaction_verifier import Writing
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.storage.log_append import AppendOrigin
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.record.long_preparation import PreparedAhead
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+    from kafkapy.server.observability.metrics import Metrics
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.storage.log_append import LogAppendInfo
+
+logger = logging.getLogger("kafka.server.ReplicaManager")
+
+_ADMIN_CLIENT_ID: Final = "__admin_client"
+_NONE_UNVERIFIED: Final[list[Writing]] = []
+
+
+def writing(topic: str, index: int, records: Any) -> Writing | None:
+    """The partition and producer of a batch that is part of a transaction; None of any other."""
+    producer = transactional_producer(records or b"")
+    if producer is None:
+        return None
+    return Writing(TopicPartition(topic, index), Producer(*producer))
+
+
+def unverified(
+    verifier: TransactionVerifier,
+    acks: int,
+    transactional_id: str | None,
+    writings: Sequence[Writing],
+) -> list[Writing]:
+    """The transactional batches of a request that its transaction's coordinator must verify first.
+
+    Raises:
+        ApiError: the whole request is refused.
+    """
+    if transactional_id is None:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if any(each.producer != writings[0].producer for each in writings):
+        raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # the coordinator verifies one
+    return verifier.unverified(writings) if acks != 0 else _NONE_UNVERIFIED
+
+
+def append(
+    replicas: ReplicaManager,
+    metrics: Metrics,
+    topic: str,
+    index: int,
+    records: memoryview | bytes | None,
+    acks: int,
+    version: int,
+    client_id: str | None,
+    ahead: PreparedAhead | None = None,
+) -> tuple[LogAppendInfo, Partition]:
+    """Append one row, and count it.
+
+    Raises:
+        TakesLong: nothing was done. Another thread is to prepare the records (`ahead`).
+        ApiError: the row's refusal; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or
+            not the records are in the log.
+    """
+    if topic in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT_ID:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}"
+        )
+    if records is None:
+        raise ApiError(ErrorCode.INVALID_RECORD, "The request has no records for this partition")
+    try:
+        appended = replicas.append(
+            topic, index, records, acks, version, AppendOrigin.CLIENT, True, ahead
+        )
+    except (ApiError, TakesLong):
+        raise
+    except Exception as fault:
+        # As in Kafka, the other rows of the request keep their own outcome.
+        logger.exception("Error processing append operation on partition %s-%d", topic, index)
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from fault
+    info = appended[0]
+    if not info.duplicate:
+        metrics.appended(topic, info.records, len(records))
+    return appended
+
+
+def wait_of(info: LogAppendInfo, partition: Partition) -> ProduceWait | None:
+    """What an append with acks=all still waits for, if anything."""
+    if partition.log.high_watermark > info.last_offset:
+        return None
+    return ProduceWait(partition, info.last_offset + 1)
+
+
+def answer_later(
+    replicas: ReplicaManager,
+    clock: Clock,
+    timeout_ms: int,
+    waits: list[ProduceWait],
+    answer: Callable[[], Any],
+) -> Pending:
+    """The response that `answer` makes when none of `waits` waits any more, or time is over."""
+    pending = Pending()
+    purgatory = replicas.produce_purgatory
+    operation = DelayedProduce(
+        clock.monotonic_ms() + max(0, timeout_ms), waits, lambda: pending.complete(answer())
+    )
+    pending.on_abandon = lambda: purgatory.cancel(operation)
+    purgatory.try_complete_else_watch(operation, [w.partition.topic_partition for w in waits])
+    return pending

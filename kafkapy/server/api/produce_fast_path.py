@@ -1,0 +1,191 @@
+"""The fast path of a producer's requests: decodes and encodes without messages and handler.
+
+Hot file. A request of the shape that its connection's last ones had is appended as the handler
+appends (`produce_append`), and its answer is packed into a template. A request that is not plain -
+another shape, a client that ACLs refuse or a quota limits, a transaction that must be verified -
+takes the general path by `Dispatcher`: nothing was done yet. With acks=all the answer waits in the
+purgatory as on the general path. Per connection: the shape, the topic produced to last, and the
+decisions that stand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.headers import RequestHeader, encode_response
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kafkapy.protocol.produce_shape import ProduceShape
+from kafkapy.record.batch_header import transactional_producer
+from kafkapy.record.batch_rules import TakesLong
+from kafkapy.replication.delayed_produce import ProduceWait
+from kafkapy.server.api.authorization import are_allowed
+from kafkapy.server.api.authorization_rules import needs_of_produce
+from kafkapy.server.api.produce_answer import add_leaders, refuse_row
+from kafkapy.server.api.produce_append import answer_later, append, unverified, wait_of, writing
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.standing_decision import StandingDecision
+from kafkapy.server.api.throttler import CHARGED_FOR_PRODUCE
+from kafkapy.server.quotas.client_quotas import client_named
+from kafkapy.server.requests.outcomes import (
+    CLOSE_CONNECTION,
+    NO_RESPONSE,
+    CloseConnection,
+    NoResponse,
+    Pending,
+)
+from kafkapy.storage.log_append import LogAppendInfo
+
+if TYPE_CHECKING:
+    from kafkapy.server.api.standing_decision import Authenticated
+
+
+class ProduceFastPath:
+    """One connection's requests to one topic. `context` is that of any request of the shape."""
+
+    __slots__ = ("_client", "_client_id", "_context", "_last_topic", "_metrics", "_quotas",
+                 "_replicas", "_right", "_shape", "_transactional_id", "_unlimited",
+                 "times")  # fmt: skip
+
+    def __init__(self, context: RequestContext, client: Authenticated) -> None:
+        broker = context.broker
+        self._client = client
+        self._client_id: str | None = None
+        self._context = context
+        self._replicas = broker.replicas
+        self._metrics = broker.metrics
+        self._quotas = broker.client_quotas
+        self._last_topic: str | None = None
+        self._shape: ProduceShape | None = None
+        self._transactional_id: str | None = None
+        self.times = broker.metrics.requests.by_name["Produce"]
+        self._right: StandingDecision | None = None  # None: without an authorizer
+        self._unlimited: StandingDecision
+
+    def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
+        """A request took the general path: when it repeats the topic of the last one, later ones
+        need not."""
+        topics = request.topic_data
+        topic = topics[0].name if len(topics) == 1 else None
+        repeats = topic is not None and topic == self._last_topic
+        self._last_topic = topic
+        if not repeats or (self._shape is not None and self._shape.match(frame) is not None):
+            return
+        self._shape = ProduceShape.of(frame, header, request)
+        if self._shape is not None:
+            self._context.header, self._context.version = header, header.api_version
+            self._client_id = header.client_id
+            self._transactional_id = request.transactional_id
+            self._decide_anew()
+
+    def _decide_anew(self) -> None:
+        """Whether the clients of this connection may do what the shape asks is not known yet."""
+        context, shape = self._context, self._shape
+        assert shape is not None
+        authorizer, quotas = context.broker.authorizer, self._quotas
+        client_id = self._client_id
+        self._unlimited = StandingDecision(
+            quotas,
+            self._client,
+            lambda user: not quotas.limit(client_named(user, client_id), CHARGED_FOR_PRODUCE),
+        )
+        if authorizer is not None:
+            needs = needs_of_produce(shape.topic, self._transactional_id)
+            self._right = StandingDecision(
+                authorizer,
+                self._client,
+                lambda user: are_allowed(authorizer, user, context.client_host, needs),
+            )
+
+    def close(self) -> None:
+        """The connection is gone; what waits was abandoned."""
+
+    def handle(
+        self, frame: memoryview
+    ) -> bytes | list[Any] | Pending | NoResponse | CloseConnection | None:
+        """Append and answer: the whole frame, now or later, or how to end. None, and nothing done,
+        if the request must take the general path."""
+        shape = self._shape
+        if shape is None:
+            return None
+        matched = shape.match(frame)
+        if matched is None:
+            return None
+        correlation_id, index, records = matched
+        right = self._right
+        if right is not None and not right.holds():
+            return None
+        if self._quotas.are_set and not self._unlimited.holds():
+            return None
+        if transactional_producer(records) is not None and self._is_to_be_verified(index, records):
+            return None
+        acks = shape.acks
+        try:
+            info, partition = append(
+                self._replicas, self._metrics, shape.topic, index, records, acks, shape.version,
+                self._client_id,
+            )  # fmt: skip
+        except ApiError as error:
+            return self._refused(correlation_id, index, error)
+        except TakesLong:
+            return None
+        if acks == 0:
+            return NO_RESPONSE
+        if acks == -1:
+            wait = wait_of(info, partition)
+            if wait is not None:
+                return self._wait(shape, correlation_id, wait, info)
+        return shape.response(
+            correlation_id, index, 0, info.first_offset, info.log_append_time,
+            info.log_start_offset,
+        )  # fmt: skip
+
+    def _is_to_be_verified(self, index: int, records: memoryview) -> bool:
+        """Whether a transactional batch is refused, or has to wait for the coordinator."""
+        shape = self._shape
+        assert shape is not None
+        found = writing(shape.topic, index, records)
+        if found is None:
+            return False
+        verifier = self._context.broker.verifier
+        try:
+            return bool(unverified(verifier, shape.acks, self._transactional_id, (found,)))
+        except ApiError:
+            return True
+
+    def _refused(
+        self, correlation_id: int, index: int, error: ApiError
+    ) -> list[Any] | CloseConnection:
+        shape, context = self._shape, self._context
+        assert shape is not None
+        row = PartitionProduceResponse(index=index)
+        refuse_row(context, shape.topic, row, error)
+        if shape.acks == 0:
+            return CLOSE_CONNECTION
+        response = ProduceResponse(
+            responses=[TopicProduceResponse(name=shape.topic, partition_responses=[row])]
+        )
+        add_leaders(context, response)
+        return encode_response(response, ApiKey.PRODUCE, shape.version, correlation_id)
+
+    def _wait(
+        self, shape: ProduceShape, correlation_id: int, wait: ProduceWait, info: LogAppendInfo
+    ) -> Pending:
+        index = wait.partition.topic_partition.partition
+
+        def answer() -> bytes:
+            offset = info.first_offset if wait.error is ErrorCode.NONE else -1
+            return shape.response(
+                correlation_id, index, wait.error, offset, info.log_append_time,
+                info.log_start_offset,
+            )  # fmt: skip
+
+        return answer_later(
+            self._replicas, self._context.broker.clock, shape.timeout_ms, [wait], answer
+        )

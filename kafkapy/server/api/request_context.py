@@ -1,0 +1,35 @@
+"""What a handler gets with a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkapy.server.requests.outcomes import ANONYMOUS
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.server.services import Services
+
+
+class RequestContext:
+    """Per request: who asks (`User:alice`; `is_token`: by a delegation token), over which listener,
+    in which version, and the broker's services."""
+
+    __slots__ = ("broker", "client_host", "header", "is_token", "listener", "principal", "version")
+
+    def __init__(
+        self,
+        broker: Services,
+        header: RequestHeader,
+        client_host: str,
+        listener: str,
+        principal: str = ANONYMOUS,
+        is_token: bool = False,
+    ) -> None:
+        self.broker = broker
+        self.header = header
+        self.version = header.api_version
+        self.client_host = client_host
+        self.listener = listener
+        self.principal = principal
+        self.is_token = is_token

@@ -1,0 +1,165 @@
+"""Charges each request to its client, and makes who is beyond a quota pause (KIP-219): the answer
+goes out at once and says for how long; the connection handles nothing meanwhile.
+
+The time of a request is that of the event loop in its handler: 100 percent are all that one broker
+has, where Kafka has 100 for each of its threads. What brokers ask of brokers is exempt
+(`kafka.server.RequestHandlerHelper`). Nothing here is called where no quota is set.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafkapy.common.ports import Clock
+from kafkapy.metadata.client_quotas import QuotaKind
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.server_connection import Request
+from kafkapy.server.quotas.client_quotas import Client, ClientQuotas, Quota, client_named
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending, then
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.server.requests.request_handler import Caller
+
+_EXEMPT: Final = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.ALTER_PARTITION,
+    }
+)
+# Whose handlers say in the response how long to pause for that.
+_MUTATIONS: Final = frozenset(
+    {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
+)
+
+CHARGED_FOR_PRODUCE: Final = (QuotaKind.REQUEST, QuotaKind.PRODUCE)
+
+Pauses = dict[QuotaKind, int]  # ms
+
+
+class Asked(Protocol):
+    """Of a request, whose it is and what it asks for."""
+
+    principal: str
+    header: RequestHeader
+
+
+def client_of(context: Asked) -> Client:
+    """Whose quota a request uses."""
+    return client_named(context.principal, context.header.client_id)
+
+
+class Throttler:
+    """Of one broker."""
+
+    def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
+        self._quotas = quotas.by_kind
+        self._exempt = quotas.exempt
+        self._clock = clock
+
+    def settle(
+        self,
+        connection: Caller,
+        context: Asked,
+        request: Request,
+        outcome: Any,
+        seconds: float,
+    ) -> Any:
+        """A handler's outcome, which took it `seconds`, with what it costs the client in it. A
+        `Pending` is charged when it is answered."""
+        key = context.header.api_key
+        if key in _EXEMPT:
+            self._exempt.record(seconds * 100, self._clock.monotonic_ms())
+            return outcome
+        if outcome is CLOSE_CONNECTION:
+            return outcome
+        if key == ApiKey.FETCH:  # its handler has asked its meter
+            return then(outcome, partial(_mute_as_told, connection))
+        client = client_of(context)
+        costs: dict[QuotaKind, float] = {}
+        if outcome is not NO_RESPONSE:
+            costs[QuotaKind.REQUEST] = seconds * 100
+        if key == ApiKey.PRODUCE:
+            costs[QuotaKind.PRODUCE] = len(request.frame)
+        if outcome is NO_RESPONSE:
+            self._pause(connection, client, self._charge(client, costs))
+            return outcome
+
+        def charge(response: Any) -> Any:
+            if isinstance(outcome, Pending):
+                costs[QuotaKind.REQUEST] += outcome.seconds * 100
+            pauses = self._charge(client, costs)
+            if key in _MUTATIONS:
+                pauses[QuotaKind.CONTROLLER_MUTATION] = response.throttle_time_ms
+            longest_ms = self._pause(connection, client, pauses)
+            if longest_ms and hasattr(response, "throttle_time_ms"):
+                response.throttle_time_ms = longest_ms
+            return response
+
+        return then(outcome, charge)
+
+    def meter(self, context: Asked) -> FetchMeter:
+        """Of a consumer's fetch that begins now."""
+        return FetchMeter(self._quotas, self._clock, client_of(context))
+
+    def _charge(self, client: Client, costs: dict[QuotaKind, float]) -> Pauses:
+        now_ms = self._clock.monotonic_ms()
+        return {k: self._quotas[k].record(client, cost, now_ms) for k, cost in costs.items()}
+
+    def _pause(self, connection: Caller, client: Client, pauses: Pauses) -> int:
+        """Have the connection pause as long as the longest says, which is noted."""
+        kind = max(pauses, key=pauses.__getitem__)
+        longest_ms = pauses[kind]
+        if longest_ms:
+            self._quotas[kind].paused(client, longest_ms, self._clock.monotonic_ms())
+            connection.mute(longest_ms)
+        return longest_ms
+
+
+class FetchMeter:
+    """What a consumer's fetch costs. One that must pause gets no records, and is not charged for
+    them; waiting for records costs nothing."""
+
+    __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")
+
+    def __init__(self, quotas: Mapping[QuotaKind, Quota], clock: Clock, client: Client) -> None:
+        self._quotas = quotas
+        self._clock = clock
+        self._client = client
+        self._seconds = 0.0
+        self._started_s: float | None = time.perf_counter()
+        self.bytes_max = quotas[QuotaKind.FETCH].burst(client)
+
+    def park(self) -> None:
+        """It waits from now on."""
+        if self._started_s is not None:
+            self._seconds = time.perf_counter() - self._started_s
+            self._started_s = None
+
+    def pause_ms(self, size_bytes: int) -> int:
+        """It is to be answered with so many bytes of records; or, if not 0, with none."""
+        self.park()
+        client, now_ms = self._client, self._clock.monotonic_ms()
+        fetched = self._quotas[QuotaKind.FETCH]
+        requested = self._quotas[QuotaKind.REQUEST]
+        requested_ms = requested.record(client, self._seconds * 100, now_ms)
+        fetched_ms = fetched.record(client, size_bytes, now_ms)
+        pause_ms = max(requested_ms, fetched_ms)
+        if pause_ms:
+            fetched.take_back(client, size_bytes, now_ms)
+            longest = fetched if fetched_ms > requested_ms else requested
+            longest.paused(client, pause_ms, now_ms)
+        return pause_ms
+
+
+def _mute_as_told(connection: Caller, response: Any) -> Any:
+    if response.throttle_time_ms:
+        connection.mute(response.throttle_time_ms)
+    return response

@@ -1,0 +1,104 @@
+"""Who may do what with the APIs of transactions: the other rows of `authorization_rules`."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.security.acls import Operation, ResourceKind
+from kafkapy.server.api.authorization import Need, is_allowed, require, visible
+from kafkapy.server.api.authorization_rules import Rule, each, split, topic, whole, with_rows
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.outcomes import then
+from kafkapy.server.requests.turns import Work, worked
+
+if TYPE_CHECKING:
+    from kafkapy.server.requests.served import Served
+
+_TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
+_FIRST_VERSION_BETWEEN_BROKERS: Final = 4
+
+
+def _write(name: str = "transactional_id", after: Rule | None = None) -> Rule:
+    return whole(Operation.WRITE, _TRANSACTIONAL_ID, name, after)
+
+
+def _refuse_others(served: Served, context: RequestContext, request: Any) -> Work[Any]:
+    """Of the topics of one request all are added or none."""
+    field = "v3_and_below_topics"
+    passed, refused = yield from split(context, request, field, topic(Operation.WRITE))
+    if not refused:
+        return (yield from worked(served.handle(context, request)))
+    response = None
+    refused[ErrorCode.OPERATION_NOT_ATTEMPTED] = passed
+    for code, rows in refused.items():
+        part = served.refuse(with_rows(request, field, rows), ApiError(code), context.version)
+        if response is None:
+            response = part
+        else:
+            response.results_by_topic_v3_and_below += part.results_by_topic_v3_and_below
+    return response
+
+
+_ADD: Final = _write("v3_and_below_transactional_id", _refuse_others)
+
+
+def _add_partitions(served: Served, context: RequestContext, request: Any) -> Any:
+    if context.version < _FIRST_VERSION_BETWEEN_BROKERS:
+        return _ADD(served, context, request)
+    require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
+    return served.handle(context, request)
+
+
+def _write_markers(served: Served, context: RequestContext, request: Any) -> Any:
+    if not is_allowed(context, Operation.ALTER, ResourceKind.CLUSTER):
+        require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
+    return served.handle(context, request)
+
+
+def _describe(served: Served, context: RequestContext, request: Any) -> Any:
+    def narrow(response: Any) -> Any:
+        for row in response.transaction_states:
+            row.topics = visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
+        return response
+
+    return then(_DESCRIBE_ROWS(served, context, request), narrow)
+
+
+_DESCRIBE_ROWS: Final = each(
+    lambda context, name: Need(Operation.DESCRIBE, _TRANSACTIONAL_ID, name),
+    "transactional_ids",
+    "transaction_states",
+)
+
+
+def _list(served: Served, context: RequestContext, request: Any) -> Any:
+    def narrow(response: Any) -> Any:
+        response.transaction_states = visible(
+            context,
+            _TRANSACTIONAL_ID,
+            response.transaction_states,
+            attrgetter("transactional_id"),
+        )
+        return response
+
+    return then(served.handle(context, request), narrow)
+
+
+_READ_GROUP: Final = whole(Operation.READ, ResourceKind.GROUP, "group_id")
+_READ_ROWS: Final = whole(
+    Operation.READ, ResourceKind.GROUP, "group_id", each(topic(Operation.READ))
+)
+
+TRANSACTION_RULES: Final[dict[int, Rule]] = {
+    ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions,
+    ApiKey.ADD_OFFSETS_TO_TXN: _write(after=_READ_GROUP),
+    ApiKey.END_TXN: _write(),
+    ApiKey.WRITE_TXN_MARKERS: _write_markers,
+    ApiKey.TXN_OFFSET_COMMIT: _write(after=_READ_ROWS),
+    ApiKey.DESCRIBE_PRODUCERS: each(topic(Operation.READ)),
+    ApiKey.DESCRIBE_TRANSACTIONS: _describe,
+    ApiKey.LIST_TRANSACTIONS: _list,
+}

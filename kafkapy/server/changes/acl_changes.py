@@ -1,0 +1,37 @@
+"""Follows `/kafka-acl-changes` and `/kafka-acl-extended-changes`: this broker's authorizer has the
+entries of ZooKeeper (`AclAuthorizer.AclChangedNotificationHandler`)."""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.common.ports import Clock
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.security.acls import ResourcePattern
+from kafkapy.server.changes.stored_changes import StoredChanges
+from kafkapy.zk.stores.acl_store import AclChange
+from kafkapy.zk.stores.store import ZkStore
+
+_log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
+
+
+class AclChangeListener(StoredChanges[AclChange, ResourcePattern]):
+    """Gives the authorizer every resource's entries at `start`, then each change."""
+
+    def __init__(self, store: ZkStore, clock: Clock, authorizer: AclAuthorizer) -> None:
+        super().__init__(store.acls, clock, "ACLs", _log)
+        self._acls = store.acls
+        self._authorizer = authorizer
+
+    async def _read_all(self) -> None:
+        stored = await self._acls.get_all()
+        for resource in set(self._authorizer.acls) - set(stored):
+            self._authorizer.update(resource, ())
+        for resource, entries in stored.items():
+            self._authorizer.update(resource, entries)
+
+    async def _read(self, key: ResourcePattern) -> None:
+        self._authorizer.update(key, await self._acls.get(key))
+
+    def _place(self, change: AclChange) -> tuple[str, int]:
+        return change

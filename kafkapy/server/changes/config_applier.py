@@ -1,0 +1,149 @@
+"""Dynamic configs taking effect on this broker: logs first, for they hold most of them; then its
+controller, which may elect leaders that it was not allowed to elect before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.controller.events import UncleanElectionEnabled
+from kafkapy.metadata.dynamic_passwords import without_passwords
+from kafkapy.server.config.addresses import numeric_address, resolve
+from kafkapy.server.config.ineffective_configs import warn_of_broker, warn_of_topic
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
+
+if TYPE_CHECKING:
+    from kafkapy.controller.events import Event
+    from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+    from kafkapy.replication.partition import Partition
+    from kafkapy.server.config.dynamic_config import DynamicConfig
+    from kafkapy.server.network.connection_limits import ConnectionLimits
+    from kafkapy.server.network.listener_changes import ListenerChanges
+    from kafkapy.server.quotas.client_quotas import ClientQuotas
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.security.scram_credentials import ScramCredentials
+
+_UNCLEAN: Final = "unclean.leader.election.enable"
+
+logger = logging.getLogger("kafka.server.DynamicConfigManager")
+
+
+class Controller(Protocol):
+    """Of this broker's controller, what follows from configs."""
+
+    def submit(self, event: Event) -> None:
+        """Queue an event."""
+
+    def allow_unclean_elections(self, allowed: bool) -> None:
+        """Whether partitions may elect leaders that are not in sync, unless they say otherwise."""
+
+
+class ConfigApplier:
+    """What the config change listener calls."""
+
+    def __init__(
+        self,
+        configs: DynamicConfig,
+        passwords: DynamicPasswords,
+        replicas: ReplicaManager,
+        credentials: ScramCredentials,
+        quotas: ClientQuotas,
+        limits: ConnectionLimits,
+        listeners: ListenerChanges,
+        controller: Controller,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._configs = configs
+        self._passwords = passwords
+        self._replicas = replicas
+        self._logs = replicas.log_manager
+        self._credentials = credentials
+        self._quotas = quotas
+        self._limits = limits
+        self._listeners = listeners
+        self._controller = controller
+        self._spawn = spawn
+
+    def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """Take over the configs of one entity.
+
+        Raises:
+            ConfigError: a value is not allowed; the old ones stay.
+        """
+        if entity_type == "topics":
+            self._logs.update_topic_config(name, configs)
+            self._configs.topic_overrides[name] = configs
+            warn_of_topic(name, configs)
+            self._recheck(self._replicas.partitions.get(name, {}).values())
+            if configs.get(_UNCLEAN, "").strip().lower() == "true":
+                self._controller.submit(UncleanElectionEnabled(name))
+        elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._replicas.broker_id)):
+            self._apply_broker(name, self._passwords.plain(configs))
+            warn_of_broker(configs, dynamic=True)
+            configs = without_passwords(configs)
+        elif entity_type == "users":
+            try:
+                self._credentials.update(name, configs)
+            finally:  # neither keeps the other from being taken over
+                self._quotas.update(entity_type, name, configs)
+            return  # what it holds is not for the log
+        elif entity_type == "clients":
+            self._quotas.update(entity_type, name, configs)
+        elif entity_type == "ips":
+            self._limit_address(name, configs)
+        else:
+            return
+        logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)
+
+    def _limit_address(self, name: str, configs: Mapping[str, str]) -> None:
+        rates = self._quotas.connections
+        host = desanitize(name)
+        address = None if name == DEFAULT_ENTITY else numeric_address(host)
+        if address is not None or name == DEFAULT_ENTITY:
+            rates.set(address, configs)
+        else:
+            self._spawn(self._limit_host(host, configs))
+
+    async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
+        """Names are looked up, once, when their configs are taken over."""
+        address = await resolve(host)
+        if address is None:
+            logger.error("Cannot apply the configs of ips '%s': it has no address", host)
+            return
+        try:
+            self._quotas.connections.set(address, configs)
+        except ConfigError as error:
+            logger.error("Cannot apply the configs of ips '%s': %s", host, error)
+
+    def _apply_broker(self, name: str, configs: Mapping[str, str]) -> None:
+        before = self._configs.layers
+        if name == DEFAULT_ENTITY:
+            self._configs.set_broker_layers(default=configs)
+        else:
+            self._configs.set_broker_layers(broker=configs)
+        layers = self._configs.layers
+        change_listeners = None
+        try:
+            if name != DEFAULT_ENTITY:
+                changes = self._listeners
+                change_listeners = changes.prepare(before.given(), layers.given())
+            defaults = self._configs.log_defaults()
+            quotas = self._replicas.quotas
+            quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
+            self._quotas.creations.update(layers.given())
+            self._limits.update(layers.given())
+            self._logs.update_broker_defaults(defaults)
+        except ConfigError:
+            self._configs.layers = before
+            raise
+        if change_listeners is not None:
+            change_listeners()
+        self._recheck(self._replicas.all_partitions())
+        self._controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
+
+    def _recheck(self, partitions: Iterable[Partition]) -> None:
+        """`min.insync.replicas` may have moved the high watermark's bound."""
+        for partition in list(partitions):
+            self._replicas.recheck(partition)

@@ -1,0 +1,104 @@
+"""Follows `/config/changes`: every broker applies each entity's new configs, in order.
+
+A notification only names the entity; its configs are read when it is processed, so two quick
+changes may be applied as one. Notifications older than 15 minutes are deleted by whoever sees them
+(`kafka.common.ZkNodeChangeNotificationListener`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.ports import Clock
+from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.zk.stores.paths import CONFIG_TYPES
+from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ZnodeError
+from kafkapy.zk.zookeeper import Watch
+
+# (entity type, entity name, its configs); names of users, clients and ips are sanitized.
+Apply = Callable[[str, str, Mapping[str, str]], None]
+
+_CATCH_UP_LIMIT_S: Final = 5.0
+
+_log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
+
+
+class ConfigChangeListener:
+    """Calls `apply` for every entity at `start`, then for each change. `apply` may refuse what it
+    is given with ConfigError: that is logged and the old configs stay."""
+
+    def __init__(self, store: ZkStore, clock: Clock, apply: Apply) -> None:
+        self._store = store
+        self._clock = clock
+        self._apply = apply
+        self._last_executed = -1
+        self._applying = asyncio.Lock()
+        self._follower = ChangeFollower("config changes", self.process, _log)
+
+    async def start(self) -> None:
+        """Apply everything that is configured, then follow the changes."""
+        await self.apply_all()
+        await self.process()
+        self._follower.start()
+
+    async def stop(self) -> None:
+        """End following."""
+        await self._follower.stop()
+
+    async def apply_all(self) -> None:
+        """Apply the configs of every entity of every type."""
+        for entity_type in CONFIG_TYPES:
+            for name, configs in (await self._store.configs.get_all(entity_type)).items():
+                self._apply_one(entity_type, name, configs)
+
+    async def process(self) -> None:
+        """Apply the changes newer than the last one seen, and wait for the next."""
+        sequences = await self._apply_new(self._follower.on_watch)
+        await self._store.configs.purge_changes(sequences, self._clock.time_ms())
+
+    async def catch_up(self) -> None:
+        """Apply the changes made anywhere before now, so that who asks after one sees it.
+
+        Kafka reads the entity's znode for each answer; here the cache does it, brought up to date.
+        When ZooKeeper does not answer in time, what this broker knows has to do.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_LIMIT_S):
+                await self._apply_new()
+        except (KafkapyError, TimeoutError) as error:
+            _log.warning("Answering with configs that may be old: %s", error or "no ZooKeeper")
+
+    async def _apply_new(self, watch: Watch | None = None) -> list[int]:
+        """Apply what is newer than the last change applied; all sequence numbers there are."""
+        # Two at once would take turns with the same change: the second must not return before
+        # the first has applied it.
+        async with self._applying:
+            sequences = await self._store.configs.changes(watch)
+            for sequence in sequences:
+                if sequence > self._last_executed:
+                    await self._apply_change(sequence)
+                    self._last_executed = sequence
+        return sequences
+
+    async def _apply_change(self, sequence: int) -> None:
+        try:
+            found = await self._store.configs.change(sequence)
+            if found is None:
+                return
+            change = found[0]
+            configs = await self._store.configs.get(*change)
+        except ZnodeError as error:
+            _log.error("Ignoring a config change: %s", error)
+            return
+        self._apply_one(*change, configs)
+
+    def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        try:
+            self._apply(entity_type, name, configs)
+        except ConfigError as error:
+            _log.error("Cannot apply the configs of %s '%s': %s", entity_type, name, error)

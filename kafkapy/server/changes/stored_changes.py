@@ -1,0 +1,110 @@
+"""Keeps what a broker knows of many things as they are stored in ZooKeeper: ACLs, tokens.
+
+A notification names one of them, which is read when it is processed. Notifications older than 15
+minutes are deleted by whoever sees them (`kafka.common.ZkNodeChangeNotificationListener`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from kafkapy.common.ports import Clock
+from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.zk.stores.znodes import ZnodeError
+from kafkapy.zk.zookeeper import Watch
+
+Change = TypeVar("Change")
+Key = TypeVar("Key")
+Key_co = TypeVar("Key_co", covariant=True)
+
+
+class ChangeStore(Protocol[Change, Key_co]):
+    """What is stored, and its notifications."""
+
+    async def create_paths(self) -> None:
+        """The nodes that there must be."""
+
+    async def changes(self, watch: Watch | None = None) -> Sequence[Change]:
+        """The notifications there are, in their order."""
+        ...
+
+    async def changed(self, change: Change, /) -> Key_co | None:
+        """What a notification names; None if it names nothing any more. Raises ZnodeError."""
+        ...
+
+    async def purge(self, changes: Iterable[Change], /, now_ms: int) -> None:
+        """Delete those of the notifications that are old."""
+
+
+class StoredChanges(ABC, Generic[Change, Key]):
+    """Has everything at `start`, then each change. Fixed: the store, and how what is stored is
+    called in the log."""
+
+    def __init__(
+        self, store: ChangeStore[Change, Key], clock: Clock, what: str, log: logging.Logger
+    ) -> None:
+        self._stored = store
+        self._clock = clock
+        self._what = what
+        self._log = log
+        self._seen: dict[str, int] = {}  # the last sequence number by folder
+        self._applying = asyncio.Lock()
+        self._follower = ChangeFollower(f"changes of {what}", self.process, log)
+
+    @abstractmethod
+    async def _read_all(self) -> None:
+        """Have all as it is stored now."""
+
+    @abstractmethod
+    async def _read(self, key: Key) -> None:
+        """Have one of them as it is stored now. Raises ZnodeError."""
+
+    @abstractmethod
+    def _place(self, change: Change) -> tuple[str, int]:
+        """The folder of a notification, and its number there."""
+
+    async def start(self) -> None:
+        """Load everything, then follow the changes."""
+        await self._stored.create_paths()
+        await self.reload()
+        self._follower.start()
+
+    async def stop(self) -> None:
+        """End following."""
+        await self._follower.stop()
+
+    async def reload(self) -> None:
+        """Have what is stored now, whatever was missed: at the start and after a lost session."""
+        async with self._applying:
+            # The watch first: a change made while all is read is then read once more.
+            changes = await self._stored.changes(self._follower.on_watch)
+            await self._read_all()
+            self._seen.update(map(self._place, changes))
+
+    async def refresh(self, key: Key) -> None:
+        """Have one of them as it is stored now. Raises ZnodeError.
+
+        In turn with the others: of two reads the later one must be what stays.
+        """
+        async with self._applying:
+            await self._read(key)
+
+    async def process(self) -> None:
+        """Apply the changes newer than the last ones seen, and wait for the next."""
+        changes = await self._stored.changes(self._follower.on_watch)
+        for change in changes:
+            folder, sequence = self._place(change)
+            if sequence <= self._seen.get(folder, -1):
+                continue
+            try:
+                key = await self._stored.changed(change)
+                if key is not None:
+                    await self.refresh(key)
+            except ZnodeError as error:
+                self._log.error("Ignoring a change of %s: %s", self._what, error)
+            self._seen[folder] = sequence
+        await self._stored.purge(changes, self._clock.time_ms())

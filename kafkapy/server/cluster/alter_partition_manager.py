@@ -1,0 +1,218 @@
+"""The leader's side of AlterPartition: proposals to the controller, answers to the partitions
+(`kafka.server.AlterPartitionManager`, KIP-497).
+
+One request is under way at a time; what is proposed meanwhile goes into the next one. Whatever
+keeps a proposal from being answered (no controller, a lost connection, an error for the whole
+request) has it sent again: only an answer for its partition, or a LeaderAndIsr, ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.cluster_state import LeaderAndIsr
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.events import (
+    AlterPartition,
+    AlterPartitionItem,
+    AlterPartitionResult,
+    Event,
+)
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.replication.isr import Answered, IsrChange
+from kafkapy.replication.partition import Partition
+from kafkapy.server.cluster.controller_codec import (
+    TOPIC_IDS_VERSION,
+    alter_partition_request,
+    alter_partition_result,
+)
+from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.server.interbroker.node_to_controller import NodeToController, ask_own_controller
+
+if TYPE_CHECKING:
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
+partition_logger = logging.getLogger("kafka.cluster.Partition")
+
+RETRY_BACKOFF_MS: Final = 50
+_VERSION_MAX: Final = 3
+
+
+class _Proposal(NamedTuple):
+    partition: Partition
+    change: IsrChange
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the partition still waits for the answer to just this change."""
+        return self.partition.is_leader and self.partition.in_sync.pending is self.change
+
+
+_Items = dict[AlterPartitionItem, _Proposal]
+
+
+class AlterPartitionManager:
+    """Fixed: ids and ports. `submit_event` is the queue of this broker's own controller, which is
+    asked when it is the active one."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        metadata: MetadataCache,
+        replicas: ReplicaManager,
+        controller: NodeToController,
+        submit_event: Callable[[Event], None],
+        clock: Clock,
+        *,
+        retry_backoff_ms: int = RETRY_BACKOFF_MS,
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._metadata = metadata
+        self._replicas = replicas
+        self._controller = controller
+        self._submit_event = submit_event
+        self._clock = clock
+        self._retry_backoff_s = retry_backoff_ms / 1000
+        self._waiting: dict[TopicPartition, _Proposal] = {}
+        self._arrived = asyncio.Event()
+        self._refused = ""  # why the last request was, if it was: said once
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(_log_fault)
+
+    async def stop(self) -> None:
+        """End; what waits for the controller is left to the next leader."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._controller.close()
+
+    def submit(self, partition: Partition, change: IsrChange) -> None:
+        """Propose what the partition has just made its pending change."""
+        self._waiting[change.topic_partition] = _Proposal(partition, change)
+        self._arrived.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            batch = [proposal for proposal in self._waiting.values() if proposal.is_current]
+            self._waiting.clear()
+            again = await self._propose(batch) if batch else ()
+            for proposal in again:
+                self._waiting.setdefault(proposal.change.topic_partition, proposal)
+            if again:
+                self._arrived.set()
+                await asyncio.sleep(self._retry_backoff_s)
+
+    async def _propose(self, batch: list[_Proposal]) -> list[_Proposal]:
+        """One request; returns what must be sent again."""
+        own = self._metadata.image.controller_id == self._broker_id
+        try:
+            items, result = await (self._ask_own(batch) if own else self._ask_remote(batch))
+            refused = "" if result.error is ErrorCode.NONE else result.error.name
+        except NodeUnavailable as unavailable:
+            refused = str(unavailable)
+        if refused and refused != self._refused:
+            logger.warning("AlterPartition for %d partitions: %s, retrying", len(batch), refused)
+        self._refused = refused
+        return batch if refused else self._apply(items, result)
+
+    async def _ask_own(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
+        items = _items(batch, by_name=False)
+        epoch = self._broker_epoch()
+        result: AlterPartitionResult = await ask_own_controller(
+            self._submit_event,
+            lambda reply: AlterPartition(self._broker_id, epoch, list(items), reply),
+        )
+        return items, result
+
+    async def _ask_remote(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
+        client = self._controller.client()
+        _, latest = (await client.api_versions()).get(ApiKey.ALTER_PARTITION, (0, -1))
+        version = min(latest, _VERSION_MAX)
+        if any(proposal.change.topic_id.is_zero for proposal in batch):
+            version = min(version, TOPIC_IDS_VERSION - 1)
+        if version < 0:
+            raise NodeUnavailable("the controller does not serve AlterPartition")
+        items = _items(batch, by_name=version < TOPIC_IDS_VERSION)
+        wishes = list(items)
+        request = alter_partition_request(self._broker_id, self._broker_epoch(), wishes, version)
+        response = await client.request(request, version)
+        return items, alter_partition_result(response, wishes, version)
+
+    def _apply(self, items: _Items, result: AlterPartitionResult) -> list[_Proposal]:
+        """Give each partition its answer; those without one, or told so, are sent again."""
+        unanswered = dict(items)
+        again = []
+        for item, error, state in result.rows:
+            proposal = unanswered.pop(item)
+            if self._answer(proposal, error, state) is Answered.AGAIN:
+                again.append(proposal)
+        return [*again, *unanswered.values()]
+
+    def _answer(
+        self, proposal: _Proposal, error: ErrorCode, state: LeaderAndIsr | None
+    ) -> Answered:
+        partition, change = proposal
+        members = len(partition.isr)
+        answered = partition.on_isr_answer(change, error, state, self._clock.monotonic_ms())
+        if answered is Answered.COMMITTED:
+            self._replicas.isr_counts.committed(members, len(partition.isr))
+            partition_logger.info(
+                "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
+                partition.topic_partition,
+                self._broker_id,
+                ",".join(map(str, sorted(partition.isr))),
+                partition.partition_epoch,
+            )
+        elif error is not ErrorCode.NONE:
+            self._replicas.isr_counts.failed_updates += 1
+            partition_logger.info(
+                "[Partition %s broker=%d] Failed to alter partition to ISR %s since the controller"
+                " answered %s: %s",
+                partition.topic_partition,
+                self._broker_id,
+                ",".join(map(str, change.isr)),
+                error.name,
+                answered.value,
+            )
+        if answered in (Answered.COMMITTED, Answered.DROPPED):
+            self._replicas.checked(partition)
+        return answered
+
+
+def _items(batch: list[_Proposal], by_name: bool) -> _Items:
+    """A topic goes by its name where the request has names, or it has no id."""
+    items = {}
+    for proposal in batch:
+        change = proposal.change
+        (topic, partition), topic_id = change.topic_partition, change.topic_id
+        item = AlterPartitionItem(
+            topic if by_name or topic_id.is_zero else "",
+            topic_id,
+            partition,
+            change.leader_epoch,
+            change.isr,
+            change.leader_recovery_state,
+            change.partition_epoch,
+        )
+        items[item] = proposal
+    return items
+
+
+def _log_fault(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.critical("The alter partition manager failed", exc_info=task.exception())

@@ -1,0 +1,333 @@
+"""This broker as a member of its cluster: registered, a candidate for controller, told what to
+lead.
+
+`join` and `leave` list the steps. When the ZooKeeper session expires the broker is a new member: it
+resigns, registers again under a new broker epoch and takes part in the election.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.errors import KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.controller.config import ControllerConfig
+from kafkapy.controller.events import SessionExpired, Startup
+from kafkapy.server.changes.config_applier import ConfigApplier
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.cluster.alter_partition_manager import AlterPartitionManager
+from kafkapy.server.cluster.broker_channels import BrokerChannels
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.cluster.controlled_shutdown_client import (
+    ControlledShutdownClient,
+    ZooKeeperSilent,
+)
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.stale_registration import outlive
+from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.server.interbroker.node_to_controller import NodeToController
+from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock, Random
+    from kafkapy.server.cluster.metadata_connection import MetadataConnection
+    from kafkapy.server.config.dynamic_config import DynamicConfig
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.services import Services
+    from kafkapy.zk.stores.store import ZkStore
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+_START_LIMIT_MS: Final = 30_000
+_RETRY_BACKOFF_S: Final = 1.0
+_HAND_OVER_LIMIT_S: Final = 60.0
+_RESIGN_LIMIT_S: Final = 5.0
+_FAREWELL_LIMIT_S: Final = 0.2
+
+
+class ClusterMember:
+    """Fixed: the parts of the broker. `broker_epoch` changes with each registration."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        services: Services,
+        configs: DynamicConfig,
+        connection: MetadataConnection,
+        store: ZkStore,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self.broker_epoch = -1
+        self._config = config
+        self._services = services
+        self._connection = connection
+        self._store = store
+        self._clock = clock
+        self._endpoints: tuple[Endpoint, ...] = ()
+        self._expired_session_id: int | None = None  # that of the session to replace
+        self._zookeeper_is_silent = False  # as this broker found when it stopped
+        self._receiver = ControlRequestHandler(
+            services.replicas,
+            configs,
+            store,
+            services.metadata,
+            services.waiter,
+            services.groups.on_partitions_deleted,
+        )
+        self._controller_config = ControllerConfig(
+            services.broker_id,
+            config.get_bool("delete.topic.enable"),
+            config.get_bool("unclean.leader.election.enable"),
+            config.get_int("leader.imbalance.per.broker.percentage"),
+        )
+        self.controller = ControllerTask(self._controller_config, store, clock, random)
+        self._channels = BrokerChannels(
+            services.broker_id,
+            config.inter_broker_listener,
+            self._receiver,
+            self.controller.submit,
+            request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+            security=services.node_security,
+        )
+        self._isr_changes = self._make_isr_changes(clock)
+        self._fetchers = ReplicaFetchers(
+            config,
+            services.replicas,
+            clock,
+            lambda: self.broker_epoch,
+            self._endpoint_of,
+            services.node_security,
+        )
+        applier = self._make_config_applier(configs)
+        self._config_changes = ConfigChangeListener(store, clock, applier.apply)
+        self._wire()
+
+    def _wire(self) -> None:
+        """Have the other parts find what was made here."""
+        services = self._services
+        services.control_requests = self._receiver
+        services.controller = self.controller
+        services.config_changes = self._config_changes
+        services.waiter.on_change = self._fetchers.metadata_changed
+        services.max_lag = lambda: self._fetchers.max_lag
+        services.replicas.on_follow = self._fetchers.follow
+        services.replicas.on_unfollow = self._fetchers.unfollow
+        services.replicas.on_isr_change = self._isr_changes.submit
+        services.replicas.on_log_dir_failure = lambda: services.tasks.spawn(
+            self._tell_log_dir_failed()
+        )
+
+    def _make_config_applier(self, configs: DynamicConfig) -> ConfigApplier:
+        services = self._services
+        return ConfigApplier(
+            configs,
+            services.passwords,
+            services.replicas,
+            services.scram_credentials,
+            services.client_quotas,
+            services.connection_limits,
+            services.listener_changes,
+            self.controller,
+            services.tasks.spawn,
+        )
+
+    def _make_isr_changes(self, clock: Clock) -> AlterPartitionManager:
+        config, services = self._config, self._services
+        nodes = NodeClients(
+            services.metadata,
+            config.inter_broker_listener,
+            str(services.broker_id),
+            request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+            security=services.node_security,
+        )
+        to_controller = NodeToController(services.metadata, nodes)
+        self._receiver.on_controller_change = to_controller.follow
+        return AlterPartitionManager(
+            services.broker_id,
+            lambda: self.broker_epoch,
+            services.metadata,
+            services.replicas,
+            to_controller,
+            self.controller.submit,
+            clock,
+        )
+
+    def _endpoint_of(self, broker_id: int) -> Endpoint | None:
+        image = self._services.metadata.image
+        return image.endpoint(broker_id, self._config.inter_broker_listener)
+
+    async def join(
+        self, endpoints: tuple[Endpoint, ...], on_fatal: Callable[[BaseException], None]
+    ) -> None:
+        """Register, take part in the election, follow the configs.
+
+        Raises:
+            BrokerIdTaken: another broker has this id or address.
+        """
+        self._endpoints = endpoints
+        self.controller.on_fatal = on_fatal
+        self._connection.on_session_expired(self._session_expired)
+        await self._services.groups.start(self._store)
+        await self._services.transactions.start(self._store)
+        session_timeout_ms = self._config.get_int("zookeeper.session.timeout.ms")
+        await outlive(self._store.brokers, self._services.broker_id, session_timeout_ms)
+        await self._register()
+        self._isr_changes.start()
+        await self.controller.start(self._channels, self._rebalance_interval_s())
+        await self._config_changes.start()
+
+    async def readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
+        """The broker has other listeners: have its registration, and so everybody, say so."""
+        services = self._services
+        names = [each.name for each in config.listeners]
+        services.client_quotas.creations.have(names)
+        services.client_quotas.creations.update(config.properties)
+        services.connection_limits.have(names, config.properties)
+        self._endpoints = endpoints
+        try:
+            await self._store.brokers.update(self._info(), self._clock.time_ms())
+        except KafkapyError as error:  # a new session registers the new ones
+            logger.error("The registration could not be changed: %s", error)
+
+    def _info(self) -> BrokerInfo:
+        rack = self._config.get_str("broker.rack") or None
+        return BrokerInfo(self._services.broker_id, self._endpoints, rack)
+
+    async def _register(self, previous_session_id: int = 0) -> None:
+        self.broker_epoch = await self._store.brokers.register(
+            self._info(),
+            self._clock.time_ms(),
+            previous_session_id,
+        )
+        self._receiver.broker_epoch = self.broker_epoch
+        logger.info(
+            "Registered broker %d with addresses: %s, czxid (broker epoch): %d",
+            self._services.broker_id,
+            ",".join(f"{e.listener}://{e.host}:{e.port}" for e in self._endpoints),
+            self.broker_epoch,
+        )
+
+    def _rebalance_interval_s(self) -> float | None:
+        if not self._config.get_bool("auto.leader.rebalance.enable"):
+            return None
+        return self._config.get_int("leader.imbalance.check.interval.seconds")
+
+    async def _online_topics(self) -> set[str]:
+        """The topics whose first partition has a state that can be read."""
+        store = self._store
+        deleting = set(await store.requests.topic_deletions())
+        names = [name for name in await store.topics.names() if name not in deleting]
+        topics = await store.topics.get_all(names, {})
+        first = [
+            TopicPartition(t.topic, min(t.assignment)) for t in topics.values() if t.assignment
+        ]
+        return {partition.topic for partition in await store.topics.states(first)}
+
+    async def wait_for_metadata(self) -> None:
+        """Wait until all topics are known here; until then no client is told what there is.
+
+        A client that hears of an unknown topic may not ask again for minutes. Topics that no
+        controller will tell of are not waited for: never online, or of broken znodes.
+        """
+        names = await self._online_topics()
+        known = await self._services.waiter.when(
+            lambda image: bool(image.brokers) and all(n in image.topics for n in names),
+            _START_LIMIT_MS,
+        )
+        if not known:
+            logger.warning("Serving although not all topics are known after %d ms", _START_LIMIT_MS)
+        self._services.waiter.know()
+
+    def _session_expired(self) -> None:
+        expired = self._connection.zookeeper.session_id
+        logger.warning("ZooKeeper session 0x%x expired", expired)
+        self.controller.submit(SessionExpired())
+        is_rejoining = self._expired_session_id is not None
+        self._expired_session_id = expired
+        if not is_rejoining:
+            self._services.tasks.spawn(self._rejoin())
+
+    async def _rejoin(self) -> None:
+        """Be a member again: a new session, a new broker epoch, another election.
+
+        A session that expires meanwhile is for this loop to replace: two of them would end each
+        other's sessions.
+        """
+        while (expired := self._expired_session_id) is not None:
+            try:
+                await self._connection.reconnect()
+                await self._register(expired)
+                await self._config_changes.apply_all()
+                await self._config_changes.process()
+                if self._services.acl_changes is not None:
+                    await self._services.acl_changes.reload()
+                if self._services.token_changes is not None:
+                    await self._services.token_changes.reload()
+            except KafkapyError as error:
+                logger.error("Cannot join the cluster again, trying once more: %s", error)
+                await asyncio.sleep(_RETRY_BACKOFF_S)
+                continue
+            if self._expired_session_id == expired:
+                self._expired_session_id = None
+        self.controller.submit(Startup())
+
+    async def _tell_log_dir_failed(self) -> None:
+        """Have the controller ask which replicas are lost, and elect others in their place."""
+        while True:
+            try:
+                await self._store.requests.notify_log_dir_failure(self._services.broker_id)
+                return
+            except KafkapyError as error:
+                logger.error("Cannot tell of a failed log directory, trying again: %s", error)
+                await asyncio.sleep(_RETRY_BACKOFF_S)
+
+    async def hand_over(self) -> None:
+        """Have the controller move this broker's leaders to others, as long as that may take."""
+        if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
+            return
+        client = ControlledShutdownClient(
+            self._services.broker_id,
+            self._config,
+            self._store,
+            self._services.metadata,
+            self.controller.submit,
+            self._services.node_security,
+        )
+        try:
+            await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)
+        except TimeoutError:
+            logger.warning("Stopping without handing over: nobody answered in time")
+        except ZooKeeperSilent as silent:
+            self._zookeeper_is_silent = True
+            logger.warning(
+                "[KafkaServer id=%d] Stopping without controlled shutdown: %s. What this broker"
+                " leads has no leader, and the broker stays registered, until its session expires",
+                self._services.broker_id,
+                silent,
+            )
+
+    async def leave(self) -> None:
+        """Follow nobody and resign; the registration goes when the session is closed.
+
+        A controller that waits for an answer of ZooKeeper has it by the end of the session.
+        """
+        self._fetchers.stop()
+        await self._isr_changes.stop()
+        await self._config_changes.stop()
+        if self._services.acl_changes is not None:
+            await self._services.acl_changes.stop()
+        if self._services.token_changes is not None:
+            await self._services.token_changes.stop()
+        if not await self.controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
+            await self.end_session()
+            await self.controller.stop()
+        await self._channels.close()
+
+    async def end_session(self) -> None:
+        """Say goodbye to ZooKeeper; a ZooKeeper that was silent is not waited for."""
+        await self._connection.close(_FAREWELL_LIMIT_S if self._zookeeper_is_silent else None)

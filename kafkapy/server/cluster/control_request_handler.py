@@ -1,0 +1,175 @@
+"""The receiving end of LeaderAndIsr, UpdateMetadata and StopReplica: fenced, then applied in order.
+
+LeaderAndIsr must read configs of topics that are new here before it is applied; whatever comes
+after it waits. Stale is a command for an earlier life of this broker (broker epoch) or of an
+earlier controller (controller epoch, one for all three). A row whose topic or partition cannot be
+is refused here, before it becomes part of a path, a checkpoint or the metadata.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafkapy.common.cluster_state import (
+    CommandResult,
+    LeaderAndIsrCommand,
+    LeaderAndIsrPartition,
+    StopReplicaCommand,
+    StopReplicaPartition,
+    UpdateMetadataCommand,
+    UpdateMetadataPartition,
+)
+from kafkapy.common.errors import ErrorCode, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
+from kafkapy.server.replicas.state_change_log import CommandLog
+from kafkapy.server.requests.turns import pieces
+from kafkapy.zk.stores.store import ZkStore
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+    from kafkapy.server.config.dynamic_config import DynamicConfig
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+_LOGGED_ROWS = 20
+Command = LeaderAndIsrCommand | UpdateMetadataCommand | StopReplicaCommand
+_Row = LeaderAndIsrPartition | UpdateMetadataPartition | StopReplicaPartition
+
+
+class ControlRequestHandler:
+    """Applies the controller's commands to the replica manager and the metadata cache.
+
+    `broker_epoch` is that of this broker's registration, set whenever it registers;
+    `on_controller_change` is called when the metadata names another controller.
+    """
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        configs: DynamicConfig,
+        store: ZkStore,
+        metadata: MetadataCache,
+        waiter: MetadataWaiter,
+        on_partitions_deleted: Callable[[list[TopicPartition]], None],
+    ) -> None:
+        self._replicas = replicas
+        self._metadata = metadata
+        self._waiter = waiter
+        self._on_partitions_deleted = on_partitions_deleted
+        self._configs = configs
+        self._store = store
+        self._in_order = asyncio.Lock()  # fair: who asks first is first
+        self._own_correlation_ids = itertools.count()
+        self.broker_epoch = -1
+        self.on_controller_change: Callable[[], None] = lambda: None
+
+    async def apply(self, command: Command, correlation_id: int | None = None) -> CommandResult:
+        """Apply one command after all those given before. Refusals are in the result.
+
+        `correlation_id` is that of the request; a controller on this broker sends none.
+        """
+        if correlation_id is None:
+            correlation_id = next(self._own_correlation_ids)
+        async with self._in_order:
+            if 0 <= command.broker_epoch < self.broker_epoch:
+                logger.info(
+                    "Refusing %s from controller %d: its broker epoch %d is older than the current"
+                    " broker epoch %d",
+                    type(command).__name__,
+                    command.controller_id,
+                    command.broker_epoch,
+                    self.broker_epoch,
+                )
+                return CommandResult(ErrorCode.STALE_BROKER_EPOCH)
+            refused = await _illegal_rows(command)
+            if refused:
+                legal = [row for row in command.partitions if _key(row) not in refused]
+                command = replace(command, partitions=legal)  # type: ignore[arg-type]
+            result = await self._apply(command, correlation_id)
+            if not result.error and not isinstance(command, UpdateMetadataCommand):
+                result.partition_errors |= refused
+            return result
+
+    async def _apply(self, command: Command, correlation_id: int) -> CommandResult:
+        match command:
+            case LeaderAndIsrCommand():
+                return await self._leader_and_isr(command, correlation_id)
+            case UpdateMetadataCommand():
+                return self._update_metadata(command, correlation_id)
+            case StopReplicaCommand():
+                return await self._replicas.stop_replicas(command, correlation_id)
+
+    async def _leader_and_isr(
+        self, command: LeaderAndIsrCommand, correlation_id: int
+    ) -> CommandResult:
+        """Become leader or follower; new logs get the configs that ZooKeeper has now."""
+        configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
+        new = sorted(topics - self._replicas.partitions.keys())
+        try:
+            for few in pieces(new):
+                found = await asyncio.gather(*(self._store.configs.get("topics", t) for t in few))
+                configs.update(zip(few, found, strict=True))
+        except KafkapyError as error:
+            logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
+            return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+        overrides = {topic: configs[topic] for topic in topics if topic in configs}
+        return await self._replicas.become_leader_or_follower(command, overrides, correlation_id)
+
+    def _update_metadata(
+        self, command: UpdateMetadataCommand, correlation_id: int
+    ) -> CommandResult:
+        """Swap in the new image and wake those who wait for it."""
+        log = CommandLog(self._replicas.broker_id, command, correlation_id)
+        if self._replicas.is_stale_controller(command.controller_epoch):
+            log.stale_controller(self._replicas.controller_epoch)
+            return CommandResult(ErrorCode.STALE_CONTROLLER_EPOCH)
+        controller_before = self._metadata.image.controller_id
+        image, deleted = self._metadata.apply(command)
+        log.metadata_updated(len(command.partitions) - len(deleted), len(deleted))
+        if deleted:
+            self._on_partitions_deleted(deleted)
+            for topic in {partition.topic for partition in deleted} - image.topics.keys():
+                self._configs.topic_overrides.pop(topic, None)
+        if image.controller_id != controller_before:
+            self.on_controller_change()
+        self._waiter.changed()
+        return CommandResult()
+
+
+async def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
+    """The rows that name no partition that could be, each with its error; the first are logged.
+    Others have their turn in between."""
+    is_legal: dict[str, bool] = {}
+    refused: dict[TopicPartition, ErrorCode] = {}
+    rows: Sequence[_Row] = command.partitions
+    for number, few in enumerate(pieces(rows)):
+        if number:
+            await asyncio.sleep(0)
+        for row in few:
+            if row.topic not in is_legal:
+                is_legal[row.topic] = is_topic_name(row.topic)
+            if not is_legal[row.topic]:
+                refused[_key(row)] = ErrorCode.INVALID_TOPIC_EXCEPTION
+            elif row.partition < 0:
+                refused[_key(row)] = ErrorCode.INVALID_PARTITIONS
+    what, controller_id = type(command).__name__, command.controller_id
+    for (name, index), error in itertools.islice(refused.items(), _LOGGED_ROWS):
+        is_name = error is ErrorCode.INVALID_TOPIC_EXCEPTION
+        invalid = f"the invalid topic name {quoted(name)}"
+        told = invalid if is_name else f"partition {index} of topic {name}"
+        logger.warning("Refusing rows of %s from controller %d: %s", what, controller_id, told)
+    if len(refused) > _LOGGED_ROWS:
+        more = len(refused) - _LOGGED_ROWS
+        logger.warning("Refusing %d rows more of %s from controller %d", more, what, controller_id)
+    return refused
+
+
+def _key(row: _Row) -> TopicPartition:
+    return TopicPartition(row.topic, row.partition)

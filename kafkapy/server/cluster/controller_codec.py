@@ -1,0 +1,153 @@
+"""What brokers ask of the controller and its wire messages: AlterPartition, ControlledShutdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kafkapy.common.cluster_state import LeaderAndIsr
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.controller.events import (
+    AlterPartitionItem,
+    AlterPartitionResult,
+    ControlledShutdownResult,
+)
+from kafkapy.protocol.messages import alter_partition as ap
+from kafkapy.protocol.messages import controlled_shutdown as cs
+from kafkapy.server.cluster.control_request_codec import error_code
+
+# What a broker with inter.broker.protocol.version=3.9 sends, without asking.
+CONTROLLED_SHUTDOWN_VERSION: Final = 3
+# AlterPartition's is negotiated: topics by id from here on, with a broker epoch each from v3 on.
+TOPIC_IDS_VERSION: Final = 2
+_BROKER_EPOCHS_VERSION: Final = 3
+# An answer does not say which controller wrote the state.
+_NO_CONTROLLER_EPOCH: Final = -1
+
+
+def alter_partition_request(
+    broker_id: int, broker_epoch: int, items: Sequence[AlterPartitionItem], version: int
+) -> ap.AlterPartitionRequest:
+    """A leader's wishes; below v2 every topic needs its name, from v2 on its id."""
+    topics: dict[str | Uuid, ap.TopicData] = {}
+    for item in items:
+        topic = topics.setdefault(
+            _key(item, version), ap.TopicData(topic_name=item.topic, topic_id=item.topic_id)
+        )
+        row = ap.PartitionData(
+            partition_index=item.partition,
+            leader_epoch=item.leader_epoch,
+            leader_recovery_state=item.leader_recovery_state,
+            partition_epoch=item.partition_epoch,
+        )
+        if version < _BROKER_EPOCHS_VERSION:
+            row.new_isr = list(item.new_isr)
+        else:
+            # In ZooKeeper mode nobody sends or checks the epochs of the members.
+            row.new_isr_with_epochs = [ap.BrokerState(broker_id=b) for b in item.new_isr]
+        topic.partitions.append(row)
+    return ap.AlterPartitionRequest(
+        broker_id=broker_id, broker_epoch=broker_epoch, topics=list(topics.values())
+    )
+
+
+def alter_partition_items(request: ap.AlterPartitionRequest) -> list[AlterPartitionItem]:
+    """Any version, read: of topic name and id one is given."""
+    return [
+        AlterPartitionItem(
+            topic.topic_name,
+            topic.topic_id,
+            row.partition_index,
+            row.leader_epoch,
+            tuple(row.new_isr) or tuple(member.broker_id for member in row.new_isr_with_epochs),
+            row.leader_recovery_state,
+            row.partition_epoch,
+        )
+        for topic in request.topics
+        for row in topic.partitions
+    ]
+
+
+def alter_partition_response(
+    result: AlterPartitionResult, version: int
+) -> ap.AlterPartitionResponse:
+    """Below v2 leaders do not know INELIGIBLE_REPLICA."""
+    topics: dict[str | Uuid, ap.TopicDataResponse] = {}
+    for item, error, state in result.rows:
+        topic = topics.setdefault(
+            _key(item, version),
+            ap.TopicDataResponse(topic_name=item.topic, topic_id=item.topic_id),
+        )
+        if error is ErrorCode.INELIGIBLE_REPLICA and version < TOPIC_IDS_VERSION:
+            error = ErrorCode.OPERATION_NOT_ATTEMPTED
+        row = ap.PartitionDataResponse(partition_index=item.partition, error_code=error)
+        if state is not None:
+            row.leader_id = state.leader
+            row.leader_epoch = state.leader_epoch
+            row.isr = list(state.isr)
+            row.leader_recovery_state = state.leader_recovery_state
+            row.partition_epoch = state.partition_epoch
+        topic.partitions.append(row)
+    return ap.AlterPartitionResponse(error_code=result.error, topics=list(topics.values()))
+
+
+def alter_partition_result(
+    response: ap.AlterPartitionResponse, items: Sequence[AlterPartitionItem], version: int
+) -> AlterPartitionResult:
+    """The answer to `items`; those that it says nothing of have no row."""
+    found: dict[tuple[str | Uuid, int], tuple[ErrorCode, LeaderAndIsr | None]] = {}
+    for topic in response.topics:
+        key = topic.topic_name if version < TOPIC_IDS_VERSION else topic.topic_id
+        for row in topic.partitions:
+            error = error_code(row.error_code)
+            state = None if error is not ErrorCode.NONE else _state(row)
+            found[key, row.partition_index] = (error, state)
+    rows = []
+    for item in items:
+        answer = found.get((_key(item, version), item.partition))
+        if answer is not None:
+            rows.append((item, *answer))
+    return AlterPartitionResult(error_code(response.error_code), rows)
+
+
+def _key(item: AlterPartitionItem, version: int) -> str | Uuid:
+    return item.topic if version < TOPIC_IDS_VERSION else item.topic_id
+
+
+def _state(row: ap.PartitionDataResponse) -> LeaderAndIsr:
+    return LeaderAndIsr(
+        row.leader_id,
+        row.leader_epoch,
+        tuple(row.isr),
+        row.partition_epoch,
+        _NO_CONTROLLER_EPOCH,
+        row.leader_recovery_state,
+    )
+
+
+def controlled_shutdown_response(
+    result: ControlledShutdownResult,
+) -> cs.ControlledShutdownResponse:
+    """The same in all versions."""
+    return cs.ControlledShutdownResponse(
+        error_code=result.error,
+        remaining_partitions=[
+            cs.RemainingPartition(topic_name=topic, partition_index=partition)
+            for topic, partition in result.remaining
+        ],
+    )
+
+
+def controlled_shutdown_result(
+    response: cs.ControlledShutdownResponse,
+) -> ControlledShutdownResult:
+    """The same in all versions."""
+    return ControlledShutdownResult(
+        error_code(response.error_code),
+        [
+            TopicPartition(row.topic_name, row.partition_index)
+            for row in response.remaining_partitions
+        ],
+    )

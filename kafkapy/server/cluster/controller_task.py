@@ -1,0 +1,185 @@
+"""The controller's queue and the task that empties it, one event at a time.
+
+The controller catches what is expected; a fault beyond that ends the task and is fatal: a broker
+that cannot say who leads must not look as if it could (`on_fatal`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.ports import Clock, Random
+from kafkapy.controller.config import ControllerConfig
+from kafkapy.controller.controller import Controller
+from kafkapy.controller.events import (
+    AlterPartition,
+    AlterPartitionReassignments,
+    AutoRebalance,
+    BrokerChange,
+    ControlledShutdown,
+    ControllerChange,
+    ElectLeaders,
+    Event,
+    IsrChange,
+    LeaderAndIsrResponse,
+    LogDirChange,
+    PreferredElectionChange,
+    ReassignmentChange,
+    SessionExpired,
+    Shutdown,
+    Startup,
+    TopicChange,
+    TopicDeletionChange,
+    UncleanElectionEnabled,
+)
+from kafkapy.controller.ports import BrokerSender
+from kafkapy.server.observability.metrics import RequestMetrics
+from kafkapy.zk.stores.store import ZkStore
+
+_FIRST_REBALANCE_S: Final = 5.0
+
+# `ControllerState.rateAndTimeMetricName` without its ending.
+_TIMED: Final[dict[type[Event], str]] = {
+    ControllerChange: "ControllerChange",
+    BrokerChange: "LeaderElection",
+    TopicChange: "TopicChange",
+    TopicDeletionChange: "TopicDeletion",
+    ReassignmentChange: "AlterPartitionReassignment",
+    AlterPartitionReassignments: "AlterPartitionReassignment",
+    AutoRebalance: "AutoLeaderBalance",
+    PreferredElectionChange: "ManualLeaderBalance",
+    ElectLeaders: "ManualLeaderBalance",
+    ControlledShutdown: "ControlledShutdown",
+    IsrChange: "IsrChange",
+    AlterPartition: "IsrChange",
+    LeaderAndIsrResponse: "LeaderAndIsrResponseReceived",
+    LogDirChange: "LogDirChange",
+    UncleanElectionEnabled: "UncleanLeaderElectionEnable",
+}
+
+_log = logging.getLogger("kafka.controller.ControllerEventManager")
+
+
+class ControllerTask:
+    """Owns the queue. `submit` is for the controller's sender, its watches and the handlers."""
+
+    def __init__(
+        self, config: ControllerConfig, store: ZkStore, clock: Clock, random: Random
+    ) -> None:
+        self.on_fatal: Callable[[BaseException], None] = lambda _: None
+        self._config = config
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._events: deque[Event] = deque()
+        self._arrived = asyncio.Event()
+        self._started = asyncio.Event()
+        self._controller: Controller | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
+        self.event_times = RequestMetrics()
+
+    @property
+    def controller(self) -> Controller | None:
+        """The controller, once started: for metrics and "am I active"."""
+        return self._controller
+
+    @property
+    def queue_size(self) -> int:
+        """Events that wait (`EventQueueSize`)."""
+        return len(self._events)
+
+    async def start(self, sender: BrokerSender, rebalance_interval_s: float | None = None) -> None:
+        """Begin, and return when the first election is over and, if it was won, the failover.
+
+        The broker must be registered. With an interval, imbalance is looked for after 5 s and then
+        every so long.
+        """
+        self._controller = Controller(
+            self._config, self._store, sender, self.submit, self._clock, self._random
+        )
+        self.submit(Startup())
+        self._task = asyncio.get_running_loop().create_task(self._run(self._controller))
+        self._task.add_done_callback(self._ended)
+        await self._started.wait()
+        if rebalance_interval_s is not None:
+            self._schedule_rebalance(_FIRST_REBALANCE_S, rebalance_interval_s)
+
+    async def stop(self, limit_s: float | None = None) -> bool:
+        """Resign and end, once what was queued before is done; whether it was within the limit.
+
+        After the limit it still ends as soon as ZooKeeper answers, or the session is over.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is None:
+            return True
+        if not self._stopped:
+            self.submit(Shutdown())
+            self._stopped = True
+        _, unfinished = await asyncio.wait([self._task], timeout=limit_s)
+        if unfinished:
+            return False
+        self._task = None
+        return True
+
+    def submit(self, event: Event) -> None:
+        """Queue an event, in the loop's thread.
+
+        The end of a session voids all that waits; after `stop` nothing comes in.
+        """
+        if self._stopped:
+            self._refuse(event)
+            return
+        if isinstance(event, SessionExpired):
+            while self._events:
+                self._refuse(self._events.popleft())
+        self._events.append(event)
+        self._arrived.set()
+
+    def allow_unclean_elections(self, allowed: bool) -> None:
+        """The broker's unclean.leader.election.enable from now on; if it is new that they are
+        allowed, partitions without leader are tried at once."""
+        newly = allowed and not self._config.unclean_leader_election_enable
+        self._config.unclean_leader_election_enable = allowed
+        if newly:
+            self.submit(UncleanElectionEnabled())
+
+    async def _run(self, controller: Controller) -> None:
+        while True:
+            while not self._events:
+                self._arrived.clear()
+                await self._arrived.wait()
+            event = self._events.popleft()
+            started_s = self._clock.monotonic_ms() / 1000
+            await controller.handle(event)
+            if controller.is_active and (name := _TIMED.get(type(event))) is not None:
+                elapsed_s = self._clock.monotonic_ms() / 1000 - started_s
+                self.event_times.observe(name, elapsed_s)
+            self._started.set()
+            if isinstance(event, Shutdown):
+                return
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._started.set()
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            _log.critical("The controller failed", exc_info=fault)
+            self._stopped = True
+            self.on_fatal(fault)
+
+    def _refuse(self, event: Event) -> None:
+        if self._controller is not None:
+            self._controller.refuse(event)
+
+    def _schedule_rebalance(self, delay_s: float, interval_s: float) -> None:
+        def due() -> None:
+            self.submit(AutoRebalance())
+            self._schedule_rebalance(interval_s, interval_s)
+
+        self._timer = asyncio.get_running_loop().call_later(delay_s, due)

@@ -1,0 +1,97 @@
+"""Where this broker's cluster keeps its metadata: the embedded store, or a ZooKeeper ensemble.
+
+Everything above the `ZooKeeper` port is the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from kafkapy.server.cluster.embedded_store_file import EmbeddedStoreFile
+from kafkapy.zk.zookeeper import ZooKeeper
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.storage.filesystem import FileSystem
+    from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+
+EMBEDDED_STORE_FILE: Final = "embedded-store"
+
+
+class Close(Protocol):
+    """How a connection ends."""
+
+    def __call__(self, limit_s: float | None = None) -> Awaitable[None]: ...
+
+
+class MetadataConnection(NamedTuple):
+    """The port, how to begin a new session after one expired, and how to end it all.
+
+    `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
+    long, by default as long as is usual, for the answer to its farewell.
+    """
+
+    zookeeper: ZooKeeper
+    reconnect: Callable[[], Awaitable[None]]
+    close: Close
+    on_session_expired: Callable[[Callable[[], None]], None]
+
+
+async def connect(
+    config: KafkaConfig, fs: FileSystem, clock: Clock, metrics: ZooKeeperMetrics
+) -> MetadataConnection:
+    """Open the embedded store in the first log directory, or connect to `zookeeper.connect`.
+
+    Raises:
+        JournalCorrupt: the embedded store's file is damaged.
+        ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
+        ConfigError: a `zookeeper.*` key is wrong.
+    """
+    if config.is_embedded:
+        return _open_embedded(config, fs, clock)
+    return await _open_remote(config, metrics)
+
+
+def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> MetadataConnection:
+    from kafkapy.zk.embedded.journal import Journal
+    from kafkapy.zk.embedded.memory import MemoryServer
+
+    path = f"{config.log_dirs[0].rstrip('/')}/{EMBEDDED_STORE_FILE}"
+    file = EmbeddedStoreFile(fs, path)
+    client = MemoryServer(clock, Journal(file)).connect()
+
+    async def close(limit_s: float | None = None) -> None:
+        await client.close()
+        file.close()
+
+    async def reconnect() -> None:
+        client.reconnect()
+
+    def listen(callback: Callable[[], None]) -> None:
+        client.on_session_expired = callback
+
+    return MetadataConnection(client, reconnect, close, listen)
+
+
+async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> MetadataConnection:
+    # Imported only where there is an ensemble: kazoo is no part of a lone broker's start-up.
+    from kafkapy.zk.kazoo.adapter import KazooZooKeeper
+    from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+
+    client = KazooZooKeeper(ZooKeeperClientConfig.from_properties(config.properties))
+    client.on_connection_state = lambda state: metrics.changed(state.value)
+    client.on_answer = metrics.latency.add
+    await client.connect()
+    return over_zookeeper(client)
+
+
+def over_zookeeper(client: KazooZooKeeper) -> MetadataConnection:
+    """The connection that `client`, which is connected, makes."""
+
+    def listen(callback: Callable[[], None]) -> None:
+        client.on_session_expired = callback
+
+    return MetadataConnection(client, client.reconnect, client.close, listen)

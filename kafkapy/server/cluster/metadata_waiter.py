@@ -1,0 +1,70 @@
+"""Waiting until the metadata of the cluster meets a condition."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.metadata.image import MetadataImage
+
+
+class MetadataWaiter:
+    """Who waits for metadata. `is_known` once it is the cluster's; `on_change` is called first."""
+
+    def __init__(self, metadata: MetadataCache) -> None:
+        self._metadata = metadata
+        self.is_known = False
+        self.on_change: Callable[[], None] = lambda: None
+        self._waiters: dict[asyncio.Future[None], Callable[[MetadataImage], bool]] = {}
+
+    def know(self) -> None:
+        """The metadata is that of the cluster from now on, not of a broker that just started."""
+        self.is_known = True
+        self.changed()
+
+    def changed(self) -> None:
+        """A new image is there: wake those whose condition it meets."""
+        self.on_change()
+        image = self._metadata.image
+        for future, holds in list(self._waiters.items()):
+            if not future.done() and holds(image):
+                future.set_result(None)
+
+    async def when(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
+        """Wait until the metadata meets a condition; False if `timeout_ms` passes first."""
+        if holds(self._metadata.image):
+            return True
+        if timeout_ms <= 0:
+            return False
+        future = asyncio.get_running_loop().create_future()
+        self._waiters[future] = holds
+        try:
+            await asyncio.wait_for(future, timeout_ms / 1000)
+        except TimeoutError:
+            return False
+        finally:
+            del self._waiters[future]
+        return True
+
+    async def topics_ready(self, names: list[str], timeout_ms: int, partitions: int = 1) -> bool:
+        """Wait until each topic has at least `partitions` partitions and all have leaders."""
+
+        def ready(image: MetadataImage) -> bool:
+            topics = [image.topics.get(name) for name in names]
+            return all(
+                topic is not None
+                and len(topic.partitions) >= partitions
+                and all(p.leader >= 0 for p in topic.partitions.values())
+                for topic in topics
+            )
+
+        return await self.when(ready, timeout_ms)
+
+    async def topics_gone(self, names: list[str], timeout_ms: int) -> bool:
+        """Wait until no topic of these names is left."""
+        return await self.when(
+            lambda image: not any(name in image.topics for name in names), timeout_ms
+        )

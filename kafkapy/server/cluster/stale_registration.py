@@ -1,0 +1,46 @@
+"""A broker that is back before ZooKeeper has noticed that it was gone.
+
+Killed, it stays registered until its session expires. Apache Kafka fails to start meanwhile, with
+NodeExists (`KafkaZkClient.registerBroker`), and leaves it to a supervisor to try again; here the
+start waits. A second broker with a used id waits too, and then is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kafkapy.zk.stores.broker_store import BrokerStore
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+# ZooKeeper ends sessions at the next of its ticks, of which a session timeout has at least two.
+_TIMEOUTS_OF_PATIENCE: Final = 1.5
+
+
+async def outlive(brokers: BrokerStore, broker_id: int, session_timeout_ms: int) -> None:
+    """Return when `broker_id` is no more registered by the session that has it now, if one has.
+
+    After one and a half session timeouts it returns all the same: whoever is registered lives.
+    """
+    changed = asyncio.Event()
+    owner = await brokers.owner(broker_id, lambda _: changed.set())
+    if not owner:
+        return
+    patience_s = _TIMEOUTS_OF_PATIENCE * session_timeout_ms / 1000
+    logger.warning(
+        "Broker %d is still registered by session 0x%x, which is its last life's or another"
+        " broker's; waiting up to %g s for it to expire",
+        broker_id,
+        owner,
+        patience_s,
+    )
+    try:
+        async with asyncio.timeout(patience_s):
+            while await brokers.owner(broker_id, lambda _: changed.set()) == owner:
+                await changed.wait()
+                changed.clear()
+    except TimeoutError:
+        return

@@ -1,0 +1,1 @@
+"""The broker's configs: declared, read, checked and changed while it runs."""

@@ -1,0 +1,220 @@
+"""The broker's configuration: Kafka 3.9's table, checked as a whole before anything starts.
+
+`BROKER_CONFIGS` is the declarative table (`kafka.server.KafkaConfig`); `KafkaConfig` reads
+properties against it and cross-checks them, naming the key, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, ConfigValue, parse_value
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_configs import TOPIC_CONFIGS
+from kafkapy.metadata.acl_authorizer import parse_super_users
+from kafkapy.replication.replica_selector import SELECTORS
+from kafkapy.security.sasl import jaas_file
+from kafkapy.server.config.broker_config_table import BROKER_CONFIG_ROWS
+from kafkapy.server.config.listeners import Listener, advertised, parse_listeners
+from kafkapy.storage.producer_log import ProducerConfig
+
+
+def _topic_synonyms() -> list[ConfigKey]:
+    """The broker twin of each topic key, with the topic key's default and rule."""
+    keys = []
+    for key in TOPIC_CONFIGS.keys.values():
+        for synonym in key.synonyms[:1]:
+            keys.append(ConfigKey(synonym, key.type, key.default, key.validator, key.allowed))
+    return keys
+
+
+BROKER_CONFIGS: Final = ConfigDef([*_topic_synonyms(), *BROKER_CONFIG_ROWS])
+
+AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+
+_NOT_SERVED: Final = {
+    "process.roles": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
+    "controller.quorum.voters": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
+}
+
+_EMBEDDED_DEFAULTS: Final = {
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+}
+"""Of one broker without ZooKeeper: it cannot have three replicas, and nobody wants to wait three
+seconds for other members of a group on a laptop. Kafka's own server.properties sets the same."""
+
+
+def _with_both_ids(properties: dict[str, str]) -> dict[str, str]:
+    """The properties with `broker.id` and `node.id` where one is given (`populateSynonyms`).
+
+    Raises:
+        ConfigError: they differ.
+    """
+    ids = {key: properties[key] for key in ("broker.id", "node.id") if key in properties}
+    if len(set(ids.values())) > 1:
+        raise ConfigError(
+            f"You must set `node.id` to the same value as `broker.id`: {ids['node.id']} is not"
+            f" {ids['broker.id']}"
+        )
+    for one in ids.values():
+        return {**properties, "broker.id": one, "node.id": one}
+    return properties
+
+
+class KafkaConfig:
+    """A broker's complete, checked configuration.
+
+    Fixed: nothing here changes after construction; dynamic broker configs are layered by
+    `metadata.topic_config` and the config listener.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Parse and check.
+
+        Raises:
+            ConfigError: names the key, the value and what is allowed.
+        """
+        self.properties = _with_both_ids({k: v.strip() for k, v in properties.items()})
+        self.values: dict[str, ConfigValue] = BROKER_CONFIGS.parse_all(
+            {k: v for k, v in self.properties.items() if k in BROKER_CONFIGS.keys}
+        )
+        self._apply_embedded_defaults()
+        self.broker_id = self.get_int("broker.id")
+        self.listeners: tuple[Listener, ...] = parse_listeners(
+            self.get_list("listeners"), self.get_list("listener.security.protocol.map"), "listeners"
+        )
+        self.advertised_listeners = advertised(
+            self.listeners,
+            self.get_list("advertised.listeners"),
+            self.get_list("listener.security.protocol.map"),
+        )
+        self.inter_broker_listener = self._inter_broker_listener()
+        self.log_dirs = self._log_dirs()
+        self.jaas = jaas_file.of_properties(self.properties)
+        self._cross_check()
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether metadata is kept in the embedded store: one broker, no ZooKeeper."""
+        return not self.values["zookeeper.connect"]
+
+    def _apply_embedded_defaults(self) -> None:
+        if self.is_embedded:
+            for key, value in _EMBEDDED_DEFAULTS.items():
+                if key not in self.properties:
+                    self.values[key] = value
+            if self.values["broker.id"] == -1:
+                self.values["broker.id"] = self.values["node.id"] = 0
+
+    def get_int(self, name: str) -> int:
+        """The value of a numeric key that cannot be null."""
+        value = self.values[name]
+        assert isinstance(value, int), (name, value)
+        return value
+
+    def get_bool(self, name: str) -> bool:
+        """The value of a boolean key."""
+        value = self.values[name]
+        assert isinstance(value, bool), (name, value)
+        return value
+
+    def get_str(self, name: str) -> str:
+        """The value of a string key, "" for null."""
+        value = self.values[name]
+        return value if isinstance(value, str) else ""
+
+    def get_list(self, name: str) -> list[str]:
+        """The value of a list key, or of a key whose string Kafka splits."""
+        value = self.values[name]
+        if isinstance(value, str):
+            value = parse_value(name, ConfigType.LIST, value)
+        return value if isinstance(value, list) else []
+
+    @property
+    def token_secret(self) -> bytes:
+        """What the HMACs of delegation tokens are made with; empty where there are none."""
+        keys = ("delegation.token.secret.key", "delegation.token.master.key")
+        given = [key for key in keys if self.values[key] is not None]
+        return self.get_str(given[0]).encode() if given else b""
+
+    def security_protocol(self, listener: str) -> str:
+        """What a listener, by its name, asks of its clients."""
+        return next(each.security_protocol for each in self.listeners if each.name == listener)
+
+    def _inter_broker_listener(self) -> str:
+        name = self.get_str("inter.broker.listener.name")
+        names = [listener.name for listener in self.advertised_listeners]
+        if not name:
+            protocol = self.get_str("security.inter.broker.protocol")
+            name = next(
+                (x.name for x in self.advertised_listeners if x.security_protocol == protocol), ""
+            )
+            if not name:
+                raise ConfigError(
+                    f"security.inter.broker.protocol={protocol} has no listener of that protocol in"
+                    f" advertised.listeners ({', '.join(names)})"
+                )
+        if name not in names:
+            raise ConfigError(
+                f"inter.broker.listener.name={name} must be one of the advertised listeners:"
+                f" {', '.join(names)}"
+            )
+        return name
+
+    def producers(self) -> ProducerConfig:
+        """How logs deal with producers."""
+        return ProducerConfig(
+            self.get_int("producer.id.expiration.ms"),
+            self.get_bool("transaction.partition.verification.enable"),
+        )
+
+    def _log_dirs(self) -> tuple[str, ...]:
+        dirs = [d for d in self.get_list("log.dirs") or self.get_list("log.dir") if d]
+        if not dirs:
+            raise ConfigError("log.dirs is empty: name at least one directory")
+        if len(set(dirs)) != len(dirs):
+            raise ConfigError(f"log.dirs={','.join(dirs)} names a directory twice")
+        return tuple(dirs)
+
+    def _cross_check(self) -> None:
+        for key, reason in _NOT_SERVED.items():
+            if self.properties.get(key):
+                raise ConfigError(f"{key}={self.properties[key]}: {reason}")
+        if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):
+            raise ConfigError(
+                f"broker.id={self.broker_id} must be at least 0 while broker.id.generation.enable"
+                " is false"
+            )
+        if self.broker_id > self.get_int("reserved.broker.max.id") and self.get_bool(
+            "broker.id.generation.enable"
+        ):
+            raise ConfigError(
+                f"broker.id={self.broker_id} must be at most"
+                f" reserved.broker.max.id={self.get_int('reserved.broker.max.id')}"
+                " while broker.id.generation.enable is true"
+            )
+        authorizer = self.get_str("authorizer.class.name")
+        if authorizer not in ("", AUTHORIZER):
+            raise ConfigError(f"authorizer.class.name={authorizer} must be {AUTHORIZER} or empty")
+        parse_super_users(self.get_str("super.users"))
+        selector = self.get_str("replica.selector.class")
+        if selector and selector not in SELECTORS:
+            raise ConfigError(
+                f"replica.selector.class={selector} must be one of: {', '.join(SELECTORS)}"
+            )
+        queued, largest = "queued.max.request.bytes", "socket.request.max.bytes"
+        if 0 < self.get_int(queued) < self.get_int(largest):
+            raise ConfigError(
+                f"{queued}={self.get_int(queued)} must be larger or equal to"
+                f" {largest}={self.get_int(largest)}"
+            )
+        wait = self.get_int("replica.fetch.wait.max.ms")
+        for key in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
+            if wait > self.get_int(key):
+                raise ConfigError(
+                    f"replica.fetch.wait.max.ms={wait} must be at most {key}={self.get_int(key)}"
+                )

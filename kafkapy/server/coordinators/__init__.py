@@ -1,0 +1,1 @@
+"""The group and the transaction coordinator as services: their log, markers, verification."""

@@ -1,0 +1,49 @@
+"""The shell of the group coordinator, over `__consumer_offsets`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.messages import GroupEffects
+from kafkapy.record.codec import Codec
+from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
+from kafkapy.server.coordinators.coordinator_service import CoordinatorService
+
+if TYPE_CHECKING:
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
+
+
+class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
+    """Drives one `GroupCoordinator` on the event loop."""
+
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        replicas: ReplicaManager,
+        clock: Clock,
+        config: KafkaConfig,
+        call_later: CallLater,
+    ) -> None:
+        log = CoordinatorLog(
+            GROUP_METADATA_TOPIC,
+            replicas,
+            clock,
+            call_later,
+            codec=Codec(config.get_int("offsets.topic.compression.codec")),
+            timeout_ms=config.get_int("offsets.commit.timeout.ms"),
+            load_buffer_bytes=config.get_int("offsets.load.buffer.size"),
+            logger=logger,
+        )
+        super().__init__(coordinator, log, clock, call_later)
+
+    def on_partitions_deleted(self, partitions: list[TopicPartition]) -> None:
+        """Forget their offsets."""
+        time_ms = self._clock.time_ms()
+        self.run(lambda _: self.coordinator.on_partitions_deleted(partitions, time_ms))

@@ -1,0 +1,61 @@
+"""Transaction markers into the partitions that this broker leads (WriteTxnMarkers)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.transactions.messages import Markers
+from kafkapy.record.control import end_transaction_marker
+from kafkapy.server.coordinators.coordinator_log import append_and_wait
+
+if TYPE_CHECKING:
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+Written = Callable[[dict[TopicPartition, ErrorCode]], None]
+"""Called with what became of each partition's marker."""
+
+
+class MarkerWriter:
+    """Appends markers with acks=all; those in `__consumer_offsets` decide on pending offsets."""
+
+    def __init__(
+        self, replicas: ReplicaManager, groups: GroupService, clock: Clock, timeout_ms: int
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+
+    def write(self, markers: Markers, written: Written) -> None:
+        """Append to each partition, then call `written` once, perhaps at once."""
+        errors: dict[TopicPartition, ErrorCode] = {}
+        batch = end_transaction_marker(
+            commit=markers.commit,
+            producer_id=markers.producer.producer_id,
+            producer_epoch=markers.producer.producer_epoch,
+            coordinator_epoch=markers.coordinator_epoch,
+            timestamp=self._clock.time_ms(),
+        )
+
+        def appended(partition: TopicPartition, error: ErrorCode, _offset: int) -> None:
+            errors[partition] = error
+            if error is ErrorCode.NONE and partition.topic == GROUP_METADATA_TOPIC:
+                self._groups.coordinator.end_transaction(
+                    partition.partition, markers.producer.producer_id, committed=markers.commit
+                )
+            if len(errors) == len(markers.partitions):
+                written(errors)
+
+        deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+        for partition in markers.partitions:
+            append_and_wait(
+                self._replicas, partition, batch, -1, deadline_ms, partial(appended, partition)
+            )
+        if not markers.partitions:
+            written(errors)

@@ -1,0 +1,152 @@
+"""This broker as another broker's client: one connection, made when it is needed.
+
+    client = NodeClient("b2", 9092, "1", request_timeout_ms=30_000)
+    response = await client.request(FetchRequest(...), 17)
+
+Requests go out in the order of the calls, without waiting for each other; answers come back in that
+order (`protocol.client_connection`). A connection that ends, or does not answer in time, fails what
+is under way with `NodeUnavailable`; the next request connects anew. Nothing is sent twice.
+
+Who asks again and again uses `call`: it is told of the answer by whoever read it, where `request`
+costs a future, a task's step and a turn of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+from kafkapy.protocol.client_connection import MakeFrame, ReadFrame
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.schema import Message
+from kafkapy.server.interbroker.node_link import NodeLink, NodeUnavailable, OnAnswer, VersionRanges
+from kafkapy.server.interbroker.sasl_link import SaslLink
+from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
+
+__all__ = ["NodeClient", "NodeUnavailable", "OnAnswer", "VersionRanges"]
+
+# Any broker answers version 0, and it has all that is asked for here: the ranges.
+_API_VERSIONS_VERSION: Final = 0
+
+
+class NodeClient:
+    """A client of one broker's listener. Fixed: the address, client id, time limit, how the
+    listener is secured, and the socket's buffer (-1: as the kernel sees fit)."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str,
+        *,
+        request_timeout_ms: int,
+        security: NodeSecurity = PLAINTEXT,
+        receive_buffer_bytes: int = -1,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.client_id = client_id
+        self._security = security
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._timeout_s = request_timeout_ms / 1000
+        self._link: NodeLink | None = None
+        self._closed = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection now; it may turn out to be gone."""
+        return self._link is not None and self._link.is_connected
+
+    async def request(
+        self, message: Message, version: int, *, timeout_ms: int | None = None
+    ) -> Any:
+        """Send and wait for the response, `timeout_ms` (default: the client's) with connecting.
+
+        `records` of the response are views into memory that is not used again. Cancelling drops
+        the response only.
+
+        Raises:
+            NodeUnavailable: no answer will come.
+            ApiError: UNSUPPORTED_VERSION, from the encoder.
+        """
+        limit_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
+        return await _answer(self._open_link(), message, version, limit_s)
+
+    def call(self, message: Message, version: int, on_answer: OnAnswer) -> None:
+        """Send, and have `on_answer` called once, later: with the response, as `request` gives it,
+        or with NodeUnavailable. What it raises over a response ends the connection.
+
+        Raises:
+            NodeUnavailable: this client was closed.
+            ApiError: UNSUPPORTED_VERSION, from the encoder.
+        """
+        self._open_link().send(message, version, self._timeout_s, on_answer)
+
+    def call_frame(self, make: MakeFrame, read: ReadFrame, on_answer: OnAnswer) -> None:
+        """`call` with a request that is encoded already, and a response that `read` decodes.
+
+        Raises:
+            NodeUnavailable: this client was closed.
+        """
+        self._open_link().send_frame(make, read, self._timeout_s, on_answer)
+
+    async def api_versions(self) -> VersionRanges:
+        """(lowest, highest) version by API key of the broker; asked once a connection.
+
+        Raises:
+            NodeUnavailable: no answer will come.
+        """
+        link = self._open_link()
+        if link.api_versions is None:
+            request = ApiVersionsRequest()
+            answer = await _answer(link, request, _API_VERSIONS_VERSION, self._timeout_s)
+            link.api_versions = {
+                row.api_key: (row.min_version, row.max_version) for row in answer.api_keys
+            }
+        return link.api_versions
+
+    def disconnect(self, reason: str = "disconnected") -> None:
+        """Drop the connection; the next request makes another."""
+        if self._link is not None:
+            self._link.end(reason)
+
+    def close(self) -> None:
+        """Drop the connection for good; what waits fails, and so do later requests."""
+        self._closed = True
+        self.disconnect("this client was closed")
+
+    def _open_link(self) -> NodeLink:
+        if self._closed:
+            raise NodeUnavailable(f"{self.host}:{self.port}: this client was closed")
+        if self._link is None:
+            kind = NodeLink if self._security.begin_login is None else SaslLink
+            self._link = kind(
+                self.host,
+                self.port,
+                self.client_id,
+                self._security,
+                self._ended,
+                self._receive_buffer_bytes,
+            )
+        return self._link
+
+    def _ended(self, link: NodeLink) -> None:
+        if self._link is link:
+            self._link = None
+
+
+def _answer(link: NodeLink, message: Message, version: int, limit_s: float) -> asyncio.Future[Any]:
+    """The future of the response."""
+    answer = asyncio.get_running_loop().create_future()
+    link.send(message, version, limit_s, partial(_settle, answer))
+    return answer
+
+
+def _settle(answer: asyncio.Future[Any], outcome: Any) -> None:
+    if answer.done():  # nobody waits any more
+        return
+    if isinstance(outcome, NodeUnavailable):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

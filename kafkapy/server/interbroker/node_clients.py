@@ -1,0 +1,66 @@
+"""Connections to whichever brokers are asked, by broker id."""
+
+from __future__ import annotations
+
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
+
+
+class NodeClients:
+    """One client a broker, made when it is first asked. Fixed: the listener and how it is secured,
+    client id and time limit."""
+
+    def __init__(
+        self,
+        metadata: MetadataCache,
+        listener: str,
+        client_id: str,
+        *,
+        request_timeout_ms: int,
+        security: NodeSecurity = PLAINTEXT,
+    ) -> None:
+        self._security = security
+        self._metadata = metadata
+        self._listener = listener
+        self._client_id = client_id
+        self._request_timeout_ms = request_timeout_ms
+        self._clients: dict[int, NodeClient] = {}
+
+    def of(self, broker_id: int) -> NodeClient:
+        """The client of a broker, at the address that the metadata has for it now.
+
+        Raises:
+            NodeUnavailable: the broker is not known, or does not have the listener.
+        """
+        address = self._address(broker_id)
+        if address is None:
+            raise NodeUnavailable(f"broker {broker_id} is not known")
+        client = self._clients.get(broker_id)
+        if client is None or (client.host, client.port) != address:
+            if client is not None:
+                client.close()
+            client = self._clients[broker_id] = NodeClient(
+                *address,
+                self._client_id,
+                request_timeout_ms=self._request_timeout_ms,
+                security=self._security,
+            )
+        return client
+
+    def keep_only(self, broker_id: int) -> None:
+        """Drop the connections but one to this broker where it is now."""
+        for other, client in list(self._clients.items()):
+            if other != broker_id or (client.host, client.port) != self._address(other):
+                del self._clients[other]
+                client.close()
+
+    def _address(self, broker_id: int) -> tuple[str, int] | None:
+        endpoint = self._metadata.image.endpoint(broker_id, self._listener)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def close(self) -> None:
+        """Drop all connections."""
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()

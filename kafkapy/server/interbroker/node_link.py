@@ -1,0 +1,160 @@
+"""One connection to another broker, from the attempt to its end: what `NodeClient` makes anew."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kafkapy.common.errors import KafkapyError, ProtocolViolation
+from kafkapy.protocol.client_connection import ClientConnection, MakeFrame, ReadFrame
+from kafkapy.protocol.schema import Message
+from kafkapy.server.security.node_security import NodeSecurity
+
+VersionRanges = Mapping[int, tuple[int, int]]
+
+
+class NodeUnavailable(KafkapyError):
+    """No answer will come: not connected, disconnected, too late, or not Kafka's protocol.
+
+    Whether the broker carried the request out is unknown.
+    """
+
+
+OnAnswer = Callable[[Any], None]
+"""Gets the response, or the NodeUnavailable that stands for it."""
+
+
+class _Sent(NamedTuple):
+    """A request whose answer has not come; it is due within `limit_s`, at `due_s` of the loop."""
+
+    on_answer: OnAnswer
+    due_s: float
+    limit_s: float
+
+
+class NodeLink(asyncio.BufferedProtocol):
+    """One connection from the attempt to its end. Frames made before it stands wait in order."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        client_id: str,
+        security: NodeSecurity,
+        on_end: Callable[[NodeLink], None],
+        receive_buffer_bytes: int = -1,
+    ) -> None:
+        self.api_versions: VersionRanges | None = None
+        self._address = f"{host}:{port}"
+        self._security = security
+        self._on_end = on_end
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._wire = ClientConnection(client_id)
+        self._sent: deque[_Sent] = deque()
+        self._unsent: list[bytes] = []
+        self._transport: Any = None
+        self._ended = False
+        # One timer for all that waits: a request that is answered in time does not touch it.
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_s = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._connecting = self._loop.create_task(self._connect(host, port))
+
+    @property
+    def is_connected(self) -> bool:
+        return self._transport is not None and not self._ended
+
+    def send(self, message: Message, version: int, limit_s: float, on_answer: OnAnswer) -> None:
+        """Send now, or as soon as connected."""
+        self._put(self._wire.send(message, version)[1], limit_s, on_answer)
+
+    def send_frame(
+        self, make: MakeFrame, read: ReadFrame, limit_s: float, on_answer: OnAnswer
+    ) -> None:
+        """The same for a request that is encoded already, and whose response `read` decodes."""
+        self._put(self._wire.send_frame(make, read), limit_s, on_answer)
+
+    def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
+        due_s = self._loop.time() + limit_s
+        self._sent.append(_Sent(on_answer, due_s, limit_s))
+        if self._timer is None or due_s < self._timer_due_s:
+            self._arm(due_s)
+        if self._transport is None:
+            self._unsent.append(frame)
+        else:
+            self._transport.write(frame)
+
+    def _arm(self, due_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due_s = due_s
+        self._timer = self._loop.call_at(due_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        first = min(self._sent, key=lambda sent: sent.due_s, default=None)
+        if first is None:
+            return
+        if first.due_s <= self._timer_due_s:  # not the clock, which may be a hair before it
+            self.end(f"no answer within {first.limit_s:g} s")
+        else:
+            self._arm(first.due_s)
+
+    def end(self, reason: str) -> None:
+        """Close, and fail what waits."""
+        if self._ended:
+            return
+        self._ended = True
+        self._on_end(self)
+        self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._sent = self._sent, deque()
+        for sent in waiting:
+            sent.on_answer(NodeUnavailable(f"{self._address}: {reason}"))
+
+    async def _connect(self, host: str, port: int) -> None:
+        try:
+            tls = None if self._security.tls is None else self._security.tls()
+            await self._loop.create_connection(
+                lambda: self, host, port, ssl=tls, server_hostname=None if tls is None else host
+            )
+        except (OSError, OverflowError, UnicodeError) as error:  # the latter: no such address
+            self.end(str(error))
+
+    # asyncio's side
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        if self._ended:
+            transport.abort()
+            return
+        if self._receive_buffer_bytes != -1:
+            transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes
+            )
+        transport.writelines(self._unsent)
+        self._unsent.clear()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.end("the connection was closed" if exc is None else str(exc))
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._wire.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            responses = self._wire.bytes_received(nbytes)
+        except ProtocolViolation as violation:
+            self.end(str(violation))
+            return
+        for response in responses:
+            if self._ended:  # by who got the answer before
+                return
+            self._sent.popleft().on_answer(response.message)

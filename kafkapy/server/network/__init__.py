@@ -1,0 +1,1 @@
+"""Listeners and connections: accepted, limited, encrypted, authenticated, read and written."""

@@ -1,0 +1,187 @@
+"""The listening sockets of a broker: bound early, served when the broker is ready
+(`kafka.network.SocketServer`)."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.cluster_state import Endpoint
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.port_holder import taken_by
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.network.connection import Connection
+from kafkapy.server.network.listener_acceptor import ListenerAcceptor
+from kafkapy.server.network.sasl_connection import SaslConnection
+from kafkapy.server.network.tls_connection import TlsConnection
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.listeners import Listener
+    from kafkapy.server.network.connection_table import ConnectionTable
+    from kafkapy.server.requests.request_handler import RequestHandler
+    from kafkapy.server.security.listener_security import ListenerSecurity
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+SCRATCH_BYTES: Final = 256 * 1024
+_BUFFERS: Final = (
+    (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+    (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+)
+
+
+def bind(listener: Listener) -> socket.socket:
+    """A bound socket of a listener, not yet listening. Raises OSError."""
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((listener.host, listener.port))
+    except OSError:
+        bound.close()
+        raise
+    bound.setblocking(False)
+    return bound
+
+
+def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
+    """What to raise when `what` cannot have its port: with the process that has it."""
+    holder = taken_by(port) if error.errno == errno.EADDRINUSE else ""
+    return ConfigError(f"{what} cannot be bound: {error.strerror or error}{holder}")
+
+
+class Acceptor:
+    """Binds every listener, then makes a `Connection` of each accepted socket. `security` has what
+    secures each listener, by name; one that it does not have is PLAINTEXT."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        connections: ConnectionTable,
+        clock: Clock,
+        security: Mapping[str, ListenerSecurity],
+        bind: Callable[[Listener], socket.socket] = bind,
+    ) -> None:
+        self._bind = bind
+        self._config = config
+        self._connections = connections
+        self._clock = clock
+        self._security = security
+        self._sockets: dict[str, socket.socket] = {}
+        self._servers: dict[str, ListenerAcceptor] = {}
+        self._dispatcher: RequestHandler | None = None
+        self._scratch = bytearray(SCRATCH_BYTES)
+
+    def bind(self) -> None:
+        """Bind all listeners, port 0 meaning any free one.
+
+        Raises:
+            ConfigError: an address cannot be bound; names the listener and the reason.
+        """
+        for listener in self._config.listeners:
+            self._bind_one(listener)
+
+    def _bind_one(self, listener: Listener) -> None:
+        try:
+            bound = self._bind(listener)
+        except OSError as error:
+            what = f"listeners={listener.name}://{listener.host}:{listener.port}"
+            raise cannot_bind(what, listener.port, error) from error
+        # Accepted sockets have what the listening one has.
+        for option, key in _BUFFERS:
+            size_bytes = self._config.get_int(key)
+            if size_bytes != -1:
+                bound.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+        self._sockets[listener.name] = bound
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """What to advertise: as configured, with bound ports and a host name filled in."""
+        return tuple(
+            Endpoint(
+                listener.name,
+                listener.host if listener.host not in ("", "0.0.0.0", "::") else _host_name(),
+                listener.port or self._sockets[listener.name].getsockname()[1],
+                listener.security_protocol,
+            )
+            for listener in self._config.advertised_listeners
+            if listener.name in self._sockets
+        )
+
+    def serve(self, dispatcher: RequestHandler) -> None:
+        """Begin to accept."""
+        self._dispatcher = dispatcher
+        for name in list(self._sockets):
+            self._serve_one(name, dispatcher)
+
+    def _serve_one(self, name: str, dispatcher: RequestHandler) -> None:
+        bound = self._sockets[name]
+        backlog = self._config.get_int("socket.listen.backlog.size")
+        new_connection = partial(self._connection, name, dispatcher)
+        security = self._security.get(name)
+        context = None if security is None or security.tls is None else security.tls.accepting
+        now_ms = self._clock.monotonic_ms
+        server = ListenerAcceptor(name, bound, self._connections, new_connection, now_ms, context)
+        server.start(backlog)
+        self._servers[name] = server
+        logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
+
+    def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
+        """Have the listeners of `config`: those that are gone are closed with their connections,
+        new ones, secured as `added` says, are opened. One that cannot be bound is named in the log
+        and left out. A listener that stays keeps its socket, whatever its address is now."""
+        self._config = config
+        names = {listener.name for listener in config.listeners}
+        for name in self._sockets.keys() - names:
+            self._close(name)
+            del self._sockets[name]
+            self._connections.close_listener(name)
+            logger.info("Listener %s is closed", name)
+        stay = {name: self._security[name] for name in self._security.keys() & names}
+        self._security = stay | dict(added)
+        for listener in config.listeners:
+            if listener.name in self._sockets or self._dispatcher is None:
+                continue
+            try:
+                self._bind_one(listener)
+            except ConfigError as error:
+                logger.error("A new listener is left out: %s", error)
+                continue
+            self._serve_one(listener.name, self._dispatcher)
+
+    def _connection(self, listener: str, dispatcher: RequestHandler) -> Connection:
+        request_bytes_max = self._config.get_int("socket.request.max.bytes")
+        wire = ServerConnection(request_bytes_max, self._scratch)
+        parts = (listener, dispatcher, self._connections, wire, self._clock.monotonic_ms)
+        security = self._security.get(listener)
+        if security is None:
+            return Connection(*parts)
+        if security.sasl is not None:
+            return SaslConnection(*parts, security.sasl, request_bytes_max)
+        return TlsConnection(*parts, security.principals)
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets; open connections go on."""
+        for name in self._sockets:
+            self._close(name)
+
+    def _close(self, name: str) -> None:
+        server = self._servers.pop(name, None)
+        if server is not None:
+            server.close()
+        self._sockets[name].close()
+
+
+def _host_name() -> str:
+    """This machine's name if it can be looked up, else localhost: what an empty host advertises."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return "localhost"
+    return name

@@ -1,0 +1,34 @@
+"""What became of the logins on a broker's listeners (`Selector.SelectorMetrics`, SocketServer).
+
+Counted once a login. PLAINTEXT listeners have none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Final
+
+from kafkapy.server.requests.request_times import RequestTimes
+
+TLS: Final = "SSL"
+"""The mechanism of a client that failed, or needed, nothing but the handshake of TLS."""
+
+Login = tuple[str, str]
+"""(listener, mechanism): of what is configured, so that clients cannot make counters. The mechanism
+is empty for who was turned away before one was chosen."""
+
+
+class AuthenticationCounts:
+    """By listener and mechanism; `renewal_times` and `expired_killed` by listener."""
+
+    def __init__(self) -> None:
+        self.succeeded: Counter[Login] = Counter()
+        self.failed: Counter[Login] = Counter()
+        self.renewed: Counter[Login] = Counter()
+        self.failed_to_renew: Counter[Login] = Counter()
+        self.renewal_times: defaultdict[str, RequestTimes] = defaultdict(RequestTimes)
+        self.expired_killed: Counter[str] = Counter()
+
+    def handshake_failed(self, listener: str) -> None:
+        """A client of a TLS listener did not get through the handshake."""
+        self.failed[listener, TLS] += 1

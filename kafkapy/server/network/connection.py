@@ -1,0 +1,365 @@
+"""One client connection on the event loop: bytes in, requests to the dispatcher, responses out in
+order.
+
+Decides nothing about Kafka: framing and order are `protocol.server_connection`, meaning is the
+dispatcher. What it owns is back-pressure: a client that does not read its responses is not read
+from (`_may_handle`), and the frames already received wait as copies, at most one scratch buffer of
+them.
+
+Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
+requests, and the fast path of a producer or follower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.protocol.server_connection import ServerConnection
+from kafkapy.server.config.addresses import client_address
+from kafkapy.server.network.file_region_sender import FileRegionSender, has_region, hold_regions
+from kafkapy.server.network.request_memory import Lease
+from kafkapy.server.requests.outcomes import ANONYMOUS, CLOSE_CONNECTION, NO_RESPONSE, Pending
+
+if TYPE_CHECKING:
+    from kafkapy.server.network.connection_table import ConnectionTable
+    from kafkapy.server.requests.request_handler import FastPath, RequestHandler
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+PARKED_REQUESTS_MAX: Final = 64
+FLUSH_BYTES: Final = 1 << 16
+QUEUED_BYTES_MAX: Final = 1 << 20
+WRITE_HIGH_WATER_BYTES: Final = 1 << 20
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Serves one accepted socket."""
+
+    __slots__ = (
+        "_blocking",
+        "_dispatcher",
+        "_given_bytes",
+        "_lease",
+        "_mute",
+        "_muted_until_ms",
+        "_now_ms",
+        "_parked",
+        "_queued_bytes",
+        "_reading",
+        "_sender",
+        "_table",
+        "_taken_bytes",
+        "_taken_ms",
+        "_transport",
+        "_waiting",
+        "_wire",
+        "_writable",
+        "client_host",
+        "fast_path",
+        "is_token",
+        "last_active_ms",
+        "listener",
+        "peer",
+        "principal",
+    )
+
+    def __init__(
+        self,
+        listener: str,
+        dispatcher: RequestHandler,
+        table: ConnectionTable,
+        wire: ServerConnection,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.listener = listener
+        self.peer = "?"
+        self.client_host = "?"
+        self.principal = ANONYMOUS
+        self.is_token = False
+        self.last_active_ms = now_ms()
+        self.fast_path: FastPath | None = None
+        self._dispatcher = dispatcher
+        self._table = table
+        self._wire = wire
+        self._now_ms = now_ms
+        self._transport: Any = None
+        self._sender: FileRegionSender | None = None  # of a connection that fetches
+        self._parked: dict[Pending, None] = {}  # in the order of their arrival
+        self._blocking: Pending | None = None
+        # Of the broker's pool of memory for requests, if that is bounded.
+        self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
+        self._mute: asyncio.TimerHandle | None = None
+        self._muted_until_ms = 0
+        self._waiting: deque[memoryview] = deque()
+        self._queued_bytes = 0
+        self._given_bytes = 0  # of responses, to the transport or its sender
+        self._taken_bytes = 0  # of those, by the peer at the last look, and when that changed
+        self._taken_ms = self.last_active_ms
+        self._writable = True
+        self._reading = True
+
+    # asyncio's side
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        address = transport.get_extra_info("peername") or ("?", 0)
+        self.client_host = client_address(str(address[0]))
+        self.peer = f"{address[0]}:{address[1]}"
+        self._table.opened(self)
+        transport.set_write_buffer_limits(WRITE_HIGH_WATER_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.forget(self)
+        for pending in self._parked:
+            pending.abandon()
+        self._parked.clear()
+        self._waiting.clear()
+        if self._mute is not None:
+            self._mute.cancel()
+        if self.fast_path is not None:
+            self.fast_path.close()
+            self.fast_path = None  # it knows this connection
+        if self._lease is not None:
+            self._lease.close()
+            self._lease = None
+        self._sender = None
+        self._transport = None
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._wire.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_active_ms = self._now_ms()
+        try:
+            self._take(self._wire.bytes_received(nbytes))
+        except ProtocolViolation as violation:
+            self._violated(violation)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writable = False
+        self._adjust_reading()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        if self._sender is not None:
+            self._sender.go_on()
+        self._drain()
+
+    # ours
+
+    def close(self) -> None:
+        """Close after what is buffered has gone out."""
+        if self._sender is not None:
+            self._sender.close()
+        elif self._transport is not None:
+            self._transport.close()
+
+    def close_quiet(self) -> None:
+        """Close a connection whose peer does nothing: to wait for it would be for ever."""
+        if self._unsent_bytes():
+            self._transport.abort()
+        else:
+            self.close()
+
+    def quiet_ms(self, now_ms: int) -> int:
+        """For how long the peer has done nothing: taken no byte of the answers that wait for it,
+        whatever it sends; or sent none, if no answer waits and none is due. To be called now and
+        then: what the peer took since the last call counts as activity now, as in Kafka."""
+        unsent = self._unsent_bytes()
+        taken = self._given_bytes - unsent
+        if taken != self._taken_bytes:
+            self._taken_bytes = taken
+            self._taken_ms = self.last_active_ms = now_ms
+        if unsent:
+            return now_ms - self._taken_ms
+        self._taken_ms = now_ms
+        return now_ms - self.last_active_ms if self.is_idle else 0
+
+    def _unsent_bytes(self) -> int:
+        if self._transport is None:
+            return 0
+        unsent: int = self._transport.get_write_buffer_size()
+        return unsent if self._sender is None else unsent + self._sender.unsent_bytes
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer on this connection."""
+        return not self._parked and not self._waiting and self._mute is None and self._reading
+
+    def mute(self, pause_ms: int) -> None:
+        """Handle nothing for so long, because a quota is exceeded; answers still go out."""
+        until_ms = self._now_ms() + pause_ms
+        if self._mute is not None:
+            if until_ms <= self._muted_until_ms:
+                return
+            self._mute.cancel()
+        self._muted_until_ms = until_ms
+        self._mute = asyncio.get_running_loop().call_later(pause_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._mute = None
+        self._drain()
+
+    def _take(self, frames: list[memoryview]) -> None:
+        waiting = self._waiting
+        for frame in frames:
+            if waiting or not self._may_handle():
+                # The frame lies in a buffer that the next read overwrites.
+                waiting.append(memoryview(bytes(frame)))
+            else:
+                self._handle(frame)
+        self._flush()
+        self._adjust_reading()
+
+    def _may_handle(self) -> bool:
+        return (
+            self._blocking is None
+            and self._mute is None
+            and self._writable
+            and self._queued_bytes < QUEUED_BYTES_MAX
+            and len(self._parked) < PARKED_REQUESTS_MAX
+        )
+
+    def _handle(self, frame: memoryview) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        fast_path = self.fast_path
+        if fast_path is not None:
+            answer = self._dispatcher.repeat(self, fast_path, frame)
+            if answer is not None:
+                slot = self._wire.take_slot()
+                if isinstance(answer, Pending):
+                    self._park(slot, answer, _as_parts)
+                elif answer is NO_RESPONSE:
+                    self._wire.respond(slot, None)
+                elif answer is CLOSE_CONNECTION:
+                    self.close()
+                else:
+                    self._answer(slot, _as_parts(answer))
+                return
+        request = self._wire.request(frame)
+        outcome = self._dispatcher.dispatch(self, request)
+        if isinstance(outcome, list):
+            self._answer(request.slot, outcome)
+        elif outcome is NO_RESPONSE:
+            self._wire.respond(request.slot, None)
+        elif outcome is CLOSE_CONNECTION:
+            self.close()
+        else:
+            self._park(request.slot, outcome, partial(self._dispatcher.encode, request.header))
+
+    def _park(self, slot: int, pending: Pending, encode: Callable[[Any], Any]) -> None:
+        """Answer when there is a response: its parts, or how to end, as `encode` gives them."""
+        self._parked[pending] = None
+        if pending.blocks:
+            self._blocking = pending
+
+        def completed(response: Any) -> None:
+            self._parked.pop(pending, None)
+            if self._blocking is pending:
+                self._blocking = None
+            if self._transport is None:
+                return
+            parts = encode(response)
+            if isinstance(parts, list):
+                self._answer(slot, parts)
+            elif isinstance(parts, Pending):
+                self._park(slot, parts, encode)
+                return
+            elif isinstance(parts, ProtocolViolation):
+                self._violated(parts)
+                return
+            elif parts is NO_RESPONSE:
+                self._wire.respond(slot, None)
+            else:
+                self.close()
+                return
+            self._drain()
+
+        pending.when_complete(completed)
+
+    def _answer(self, slot: int, parts: list[Any]) -> None:
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+        self._queued_bytes += size
+        self._wire.respond(slot, parts)
+        if size > FLUSH_BYTES:
+            if self._sender is None and self._transport is not None and has_region(parts):
+                self._sender = FileRegionSender(self._transport, WRITE_HIGH_WATER_BYTES)
+            # Only what is written tells whether the client reads (`pause_writing`).
+            self._flush()
+            if self._sender is not None:
+                self._hold(parts)
+
+    def _hold(self, parts: list[Any]) -> None:
+        """Records that wait for the client, or for an answer before theirs, stay what they are."""
+        try:
+            hold_regions(parts)
+        except OSError as error:
+            logger.warning("Closing connection to %s: its records wait, and %s", self.peer, error)
+            if self._transport is not None:
+                self._transport.abort()
+
+    def _flush(self) -> None:
+        parts = self._wire.data_to_send()
+        if parts:
+            size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+            self._queued_bytes -= size
+            self._given_bytes += size
+            if self._sender is not None:
+                self._sender.send(parts)
+            elif self._transport is not None:
+                self._transport.writelines(parts)
+
+    def _drain(self) -> None:
+        """Send what is due, and go on with the frames that waited."""
+        self._flush()
+        waiting = self._waiting
+        if waiting:
+            try:
+                while waiting and self._may_handle():
+                    self._handle(waiting.popleft())
+            except ProtocolViolation as violation:
+                self._violated(violation)
+            self._flush()
+        self._adjust_reading()
+
+    def _adjust_reading(self) -> None:
+        """Read while no frame waits: not to read meanwhile would cost each parked fetch some system
+        calls, and hide that its client went away."""
+        wanted = not self._waiting
+        if self._lease is not None:
+            queued_bytes = sum(map(len, self._waiting))
+            wanted &= self._lease.settle(self._wire.awaited_bytes, queued_bytes)
+        if wanted != self._reading:
+            transport = self._transport
+            if transport is None or transport.is_closing():
+                return
+            self._reading = wanted
+            if wanted:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    def _violated(self, violation: ProtocolViolation) -> None:
+        logger.warning("Closing connection to %s: %s", self.peer, violation)
+        self._table.violations += 1
+        self.abort()
+
+
+def _as_parts(answer: bytes | list[Any]) -> list[Any]:
+    """A response that is encoded already."""
+    return [answer] if isinstance(answer, bytes) else answer

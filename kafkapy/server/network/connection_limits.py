@@ -1,0 +1,154 @@
+"""How many connections there may be, counted from accept to close (`kafka.network.ConnectionQuotas`
+without its rates): `max.connections` of the broker and of a listener, `max.connections.per.ip` with
+its overrides, and the descriptors that the machine gives.
+
+At a limit of addresses a connection is refused. At the other limits nothing is accepted, so that
+clients wait in the backlog. The inter-broker listener is protected when there are others: the
+broker's `max.connections` does not stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.config.addresses import numeric_address
+from kafkapy.server.config.broker_config_table import INT_MAX
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
+from kafkapy.storage.file_records import open_files_for_logs
+
+_MAX: Final = "max.connections"
+_PER_IP: Final = "max.connections.per.ip"
+_OVERRIDES: Final = "max.connections.per.ip.overrides"
+
+RESERVE: Final = 64
+"""Descriptors that neither clients nor segments of logs may take: for brokers, checkpoints, the
+journal, ZooKeeper."""
+BROKERS_RESERVE: Final = 32
+"""Of them, how many connections of the inter-broker listener may take."""
+
+
+def parse_overrides(text: str) -> dict[str, int]:
+    """`host:limit,host:limit` of `max.connections.per.ip.overrides`.
+
+    Raises:
+        ConfigError: an item has another form.
+    """
+    limits: dict[str, int] = {}
+    for item in comma_separated(text):
+        host, colon, limit = item.rpartition(":")
+        if not colon or not limit.isdecimal():
+            raise ConfigError(f"{_OVERRIDES}={text}: '{item}' is not host:limit")
+        limits[numeric_address(host) or host] = int(limit)
+    return limits
+
+
+def sockets_at_most(descriptors: int) -> int:
+    """How many connections leave enough descriptors for logs and all else."""
+    if descriptors <= 0:  # the system names no limit
+        return INT_MAX
+    return max(RESERVE, descriptors - open_files_for_logs(descriptors) - RESERVE)
+
+
+class ConnectionLimits:
+    """Fixed: the inter-broker listener, and how many descriptors this process may have."""
+
+    def __init__(self, config: KafkaConfig, descriptors: int = 0) -> None:
+        """
+        Raises:
+            ConfigError: an override is no host:limit.
+        """
+        self.total = 0
+        self.on_change: Callable[[], None] = lambda: None
+        self._of_brokers = config.inter_broker_listener
+        self._sockets_max = sockets_at_most(descriptors)
+        self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
+        self._waiting: list[asyncio.Future[None]] = []
+        self.have((listener.name for listener in config.listeners), config.properties)
+
+    def have(self, listeners: Iterable[str], given: Mapping[str, str]) -> None:
+        """There are these listeners now. Raises ConfigError as `update`."""
+        self._names = tuple(listeners)
+        self.update(given)
+
+    def update(self, given: Mapping[str, str]) -> None:
+        """Take over the limits of the broker's configs.
+
+        Raises:
+            ConfigError: one is not allowed; nothing has changed.
+        """
+        most, per_ip = _value(given, _MAX), _value(given, _PER_IP)
+        overrides = parse_overrides(given.get(_OVERRIDES, ""))
+        prefixed = {name: f"listener.name.{name.lower()}.{_MAX}" for name in self._names}
+        of_listeners = {
+            name: _value(given, _MAX, key) for name, key in prefixed.items() if key in given
+        }
+        self._max, self._max_per_ip = most, per_ip
+        self._overrides, self._max_of_listeners = overrides, of_listeners
+        self._wake()
+        self.on_change()
+
+    def is_protected(self, listener: str) -> bool:
+        """Whether it is for brokers and there are others, for clients."""
+        return listener == self._of_brokers and len(self._names) > 1
+
+    @property
+    def excess(self) -> int:
+        """How many connections of clients to close, because brokers came when all were taken."""
+        return self.total - self._max
+
+    def has_room(self, listener: str) -> bool:
+        """Whether a connection to a listener may be accepted now."""
+        if self._per_listener[listener] >= self._max_of_listeners.get(listener, INT_MAX):
+            return False
+        if self.is_protected(listener):
+            return self.total < self._sockets_max + BROKERS_RESERVE
+        return self.total < min(self._max, self._sockets_max)
+
+    async def room(self, listener: str) -> None:
+        """Wait until a connection to a listener may be accepted."""
+        while not self.has_room(listener):
+            left = asyncio.get_running_loop().create_future()
+            self._waiting.append(left)
+            await left
+
+    def enter(self, listener: str, host: str) -> str | None:
+        """Count a connection, or say which limit of its address it would pass."""
+        most = self._overrides.get(host, self._max_per_ip)
+        if self._per_host[host] >= most:
+            return f"{host} already has max.connections.per.ip={most} connections"
+        self.count(listener, host)
+        return None
+
+    def count(self, listener: str, host: str) -> None:
+        """Count a connection, whatever the limits are."""
+        self.total += 1
+        self._per_host[host] += 1
+        self._per_listener[listener] += 1
+
+    def leave(self, listener: str, host: str) -> None:
+        """A connection that was counted is no more."""
+        self.total -= 1
+        self._per_listener[listener] -= 1
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for left in waiting:
+            if not left.done():
+                left.set_result(None)
+
+
+def _value(given: Mapping[str, str], key: str, name: str = "") -> int:
+    text = given.get(name or key)
+    value = BROKER_CONFIGS.keys[key].default if text is None else BROKER_CONFIGS.parse(key, text)
+    assert isinstance(value, int), (key, value)
+    return value

@@ -1,0 +1,145 @@
+"""All open connections: limits, idle closing, counts (`kafka.network.ConnectionQuotas`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from kafkapy.server.network.authentication_counts import AuthenticationCounts
+from kafkapy.server.network.connection_limits import ConnectionLimits
+from kafkapy.server.network.request_memory import RequestMemory
+from kafkapy.server.network.unauthenticated import Unauthenticated
+
+if TYPE_CHECKING:
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.quotas.client_quotas import ConnectionRates
+    from kafkapy.server.quotas.creation_rates import CreationRates
+
+
+class OpenConnection(Protocol):
+    """One that the table may have to close."""
+
+    listener: str
+    client_host: str
+    last_active_ms: int
+
+    def quiet_ms(self, now_ms: int) -> int:
+        """For how long nothing happened."""
+
+    def close(self) -> None:
+        """After what is to be sent."""
+
+    def close_quiet(self) -> None:
+        """It was quiet for too long."""
+
+    def abort(self) -> None:
+        """At once."""
+
+
+class ConnectionTable:
+    """Admits connections within the limits and closes the idle ones."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        limits: ConnectionLimits | None = None,
+        rates: ConnectionRates | None = None,
+        creations: CreationRates | None = None,
+    ) -> None:
+        """`rates` bounds how often addresses may connect, `creations` how often anybody."""
+        self.limits = limits or ConnectionLimits(config)
+        self._idle_max_ms = config.get_int("connections.max.idle.ms")
+        self._rates = rates
+        self._creations = creations
+        queued_max = config.get_int("queued.max.request.bytes")
+        self.memory = RequestMemory(queued_max) if queued_max > 0 else None
+        self._open: dict[OpenConnection, None] = {}
+        self.unauthenticated = Unauthenticated(config)
+        self.accepted = 0
+        self.rejected = 0
+        self.idle_closed = 0
+        self.violations = 0
+        self.logins = AuthenticationCounts()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    # one that is accepted, in this order
+
+    async def room(self, listener: str) -> None:
+        """Wait until the limits allow a connection to a listener to be accepted."""
+        await self.limits.room(listener)
+
+    def pause_ms(self, listener: str, now_ms: int) -> int:
+        """After how many ms a connection to a listener that was accepted may be served."""
+        return 0 if self._creations is None else self._creations.connected(listener, now_ms)
+
+    def delay_ms(self, listener: str, host: str, now_ms: int) -> int:
+        """0, or after how many ms to close a connection of an address that comes too often. Until
+        then it is no open one."""
+        if self._rates is None:
+            return 0
+        pause_ms = self._rates.connected(host, now_ms)
+        if pause_ms:
+            self.rejected += 1
+            if self._creations is not None:
+                self._creations.address_paused(listener, pause_ms, now_ms)
+        return pause_ms
+
+    def admit(self, listener: str, host: str) -> str | None:
+        """Count a connection until it is `opened` or lost, or say which limit it would pass."""
+        refusal = self.limits.enter(listener, host)
+        if refusal is not None:
+            self.rejected += 1
+            return refusal
+        self.accepted += 1
+        self.close_excess()
+        return None
+
+    def opened(self, connection: OpenConnection) -> None:
+        """The connection begins, and counts until it is forgotten."""
+        self.limits.count(connection.listener, connection.client_host)
+        self._open[connection] = None
+
+    def forget(self, connection: OpenConnection) -> None:
+        """The connection is closed."""
+        if connection in self._open:
+            del self._open[connection]
+            self.limits.leave(connection.listener, connection.client_host)
+
+    def close_excess(self) -> None:
+        """Close connections of clients while there are more than `max.connections`, those first
+        that were quiet for longest (`Processor.closeExcessConnections`)."""
+        if self.limits.excess <= 0:
+            return
+        protected = self.limits.is_protected
+        clients = [each for each in self._open if not protected(each.listener)]
+        clients.sort(key=lambda connection: connection.last_active_ms)
+        for connection in clients[: self.limits.excess]:
+            self.forget(connection)
+            connection.abort()
+
+    def count_by_listener(self) -> Counter[str]:
+        """How many connections are open on each listener that has any."""
+        return Counter(connection.listener for connection in self._open)
+
+    def close_idle(self, now_ms: int) -> None:
+        """Close connections on which nothing happened for `connections.max.idle.ms`: a peer that
+        neither sent anything nor waits for an answer, or one that takes nothing of its answers,
+        whatever it sends meanwhile."""
+        if self._idle_max_ms < 0:
+            return
+        for connection in list(self._open):
+            if connection.quiet_ms(now_ms) > self._idle_max_ms:
+                self.idle_closed += 1
+                connection.close_quiet()
+
+    def close_listener(self, listener: str) -> None:
+        """Close the connections of a listener that is no more."""
+        for connection in list(self._open):
+            if connection.listener == listener:
+                connection.close()
+
+    def close_all(self) -> None:
+        for connection in list(self._open):
+            connection.close()

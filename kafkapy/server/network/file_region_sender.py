@@ -1,0 +1,137 @@
+"""Responses whose records are still in their files: sent by the kernel (`sendfile`), in order.
+
+asyncio has `loop.sendfile` for one whole transfer, and uvloop has none. So the transport writes
+what is bytes, and only while it has nothing left to write are file regions given to its socket.
+When the socket is full, a piece is read for the transport to wait with, so that whoever owns the
+connection hears `pause_writing`, and calls `go_on` from `resume_writing`. Over TLS there is nothing
+for the kernel to send: pieces are read and written until the transport has enough to wait with.
+
+A fetch costs the broker a third of what the copies did (docs/decisions/0023).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Any, Final
+
+from kafkapy.storage.disk_errors import NO_DESCRIPTORS
+from kafkapy.storage.file_records import FileRegion
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+FIRST_BYTES: Final = 1 << 14
+"""Of a region, read to leave together with the header before it: a packet less, and a wake-up."""
+WAITING_BYTES: Final = 1 << 16
+"""Of a region, read for the transport to wait with until the socket takes more."""
+
+
+def has_region(parts: list[Any]) -> bool:
+    """Whether some of a response is still in a file."""
+    return any(type(part) is FileRegion for part in parts)
+
+
+def hold_regions(parts: list[Any]) -> None:
+    """Keep the files of regions that are not sent yet, while there are descriptors to keep them by.
+    Without, they are sent as long as their logs have these files.
+
+    Raises:
+        OSError: a file is gone.
+    """
+    for part in parts:
+        if type(part) is FileRegion and len(part):
+            try:
+                part.hold()
+            except OSError as error:
+                if error.errno not in NO_DESCRIPTORS:
+                    raise
+
+
+class FileRegionSender:
+    """Writes to one transport in order. `high_water_bytes`: its limit while no region is sent."""
+
+    __slots__ = ("_fd", "_high_water_bytes", "_is_closing", "_is_tls", "_transport", "_unsent")
+
+    def __init__(self, transport: Any, high_water_bytes: int) -> None:
+        self._transport = transport
+        # None: what it writes is not what its socket sends, as over TLS and in the simulator.
+        socket = transport.get_extra_info("socket")
+        self._is_tls = transport.get_extra_info("sslcontext") is not None
+        self._fd: int | None = None if socket is None or self._is_tls else socket.fileno()
+        self._high_water_bytes = high_water_bytes
+        self._unsent: deque[Any] = deque()
+        self._is_closing = False
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes the transport was not given yet."""
+        return sum(map(len, self._unsent))
+
+    def send(self, parts: list[Any]) -> None:
+        """Send bytes and regions, after those that are not sent yet."""
+        if self._unsent:
+            self._unsent += parts
+        elif not has_region(parts):
+            self._transport.writelines(parts)
+        else:
+            self._unsent += parts
+            self.go_on()
+
+    def close(self) -> None:
+        """Close the transport when all is sent."""
+        self._is_closing = True
+        if not self._unsent:
+            self._transport.close()
+
+    def go_on(self) -> None:
+        """Send as much as the socket takes."""
+        unsent = self._unsent
+        if not unsent:
+            return
+        transport = self._transport
+        if transport.is_closing():
+            unsent.clear()
+            return
+        # Written at once or told of (`pause_writing`): a region may only follow what has left.
+        # Over TLS all goes by the transport, which must not fall below what it is told of.
+        limit_bytes = self._high_water_bytes if self._is_tls else 1
+        if not self._is_tls:
+            transport.set_write_buffer_limits(0)
+        try:
+            while unsent and transport.get_write_buffer_size() < limit_bytes:
+                self._send_next()
+        except OSError as error:
+            logger.warning("Closing a connection whose records cannot be sent: %s", error)
+            unsent.clear()
+            transport.abort()
+            return
+        if not unsent:
+            if not self._is_tls:
+                transport.set_write_buffer_limits(self._high_water_bytes)
+            if self._is_closing:
+                transport.close()
+
+    def _send_next(self) -> None:
+        """Write the bytes before the next region with its beginning, or send some of the region."""
+        unsent = self._unsent
+        if type(unsent[0]) is FileRegion:
+            self._send_some(unsent[0])
+        else:
+            together = []
+            while unsent and type(unsent[0]) is not FileRegion:
+                together.append(unsent.popleft())
+            if unsent:
+                together.append(unsent[0].take(FIRST_BYTES))
+            # asyncio's `writelines` of 3.12 and 3.13 pauses nobody (CVE-2024-12254).
+            self._transport.write(b"".join(together))
+        if unsent and not len(unsent[0]):
+            unsent.popleft()
+
+    def _send_some(self, region: FileRegion) -> None:
+        if self._fd is None:
+            self._transport.write(region.take(WAITING_BYTES if self._is_tls else len(region)))
+            return
+        try:
+            region.send(self._fd)
+        except BlockingIOError:
+            self._transport.write(region.take(WAITING_BYTES))

@@ -1,0 +1,180 @@
+"""Accepts the connections of one listener: rates and limits first, then TLS if the listener has it.
+
+Each connection counts from its accept on, so that one that never ends its handshake takes a place
+like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.server.config.addresses import client_address
+from kafkapy.server.network.accept_loop import AcceptLoop
+
+if TYPE_CHECKING:
+    from kafkapy.server.network.connection_table import ConnectionTable
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+DELAYED_MAX: Final = 100
+"""How many sockets of addresses that connect too often are kept open to slow them down."""
+SHUTDOWN_LIMIT_S: Final = 5.0
+"""How long a client may take to answer the end of TLS."""
+_UNREAD_BYTES_MAX: Final = 1 << 16
+# What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+class _Handshake:
+    """One under way. `_run` is the task that `abort` ends."""
+
+    __slots__ = ("client_host", "task")
+
+    def __init__(self, client_host: str) -> None:
+        self.client_host = client_host
+        self.task: asyncio.Task[None] | None = None
+
+    def abort(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
+class ListenerAcceptor:
+    """Accepts until `close`. Fixed: the listener, its socket, the table that counts connections,
+    and what makes a protocol. `context` gives the TLS context of each handshake, None for none."""
+
+    def __init__(
+        self,
+        listener: str,
+        bound: socket.socket,
+        table: ConnectionTable,
+        new_connection: Callable[[], asyncio.BaseProtocol],
+        now_ms: Callable[[], int],
+        context: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        self._listener = listener
+        self._table = table
+        self._new_connection = new_connection
+        self._now_ms = now_ms
+        self._context = context
+        self._accepts = AcceptLoop(listener, bound, self._serve, partial(table.room, listener))
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._delayed: dict[socket.socket, asyncio.TimerHandle] = {}
+
+    def start(self, backlog: int) -> None:
+        """Begin to accept."""
+        self._accepts.start(backlog)
+
+    def close(self) -> None:
+        """Accept no more, and drop what is no connection yet."""
+        self._accepts.close()
+        for task in list(self._tasks):
+            task.cancel()
+        for timer in self._delayed.values():
+            timer.cancel()
+        for delayed in list(self._delayed):
+            self._end(delayed)
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        """Take a socket in, unless a rate or a limit is against it."""
+        try:
+            host, port = accepted.getpeername()[:2]
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:  # gone already
+            accepted.close()
+            return
+        table, listener, client_host = self._table, self._listener, client_address(str(host))
+        pause_ms = table.pause_ms(listener, self._now_ms())
+        if pause_ms:  # as Kafka's acceptor: who comes next waits in the backlog
+            try:
+                await asyncio.sleep(pause_ms / 1000)
+                await table.room(listener)
+            except asyncio.CancelledError:
+                accepted.close()
+                raise
+        delay_ms = table.delay_ms(listener, client_host, self._now_ms())
+        if delay_ms:
+            self._delay(accepted, delay_ms)
+            return
+        refusal = table.admit(listener, client_host)
+        if refusal is not None:
+            logger.warning("Rejected connection from %s:%s: %s", host, port, refusal)
+            _hang_up(accepted)
+        elif self._context is None:
+            await self._connect(accepted, client_host)
+        else:
+            handshake = _Handshake(client_host)
+            work = self._shake_hands(handshake, accepted, self._context(), f"{host}:{port}")
+            handshake.task = self._spawn(work)
+            table.unauthenticated.begin(handshake)
+
+    def _delay(self, accepted: socket.socket, delay_ms: int) -> None:
+        """Close it later: to close at once would only have the client come again at once."""
+        if len(self._delayed) >= DELAYED_MAX:
+            _hang_up(accepted)
+            return
+        call_later = asyncio.get_running_loop().call_later
+        self._delayed[accepted] = call_later(delay_ms / 1000, self._end, accepted)
+
+    def _end(self, delayed: socket.socket) -> None:
+        del self._delayed[delayed]
+        _hang_up(delayed)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        return task
+
+    async def _connect(self, accepted: socket.socket, client_host: str, **tls: Any) -> None:
+        """Have a protocol for the socket; from `connection_made` on that counts itself.
+
+        Raises:
+            ssl.SSLError: the handshake failed.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(self._new_connection, accepted, **tls)
+        except ssl.SSLError:
+            raise
+        except OSError as error:  # the client went away
+            logger.debug("Listener %s: a connection did not begin: %s", self._listener, error)
+            accepted.close()
+        finally:
+            self._table.limits.leave(self._listener, client_host)
+
+    async def _shake_hands(
+        self, handshake: _Handshake, accepted: socket.socket, context: ssl.SSLContext, peer: str
+    ) -> None:
+        limit_s = self._table.unauthenticated.limit_s
+        try:
+            await self._connect(
+                accepted,
+                handshake.client_host,
+                ssl=context,
+                ssl_handshake_timeout=limit_s,
+                ssl_shutdown_timeout=SHUTDOWN_LIMIT_S,
+            )
+        except ssl.SSLError as error:
+            self._table.logins.handshake_failed(self._listener)
+            reason = error.reason or str(error)
+            if reason in _NOT_TLS:
+                reason = f"the client does not speak TLS, {reason}"
+            logger.info("Failed authentication with %s (SSL handshake failed: %s)", peer, reason)
+        finally:
+            self._table.unauthenticated.end(handshake)
+
+
+def _hang_up(accepted: socket.socket) -> None:
+    """Close a socket. With bytes unread the client would hear of a reset instead of the end."""
+    try:
+        accepted.recv(_UNREAD_BYTES_MAX, socket.MSG_DONTWAIT)
+    except OSError:
+        pass  # there are none, or the client is gone
+    accepted.close()

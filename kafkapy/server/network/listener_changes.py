@@ -1,0 +1,98 @@
+"""Changes of the listeners while the broker runs: listeners come and go, TLS stores are replaced
+(`DynamicBrokerConfig`, `DynamicListenerConfig`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.metadata.dynamic_broker_configs import (
+    check_values_of_listeners,
+    fixed_of_listeners,
+    of_new_listeners,
+)
+from kafkapy.server.config.broker_config_table import NO_EFFECT
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS
+
+if TYPE_CHECKING:
+    from kafkapy.server.network.listener_set import ListenerPlan, ListenerSet
+    from kafkapy.server.security.listener_tls import ListenerTls
+
+
+logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+
+class ListenerChanges:
+    """The listeners that there are, and the TLS of those that have it. Fixed: who has others
+    instead, and what runs that in the background."""
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        tls: Mapping[str, ListenerTls] | None = None,
+        listeners: ListenerSet | None = None,
+        spawn: Callable[[Coroutine[Any, Any, None]], None] | None = None,
+    ) -> None:
+        self._names = tuple(names)
+        self._tls = dict(tls or {})
+        self._spawn = spawn
+        self.listeners = listeners
+
+    def begin(self, configs: Mapping[str, str]) -> None:
+        """Have the stores that the configs named when this broker stopped, before it listens."""
+        for tls in self._tls.values():
+            try:
+                stores = tls.renewed(configs, compared=False)
+            except ConfigError as error:
+                logger.error("%s; the stores of server.properties serve instead", error)
+                continue
+            if stores is not None:
+                tls.replace(stores)
+
+    def prepare(self, before: Mapping[str, str], after: Mapping[str, str]) -> Callable[[], None]:
+        """What makes the broker's configs `after` those of the listeners, which were `before`.
+
+        All files are read now: what is returned cannot fail.
+
+        Raises:
+            ConfigError: names the listener, the key or file, and what is wrong; nothing changed.
+        """
+        plan = None if self.listeners is None else self.listeners.planned(after)
+        kept = self._names if plan is None else plan.kept
+        check_values_of_listeners(self._names, before, after, BROKER_CONFIGS)
+        fixed = fixed_of_listeners(kept, before, after)
+        late = [key for key in of_new_listeners(before, after) if key not in NO_EFFECT]
+        renewed = [
+            (tls, stores)
+            for name, tls in self._tls.items()
+            if name in kept and (stores := tls.renewed(after)) is not None
+        ]
+
+        def replace() -> None:
+            if late:
+                logger.warning(
+                    "Only listeners that are added have these before the broker restarts: %s",
+                    ", ".join(late),
+                )
+            for name, keys in fixed.items():
+                logger.warning(
+                    "Listener %s keeps what it has until the broker restarts: %s",
+                    name,
+                    ", ".join(keys),
+                )
+            for tls, stores in renewed:
+                tls.replace(stores)
+            if plan is not None:
+                self._become(plan)
+
+        return replace
+
+    def _become(self, plan: ListenerPlan) -> None:
+        self._names = plan.names
+        stay = {name: tls for name, tls in self._tls.items() if name in plan.kept}
+        new = {name: each.tls for name, each in plan.secured.items() if each.tls is not None}
+        self._tls = stay | new
+        assert self._spawn is not None
+        self._spawn(plan.change())

@@ -1,0 +1,95 @@
+"""Which listeners a broker has, while it runs (KIP-226, `DynamicListenerConfig`): the configs
+`listeners`, `advertised.listeners` and `listener.security.protocol.map` of the broker itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.metadata.dynamic_broker_configs import LISTENER_SETS
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+if TYPE_CHECKING:
+    from kafkapy.common.cluster_state import Endpoint
+    from kafkapy.server.config.listeners import Listener
+    from kafkapy.server.network.acceptor import Acceptor
+    from kafkapy.server.security.listener_security import ListenerSecurity
+
+logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+Secure = Callable[[KafkaConfig, "Listener"], "ListenerSecurity"]
+
+
+class ListenerPlan(NamedTuple):
+    """`kept` are the names of the listeners that stay; `secured` what secures each new one that is
+    not PLAINTEXT; `names` all that there will be."""
+
+    names: tuple[str, ...]
+    kept: frozenset[str]
+    secured: Mapping[str, ListenerSecurity]
+    change: Callable[[], Coroutine[Any, Any, None]]
+
+
+class ListenerSet:
+    """Fixed: who accepts, what secures a new listener, and what to wait for before it is served.
+    `on_change` hears of each change: all the listeners, and what to advertise from now on."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        acceptor: Acceptor,
+        secure: Secure,
+        have_ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`config` has the listeners that there are."""
+        self._config = config
+        self._acceptor = acceptor
+        self._secure = secure
+        self._have_ready = have_ready
+        self._changing = asyncio.Lock()
+        self.on_change: Callable[[KafkaConfig, tuple[Endpoint, ...]], Awaitable[None]] | None = None
+
+    def planned(self, given: Mapping[str, str]) -> ListenerPlan | None:
+        """How to have the listeners of these configs of the broker; None if there are no others.
+
+        Raises:
+            ConfigError: there cannot be such listeners, or not while the broker runs.
+        """
+        now = self._config.properties
+        if all(given.get(key) == now.get(key) for key in LISTENER_SETS):
+            return None
+        config = KafkaConfig(given)
+        was = {listener.name: listener for listener in self._config.listeners}
+        added = [listener for listener in config.listeners if listener.name not in was]
+        kept = [listener for listener in config.listeners if listener.name in was]
+        for listener in kept:
+            if listener.security_protocol != was[listener.name].security_protocol:
+                raise ConfigError(
+                    f"listener.security.protocol.map: the protocol of listener {listener.name}"
+                    " cannot change while it is served"
+                )
+        if config.inter_broker_listener != self._config.inter_broker_listener:
+            raise ConfigError(
+                f"listeners: the inter-broker listener {self._config.inter_broker_listener} cannot"
+                " be taken away while the broker runs"
+            )
+        security = {
+            listener.name: self._secure(config, listener)
+            for listener in added
+            if listener.security_protocol != "PLAINTEXT"
+        }
+
+        async def change() -> None:
+            async with self._changing:
+                self._config = config
+                await self._have_ready()
+                self._acceptor.change(config, security)
+                logger.info("Listeners: %s", ", ".join(each.name for each in config.listeners))
+                if self.on_change is not None:
+                    await self.on_change(config, self._acceptor.endpoints())
+
+        names = tuple(listener.name for listener in config.listeners)
+        return ListenerPlan(names, frozenset(x.name for x in kept), security, change)

@@ -1,0 +1,62 @@
+"""The listeners of a broker that starts, with what secures and changes them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkapy.server.network.acceptor import Acceptor
+from kafkapy.server.network.listener_changes import ListenerChanges
+from kafkapy.server.network.listener_set import ListenerSet
+from kafkapy.server.security.listener_security import listener_security, secured_listeners
+from kafkapy.server.security.node_security import NodeSecurity, node_security
+from kafkapy.server.security.oauth import OAuth
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock, Random
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.listeners import Listener
+    from kafkapy.server.network.connection_table import ConnectionTable
+    from kafkapy.server.quotas.creation_rates import CreationRates
+    from kafkapy.server.security.scram_credentials import ScramCredentials
+
+
+class Listening(NamedTuple):
+    """The listeners of a broker, and what logs in at them and at other brokers."""
+
+    acceptor: Acceptor
+    changes: ListenerChanges
+    oauth: OAuth
+    node_security: NodeSecurity
+
+
+def set_up_listeners(
+    config: KafkaConfig,
+    credentials: ScramCredentials,
+    connections: ConnectionTable,
+    creations: CreationRates,
+    bind: Callable[[Listener], socket.socket],
+    spawn: Callable[[Coroutine[Any, Any, None]], None],
+    clock: Clock,
+    random: Random,
+) -> Listening:
+    """The listeners of `config`, as it secures them; nothing is bound yet.
+
+    Raises:
+        ConfigError: names the listener, the property and what is wrong; nothing has changed.
+    """
+    oauth = OAuth(clock, random)
+    security = secured_listeners(config, credentials, random, oauth)
+    tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
+    between = tls.get(config.inter_broker_listener)
+    between_nodes = node_security(config, random, between, oauth)
+    acceptor = Acceptor(config, connections, clock, security, bind)
+    secure = partial(listener_security, credentials=credentials, random=random, oauth=oauth)
+    names = [listener.name for listener in config.listeners]
+    listeners = ListenerSet(config, acceptor, secure, partial(oauth.go_on, spawn))
+    creations.have(names)
+    connections.limits.have(names, config.properties)
+    changes = ListenerChanges(names, tls, listeners, spawn)
+    return Listening(acceptor, changes, oauth, between_nodes)

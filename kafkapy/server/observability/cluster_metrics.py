@@ -1,0 +1,145 @@
+"""Metric families of the cluster's side of a broker: controller, replication, ZooKeeper.
+
+Names are those that the JMX exporter gives Kafka's beans; rates are counters. What only the acting
+controller knows is 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+
+from kafkapy.controller.context import ControllerContext
+from kafkapy.controller.controller import Controller
+from kafkapy.controller.partition_states import PartitionState
+from kafkapy.server.observability.zookeeper_metrics import STATES
+from kafkapy.server.requests.request_times import RequestTimes
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import Services
+
+QUANTILES: Final = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
+
+
+def timer(name: str, text: str, times: RequestTimes) -> SummaryMetricFamily:
+    """A timer in milliseconds without labels; quantiles are of the latest times."""
+    family = SummaryMetricFamily(name, text, times.count, times.total_s * 1000)
+    for q in QUANTILES:
+        family.add_sample(name, {"quantile": q}, times.quantile(float(q)) * 1000)
+    return family
+
+
+def worst_and_mean(
+    prefix: str,
+    text: str,
+    times: Iterable[tuple[Sequence[str], RequestTimes]],
+    labels: Sequence[str] = (),
+) -> Iterator[GaugeMetricFamily]:
+    """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN, as Kafka has
+    it, where there were none. `times`: (values of the labels, times)."""
+    rows = list(times)
+    for name, of in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
+        family = GaugeMetricFamily(f"{prefix}_{name}", f"{text}, of the latest", labels=labels)
+        for values, timer_ in rows:
+            family.add_metric(values, of(timer_) * 1000 if timer_.count else math.nan)
+        yield family
+
+
+class ClusterMetrics:
+    """Makes the families out of the broker's state, when scraped."""
+
+    def __init__(self, broker: Services) -> None:
+        self._broker = broker
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._controller()
+        yield from self._replication()
+        yield from self._zookeeper()
+
+    def _controller(self) -> Iterator[Any]:
+        task = self._broker.controller
+        for name, value in controller_gauges(task.controller).items():
+            full = f"kafka_controller_kafkacontroller_{name}"
+            yield GaugeMetricFamily(full, full.split("_", 2)[2], value=value)
+        yield GaugeMetricFamily(
+            "kafka_controller_controllereventmanager_eventqueuesize",
+            "Events that wait",
+            value=task.queue_size,
+        )
+        unclean = 0 if task.controller is None else task.controller.context.unclean_elections
+        yield CounterMetricFamily(
+            "kafka_controller_controllerstats_uncleanleaderelections",
+            "Leaders elected out of sync",
+            value=unclean,
+        )
+        for name, times in task.event_times.by_name.items():
+            prefix = "kafka_controller_controllerstats_"
+            yield timer(f"{prefix}{name.lower()}rateandtimems", f"{name} events", times)
+
+    def _replication(self) -> Iterator[Any]:
+        replicas = self._broker.replicas
+        counts = replicas.isr_counts
+        for name, value in (
+            ("isrshrinks", counts.shrinks),
+            ("isrexpands", counts.expands),
+            ("failedisrupdates", counts.failed_updates),
+        ):
+            family = f"kafka_server_replicamanager_{name}"
+            yield CounterMetricFamily(family, "Changes of ISRs led here", value=value)
+        led = [partition for partition in replicas.all_partitions() if partition.is_leader]
+        at_min = sum(len(p.isr) == p.effective_min_isr for p in led)
+        moving = sum(bool(p.adding_replicas or p.removing_replicas) for p in led)
+        prefix = "kafka_server_replicamanager_"
+        yield GaugeMetricFamily(f"{prefix}atminisrpartitioncount", "At min ISR", value=at_min)
+        yield GaugeMetricFamily(f"{prefix}reassigningpartitions", "On the move", value=moving)
+        lag = GaugeMetricFamily(
+            "kafka_server_replicafetchermanager_maxlag",
+            "Records that a followed partition is behind by",
+            labels=["clientid"],
+        )
+        lag.add_metric(["Replica"], self._broker.max_lag())
+        yield lag
+
+    def _zookeeper(self) -> Iterator[Any]:
+        metrics = self._broker.metrics.zookeeper
+        if metrics.state is None:
+            return
+        prefix = "kafka_server_sessionexpirelistener_"
+        state = GaugeMetricFamily(f"{prefix}sessionstate", "1 for what it is", labels=["state"])
+        for name in STATES:
+            state.add_metric([name], float(name == metrics.state))
+        yield state
+        for name, count in metrics.counts.items():
+            yield CounterMetricFamily(f"{prefix}{name}", "Changes of the session", value=count)
+        yield timer(
+            "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
+            "Milliseconds from sending a request to its answer",
+            metrics.latency,
+        )
+
+
+def controller_gauges(controller: Controller | None) -> dict[str, int]:
+    """KafkaController's gauges by name, lower case (`KafkaController.newGauge`)."""
+    acts = controller is not None and controller.is_active
+    context = ControllerContext() if controller is None or not acts else controller.context
+    deleting = context.is_queued_for_deletion
+    return {
+        "activecontrollercount": int(acts),
+        "activebrokercount": len(context.live_brokers),
+        "globaltopiccount": len(context.topics),
+        "globalpartitioncount": len(context.leadership),
+        "offlinepartitionscount": sum(
+            state is PartitionState.OFFLINE and not deleting(partition.topic)
+            for partition, state in context.partition_states.items()
+        ),
+        "preferredreplicaimbalancecount": sum(
+            state.leader != context.assignment(partition).replicas[0]
+            for partition, state in context.leadership.items()
+            if not deleting(partition.topic)
+        ),
+        "topicstodeletecount": len(context.topics_to_delete),
+        "topicsineligibletodeletecount": len(context.topics_ineligible),
+    }

@@ -1,0 +1,68 @@
+"""Metric families of the coordinators of groups and of transactions.
+
+Names are those that the JMX exporter gives Kafka's beans (`GroupMetadataManager`,
+`TransactionMarkerChannelManager`, `group-coordinator-metrics`, `transaction-coordinator-metrics`);
+Kafka does not count transactional ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client.core import GaugeMetricFamily
+
+from kafkapy.coordinator.groups.group import GroupState
+from kafkapy.coordinator.transactions.state import TransactionState
+from kafkapy.server.observability.cluster_metrics import worst_and_mean
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import Services
+
+_GROUPS: Final = "kafka_coordinator_group_groupmetadatamanager"
+_IDS: Final = "kafka_coordinator_transaction_transactionstatemanager_numtransactionalids"
+_MARKERS: Final = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
+
+
+class CoordinatorMetrics:
+    """Makes the families out of the coordinators' state, when scraped."""
+
+    def __init__(self, broker: Services) -> None:
+        self._groups = broker.groups
+        self._transactions = broker.transactions
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._group_gauges()
+        yield from self._transaction_gauges()
+        for kind, times in (
+            ("group", self._groups.load_times),
+            ("transaction", self._transactions.load_times),
+        ):
+            prefix = f"kafka_server_{kind}coordinatormetrics_partition_load_time"
+            yield from worst_and_mean(prefix, "Milliseconds to load a partition", [((), times)])
+
+    def _group_gauges(self) -> Iterator[Any]:
+        coordinator = self._groups.coordinator
+        groups = coordinator.groups_by_state()
+        values = {"numoffsets": coordinator.num_offsets(), "numgroups": groups.total()}
+        values |= {f"numgroups{state.value.lower()}": groups[state] for state in GroupState}
+        for name, value in values.items():
+            yield GaugeMetricFamily(f"{_GROUPS}_{name}", f"GroupMetadataManager {name}", value)
+
+    def _transaction_gauges(self) -> Iterator[Any]:
+        coordinator = self._transactions.coordinator
+        ids = coordinator.ids_by_state()
+        family = GaugeMetricFamily(_IDS, "Transactional ids coordinated here", labels=["state"])
+        for state in TransactionState:
+            family.add_metric([state.text], ids[state])
+        yield family
+        yield GaugeMetricFamily(
+            f"{_MARKERS}_unknowndestinationqueuesize",
+            "Decided transactions with a partition that has no leader",
+            value=coordinator.num_leaderless(),
+        )
+        yield GaugeMetricFamily(
+            f"{_MARKERS}_logappendretryqueuesize",
+            "Completions that the log has not taken yet",
+            value=coordinator.num_append_retries(),
+        )

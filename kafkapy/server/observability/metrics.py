@@ -1,0 +1,69 @@
+"""What the broker counts, under the names that the JMX exporter gives Kafka's beans.
+
+The hot path adds to plain integers; `MetricsCollector` in `metrics_server` turns them into
+families when asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
+from kafkapy.server.requests.request_times import RequestTimes
+
+
+class TopicCounters:
+    """BrokerTopicMetrics of one topic."""
+
+    __slots__ = ("bytes_in", "bytes_out", "failed_fetches", "failed_produces", "fetches",
+                 "messages_in", "produces")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.messages_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.produces = 0
+        self.fetches = 0
+        self.failed_produces = 0
+        self.failed_fetches = 0
+
+
+class RequestMetrics:
+    """Times by API name."""
+
+    def __init__(self) -> None:
+        self.by_name: defaultdict[str, RequestTimes] = defaultdict(RequestTimes)
+
+    def observe(self, name: str, seconds: float) -> None:
+        self.by_name[name].add(seconds)
+
+
+class Metrics:
+    """All counters of one broker."""
+
+    def __init__(self) -> None:
+        self.requests = RequestMetrics()
+        self.zookeeper = ZooKeeperMetrics()
+        self.topics: defaultdict[str, TopicCounters] = defaultdict(TopicCounters)
+        self.broker_state = 0
+
+    def appended(self, topic: str, records: int, size_bytes: int) -> None:
+        counters = self.topics[topic]
+        counters.produces += 1
+        counters.messages_in += records
+        counters.bytes_in += size_bytes
+
+    def produce_failed(self, topic: str) -> None:
+        self._counters(topic).failed_produces += 1
+
+    def fetched(self, topic: str, size_bytes: int) -> None:
+        counters = self.topics[topic]
+        counters.fetches += 1
+        counters.bytes_out += size_bytes
+
+    def fetch_failed(self, topic: str) -> None:
+        self._counters(topic).failed_fetches += 1
+
+    def _counters(self, topic: str) -> TopicCounters:
+        """A failure may name any topic: one that was never served is counted together."""
+        return self.topics[topic if topic in self.topics else ""]

@@ -1,0 +1,210 @@
+"""Prometheus metrics over HTTP: `kafkapy.metrics.port`, names as the JMX exporter gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+
+from kafkapy.server.network.accept_loop import AcceptLoop
+from kafkapy.server.observability.cluster_metrics import QUANTILES, ClusterMetrics
+from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
+from kafkapy.server.observability.listener_metrics import ListenerMetrics
+from kafkapy.server.quotas.quota_metrics import QuotaMetrics
+
+if TYPE_CHECKING:
+    from kafkapy.server.network.connection_table import ConnectionTable
+    from kafkapy.server.services import Services
+
+_TOPIC_COUNTERS: Final = (
+    ("messagesin", "messages_in", "Records appended"),
+    ("bytesin", "bytes_in", "Bytes appended"),
+    ("bytesout", "bytes_out", "Bytes read by consumers"),
+    ("totalproducerequests", "produces", "Partition appends"),
+    ("totalfetchrequests", "fetches", "Partition reads"),
+    ("failedproducerequests", "failed_produces", "Refused partition appends"),
+    ("failedfetchrequests", "failed_fetches", "Refused partition reads"),
+)
+_REQUEST_BYTES_MAX: Final = 8192
+LIMIT_S: Final = 10.0
+CONNECTIONS_MAX: Final = 16
+
+
+class MetricsCollector:
+    """Makes metric families out of the broker's state, when scraped."""
+
+    def __init__(self, broker: Services, connections: ConnectionTable) -> None:
+        self._broker = broker
+        self._connections = connections
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._topics()
+        yield from self._requests()
+        yield from self._gauges()
+        yield from self._purgatories()
+        yield from self._logs()
+        yield from ClusterMetrics(self._broker).collect()
+        yield from QuotaMetrics(self._broker.client_quotas, self._broker.clock).collect()
+        yield from CoordinatorMetrics(self._broker).collect()
+        names = self._broker.client_quotas.creations.listeners
+        yield from ListenerMetrics(names, self._connections).collect()
+
+    def _topics(self) -> Iterator[Any]:
+        for name, attribute, text in _TOPIC_COUNTERS:
+            family = CounterMetricFamily(
+                f"kafka_server_brokertopicmetrics_{name}", text, labels=["topic"]
+            )
+            counts = {t: getattr(c, attribute) for t, c in self._broker.metrics.topics.items()}
+            # No topic is all topics together, among them those that were never served.
+            for topic, count in {**counts, "": sum(counts.values())}.items():
+                family.add_metric([topic], count)
+            yield family
+
+    def _requests(self) -> Iterator[Any]:
+        counts = CounterMetricFamily(
+            "kafka_network_requestmetrics_requests", "Requests handled", labels=["request"]
+        )
+        times = SummaryMetricFamily(
+            "kafka_network_requestmetrics_localtimems",
+            "Milliseconds in the handler; quantiles are of the latest requests",
+            labels=["request"],
+        )
+        for name, request in self._broker.metrics.requests.by_name.items():
+            counts.add_metric([name], request.count)
+            times.add_metric([name], request.count, request.total_s * 1000)
+            for q in QUANTILES:
+                labels = {"request": name, "quantile": q}
+                times.add_sample(times.name, labels, request.quantile(float(q)) * 1000)
+        yield counts
+        yield times
+
+    def _gauges(self) -> Iterator[Any]:
+        broker = self._broker
+        partitions = list(broker.replicas.all_partitions())
+        manager = broker.replicas.log_manager
+        values = {
+            "kafka_server_replicamanager_partitioncount": len(partitions),
+            "kafka_server_replicamanager_leadercount": sum(p.is_leader for p in partitions),
+            "kafka_server_replicamanager_underreplicatedpartitions": sum(
+                p.is_under_replicated for p in partitions
+            ),
+            "kafka_server_replicamanager_underminisrpartitioncount": sum(
+                p.is_under_min_isr for p in partitions
+            ),
+            "kafka_server_replicamanager_offlinereplicacount": len(broker.replicas.offline),
+            "kafka_server_kafkaserver_brokerstate": broker.metrics.broker_state,
+            "kafka_log_logmanager_offlinelogdirectorycount": len(manager.offline_log_dirs),
+            "kafka_server_fetchsessioncache_numincrementalfetchsessions": len(
+                broker.fetch_sessions
+            ),
+            "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached": (
+                broker.fetch_sessions.partition_count
+            ),
+        }
+        for name, value in values.items():
+            yield GaugeMetricFamily(name, name.split("_", 2)[2], value=value)
+
+    def _purgatories(self) -> Iterator[Any]:
+        family = GaugeMetricFamily(
+            "kafka_server_delayedoperationpurgatory_purgatorysize",
+            "Requests that wait",
+            labels=["delayedoperation"],
+        )
+        replicas = self._broker.replicas
+        for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory):
+            family.add_metric([purgatory.name], len(purgatory))
+        yield family
+
+    def _logs(self) -> Iterator[Any]:
+        labels = ["topic", "partition"]
+        families = {
+            "size": GaugeMetricFamily("kafka_log_log_size", "Bytes of a log", labels=labels),
+            "start": GaugeMetricFamily(
+                "kafka_log_log_logstartoffset", "Log start offset", labels=labels
+            ),
+            "end": GaugeMetricFamily("kafka_log_log_logendoffset", "Log end offset", labels=labels),
+        }
+        for partition in self._broker.replicas.all_partitions():
+            topic, index = partition.topic_partition
+            where = [topic, str(index)]
+            families["size"].add_metric(where, partition.log.size_bytes)
+            families["start"].add_metric(where, partition.log.log_start_offset)
+            families["end"].add_metric(where, partition.log.log_end_offset)
+        yield from families.values()
+
+
+class MetricsServer:
+    """Answers GET /metrics on the event loop.
+
+    A connection is one request and its answer, each in `LIMIT_S`, also if the client does not read.
+    There are at most `CONNECTIONS_MAX`; one more takes the place of the oldest.
+    """
+
+    def __init__(self, collector: MetricsCollector) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(collector)
+        self._bound: socket.socket | None = None
+        self._accepts: AcceptLoop | None = None
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
+        self.port = -1
+
+    async def start(self, host: str, port: int) -> None:
+        """Begin to accept. Raises OSError."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._bound = socket.create_server((host, port), family=family, backlog=CONNECTIONS_MAX)
+        self._bound.setblocking(False)
+        self.port = self._bound.getsockname()[1]
+        self._accepts = AcceptLoop("METRICS", self._bound, self._begin)
+        self._accepts.start(CONNECTIONS_MAX)
+
+    async def stop(self) -> None:
+        if self._accepts is not None and self._bound is not None:
+            self._accepts.close()
+            self._bound.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _begin(self, accepted: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(_REQUEST_BYTES_MAX, loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        try:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted)
+        except OSError:  # gone already
+            accepted.close()
+            return
+        if len(self._tasks) >= CONNECTIONS_MAX:
+            oldest = next(iter(self._tasks))
+            del self._tasks[oldest]
+            oldest.cancel()
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        task = loop.create_task(self._serve(reader, writer))
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                request = await reader.readuntil(b"\r\n\r\n")
+            path = request.split(b" ", 2)[1]
+            found = path.split(b"?")[0] in (b"/metrics", b"/")
+            body = generate_latest(self._registry) if found else b"try /metrics\n"
+            status = b"200 OK" if found else b"404 Not Found"
+            writer.transport.set_write_buffer_limits(0)  # all has left when it is drained
+            writer.write(
+                b"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
+            )
+            async with asyncio.timeout(LIMIT_S):
+                await writer.drain()
+            writer.close()
+        except (TimeoutError, OSError, EOFError, IndexError, asyncio.LimitOverrunError):
+            pass  # a scraper that went away, does not read, or does not speak HTTP
+        finally:
+            if not writer.is_closing():
+                writer.transport.abort()

@@ -1,0 +1,1 @@
+"""Client quotas: their values, what clients used, and how long they wait."""

@@ -1,0 +1,76 @@
+"""Metric families of client quotas: what each that has one uses, and how long it pauses.
+
+Names and labels are those that the JMX exporter gives Kafka's beans (`kafka.server:type=Produce,
+user=...,client-id=...`). Where no quota is set there are those of connections only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily
+
+from kafkapy.common.ports import Clock
+from kafkapy.metadata.client_quotas import QuotaKind
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+
+# The bean's type, and what it calls the rate.
+_BEANS: Final = {
+    QuotaKind.PRODUCE: ("produce", "byte_rate"),
+    QuotaKind.FETCH: ("fetch", "byte_rate"),
+    QuotaKind.REQUEST: ("request", "request_time"),
+    QuotaKind.CONTROLLER_MUTATION: ("controllermutation", "mutation_rate"),
+}
+_SOCKETS: Final = "socketservermetrics"
+_PAUSE: Final = "Mean pause in ms"
+_CLIENT: Final = ("user", "client_id")
+
+
+class QuotaMetrics:
+    """Makes the families out of what was used, when scraped."""
+
+    def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
+        self._quotas = quotas
+        self._clock = clock
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        now_ms = self._clock.monotonic_ms()
+        for kind, (bean, rate_name) in _BEANS.items():
+            rates = _gauge(f"{bean}_{rate_name}", "Used a second", _CLIENT)
+            pauses = _gauge(f"{bean}_throttle_time", _PAUSE, _CLIENT)
+            tokens = _gauge(f"{bean}_tokens", "Partitions that may change at once", _CLIENT)
+            for tags, usage in self._quotas.by_kind[kind].items():
+                rates.add_metric(tags, usage.rate.rate(now_ms))
+                pauses.add_metric(tags, usage.pauses.average(now_ms))
+                tokens.add_metric(tags, usage.bucket.tokens(usage.limit, now_ms))
+            yield rates
+            yield pauses
+            if kind is QuotaKind.CONTROLLER_MUTATION:
+                yield tokens
+        exempt = _gauge("request_exempt_request_time", "Percent of time for exempt requests", ())
+        if self._quotas.are_set:
+            exempt.add_metric((), self._quotas.exempt.rate(now_ms))
+        yield exempt
+        yield from self._connections(now_ms)
+
+    def _connections(self, now_ms: int) -> Iterator[GaugeMetricFamily]:
+        """How often connections are made, and how long they were made to wait."""
+        creations = self._quotas.creations
+        total = _gauge(f"{_SOCKETS}_broker_connection_accept_rate", "A second", ())
+        total.add_metric((), creations.broker.rate.rate(now_ms))
+        accepted = _gauge(f"{_SOCKETS}_connection_accept_rate", "A second", ("listener", "ip"))
+        pauses = _gauge(f"{_SOCKETS}_connection_accept_throttle_time", _PAUSE, ("listener",))
+        for name, usage in creations.listeners.items():
+            accepted.add_metric((name, ""), usage.rate.rate(now_ms))
+            pauses.add_metric((name,), usage.pauses.average(now_ms))
+        for address, usage in self._quotas.connections.items():
+            accepted.add_metric(("", address), usage.rate.rate(now_ms))
+        of_ips = _gauge(f"{_SOCKETS}_ip_connection_accept_throttle_time", _PAUSE, ("listener",))
+        for name, stat in creations.pauses_of_addresses():
+            of_ips.add_metric((name,), stat.average(now_ms))
+        yield from (total, accepted, pauses, of_ips)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"kafka_server_{name}", text, labels=labels)

@@ -1,0 +1,102 @@
+"""What is counted against a quota, and how long the pause is for who is beyond it
+(`ClientQuotaManager`, `QuotaUtils`; KIP-13).
+
+No loop and no clock: times are the caller's `now_ms`. A quota that is not above zero has no pause
+that could be computed, and has none in Kafka either, save where pauses are bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final, Generic, TypeVar
+
+from kafkapy.common.sampled_stat import SampledStat, TokenBucket
+from kafkapy.server.config.kafka_config import KafkaConfig
+
+K = TypeVar("K")
+
+QUIET_MS: Final = 3_600_000
+PAUSE_MS_MAX: Final = 2**31 - 1
+# The windows of metrics, which are not those of quotas.
+_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS = 30_000, 2
+
+
+def pause_of(rate: float, limit: float, span_ms: int, at_most_ms: int | None = None) -> int:
+    """How many ms a rate over `span_ms` that is beyond its limit takes to come back to it, if
+    nothing more happens; 0 if it is within, or if that cannot be said."""
+    if rate <= limit:
+        return 0
+    if limit == 0:
+        return at_most_ms or 0
+    pause_ms = rounded((rate - limit) / limit * span_ms)
+    return pause_ms if at_most_ms is None else min(pause_ms, at_most_ms)
+
+
+def rounded(pause_ms: float) -> int:
+    """A pause as it goes on the wire."""
+    if not pause_ms > 0:  # NaN too
+        return 0
+    return PAUSE_MS_MAX if pause_ms >= PAUSE_MS_MAX else math.floor(pause_ms + 0.5)
+
+
+def average_of_pauses() -> SampledStat:
+    """To write pauses down in, for the metrics."""
+    return SampledStat(_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS)
+
+
+class Windows:
+    """How a quota is measured: `quota.window.*`, or those of another `prefix`."""
+
+    def __init__(self, config: KafkaConfig, prefix: str = "") -> None:
+        self.num = config.get_int(f"{prefix}quota.window.num")
+        self.size_ms = config.get_int(f"{prefix}quota.window.size.seconds") * 1000
+
+
+class Usage:
+    """What one entity did, its quota a second, and how long it was made to pause."""
+
+    __slots__ = ("bucket", "last_ms", "limit", "pauses", "rate")
+
+    def __init__(self, windows: Windows) -> None:
+        self.rate = SampledStat(windows.size_ms, windows.num)
+        self.bucket = TokenBucket(windows.size_ms, windows.num)
+        self.pauses = average_of_pauses()
+        self.limit = math.inf
+        self.last_ms = 0
+
+    def record(self, value: float, now_ms: int, at_most_ms: int | None = None) -> int:
+        """`value` was used; the pause in ms that this makes, `at_most_ms` long."""
+        self.rate.record(value, now_ms)
+        span_ms = self.rate.span_ms(now_ms)
+        return pause_of(self.rate.rate(now_ms), self.limit, span_ms, at_most_ms)
+
+
+class Ledger(Generic[K]):
+    """The usages of those who have a quota, until they were quiet for an hour."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self._usages: dict[K, Usage] = {}
+        self._swept_ms = 0
+
+    def usage(self, key: K, limit: float, now_ms: int) -> Usage:
+        """What is written down of one, whose quota is `limit` a second now."""
+        usage = self._usages.get(key)
+        if usage is None:
+            self._sweep(now_ms)
+            usage = self._usages[key] = Usage(self.windows)
+        usage.limit = limit
+        usage.last_ms = now_ms
+        return usage
+
+    def items(self) -> Iterator[tuple[K, Usage]]:
+        """All that is written down."""
+        return iter(self._usages.items())
+
+    def _sweep(self, now_ms: int) -> None:
+        """Looked for at most once an hour, for there may be many."""
+        if now_ms - self._swept_ms >= QUIET_MS:
+            self._swept_ms = now_ms
+            fresh_ms = now_ms - QUIET_MS
+            self._usages = {k: u for k, u in self._usages.items() if u.last_ms > fresh_ms}

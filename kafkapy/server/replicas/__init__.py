@@ -1,0 +1,1 @@
+"""The replicas of this broker: served, fetched, followed, and moved between directories."""

@@ -1,0 +1,48 @@
+"""Carrying logs from one directory of the broker to another (`kafka.server.ReplicaAlterLogDirs`).
+
+Pieces are copied on the event loop, which serves requests between them; the loop's thread is the
+only one that appends, so a copy that has everything can take the log's place at once.
+"""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.ports import Clock
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+
+class LogDirMoves:
+    """The moves of one broker, within `replica.alter.log.dirs.io.max.bytes.per.second`."""
+
+    def __init__(self, replicas: ReplicaManager, clock: Clock) -> None:
+        self._replicas = replicas
+        self._clock = clock
+
+    def step(self) -> bool:
+        """Copy a piece of the log whose turn it is; whether there is more to do right away."""
+        quota, now_ms = self._replicas.quotas.log_dirs, self._clock.monotonic_ms()
+        copies = self._replicas.log_manager.futures.logs
+        if not copies or quota.is_exceeded(now_ms):
+            return False
+        topic_partition = next(iter(copies))
+        copies[topic_partition] = copies.pop(topic_partition)
+        try:
+            copied = self._replicas.log_manager.futures.copy(topic_partition, self._clock.time_ms())
+            quota.record(copied, now_ms)
+            return copied > 0 or self._replace(topic_partition)
+        except LogDirFailure as failure:
+            self._replicas.log_dir_failed(failure)
+            return True
+
+    def _replace(self, topic_partition: TopicPartition) -> bool:
+        """Have the copy serve in the log's place, if it has everything."""
+        log = self._replicas.log_manager.futures.replace(topic_partition, self._clock.time_ms())
+        if log is None:
+            return False
+        topic, index = topic_partition
+        partition = self._replicas.partitions.get(topic, {}).get(index)
+        if partition is not None:
+            partition.log = log
+            self._replicas.checked(partition)
+        return True

@@ -1,0 +1,295 @@
+"""Following leaders: one task for each (leader, fetcher id), as `num.replica.fetchers` says.
+
+`ReplicaFetcherManager`. What an answer means is `replication.follower_fetcher`'s; this sends and
+receives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.cluster_state import Endpoint
+from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition, java_string_hash
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkapy.replication.follower_fetcher import FollowerFetcher
+from kafkapy.replication.follower_session import FollowerFetch
+from kafkapy.replication.partition import Partition
+from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
+from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, answer
+from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherManager")
+
+_LIST_OFFSETS_VERSION: Final = 9
+_LATEST, _EARLIEST = -1, -2
+
+
+def fetcher_id(topic_partition: TopicPartition, fetchers: int) -> int:
+    """Which of the fetchers of a leader a partition belongs to (`AbstractFetcherManager`)."""
+    mixed = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
+    signed = mixed - (1 << 32) if mixed >= 1 << 31 else mixed
+    return (0 if signed == -(1 << 31) else abs(signed)) % fetchers
+
+
+class ReplicaFetchers:
+    """All fetchers of this broker. `broker_epoch()` and `endpoint(id)` are asked when needed."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        replicas: ReplicaManager,
+        clock: Clock,
+        broker_epoch: Callable[[], int],
+        endpoint: Callable[[int], Endpoint | None],
+        security: NodeSecurity = PLAINTEXT,
+    ) -> None:
+        self._config = config
+        self._replicas = replicas
+        self._clock = clock
+        self._broker_epoch = broker_epoch
+        self._endpoint = endpoint
+        self._security = security
+        self._fetchers: dict[tuple[int, int], _FetcherTask] = {}
+        self._home: dict[TopicPartition, tuple[int, int]] = {}
+        self._waiting: dict[TopicPartition, Partition] = {}
+
+    def follow(self, partition: Partition) -> None:
+        """Fetch from the partition's leader from now on; when it is known, if it is not yet."""
+        topic_partition = partition.topic_partition
+        self.unfollow(topic_partition)
+        endpoint = self._endpoint(partition.leader_id)
+        if endpoint is None:
+            logger.info(
+                "%s waits for its leader %d to be known", topic_partition, partition.leader_id
+            )
+            self._waiting[topic_partition] = partition
+            return
+        fetchers = self._config.get_int("num.replica.fetchers")
+        key = (partition.leader_id, fetcher_id(topic_partition, fetchers))
+        task = self._fetchers.get(key)
+        if task is not None and task.endpoint != endpoint:
+            self._restart(task)
+            task = self._fetchers.get(key)
+        if task is None:
+            task = _FetcherTask(
+                self._config,
+                self._replicas,
+                self._clock,
+                self._broker_epoch,
+                key,
+                endpoint,
+                self._security,
+            )
+            self._fetchers[key] = task
+        self._home[topic_partition] = key
+        task.follow(partition)
+
+    def unfollow(self, topic_partition: TopicPartition) -> None:
+        """Fetch it no more; a fetcher without partitions ends."""
+        self._waiting.pop(topic_partition, None)
+        key = self._home.pop(topic_partition, None)
+        if key is None:
+            return
+        task = self._fetchers[key]
+        task.fetcher.unfollow(topic_partition)
+        if not task.fetcher:
+            del self._fetchers[key]
+            task.stop()
+
+    def metadata_changed(self) -> None:
+        """UpdateMetadata may name leaders that LeaderAndIsr has named already."""
+        for partition in list(self._waiting.values()):
+            if self._endpoint(partition.leader_id) is not None:
+                self.follow(partition)
+
+    def _restart(self, task: _FetcherTask) -> None:
+        """The leader came back at another address: everything it leads is followed there."""
+        partitions = task.fetcher.partitions
+        for partition in partitions:
+            self.unfollow(partition.topic_partition)
+        for partition in partitions:
+            self.follow(partition)
+
+    def stop(self) -> None:
+        """End all fetchers."""
+        for task in self._fetchers.values():
+            task.stop()
+        self._fetchers.clear()
+        self._home.clear()
+        self._waiting.clear()
+
+    @property
+    def max_lag(self) -> int:
+        """The most records that a followed partition is known to be behind by."""
+        return max((task.fetcher.max_lag for task in self._fetchers.values()), default=0)
+
+
+class _FetcherTask:
+    """One connection to a leader, and the loop over it."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        replicas: ReplicaManager,
+        clock: Clock,
+        broker_epoch: Callable[[], int],
+        key: tuple[int, int],
+        endpoint: Endpoint,
+        security: NodeSecurity,
+    ) -> None:
+        get = config.get_int
+        self.endpoint = endpoint
+        self.fetcher = FollowerFetcher(
+            key[0],
+            get("replica.fetch.max.bytes"),
+            get("replica.fetch.backoff.ms"),
+            replicas.quotas.follower,
+            replicas.log_dir_failed,
+        )
+        self._replicas = replicas
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._pause: asyncio.Future[None]  # done when the fetches do not go on by themselves
+        self._client = NodeClient(
+            endpoint.host,
+            endpoint.port,
+            f"broker-{replicas.broker_id}-fetcher-{key[1]}",
+            request_timeout_ms=get("replica.socket.timeout.ms"),
+            security=security,
+            receive_buffer_bytes=get("replica.socket.receive.buffer.bytes"),
+        )
+        self._calls = FollowerCalls(config, self._client, replicas.broker_id, broker_epoch)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(_log_fault)
+
+    def follow(self, partition: Partition) -> None:
+        self.fetcher.follow(partition)
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._task.cancel()
+        self._client.close()
+
+    async def _run(self) -> None:
+        while True:
+            if self.fetcher.out_of_range:
+                await self._ask_for_offsets()
+            self._pause = asyncio.get_running_loop().create_future()
+            if self._fetch():
+                await self._pause
+            else:
+                await self._rest()
+
+    def _fetch(self) -> bool:
+        """Send the next fetch; False if there is nothing to fetch now."""
+        fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
+        if fetch is None:
+            return False
+        self._calls.send(fetch, partial(self._answered, fetch))
+        return True
+
+    def _answered(self, fetch: FollowerFetch, outcome: Any) -> None:
+        """Take an answer and fetch on; the task is needed only when that does not go on."""
+        pause = self._pause
+        if pause.done():  # stopped meanwhile
+            return
+        try:
+            if isinstance(outcome, NodeUnavailable):
+                logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
+                self.fetcher.on_unreachable(self._clock.monotonic_ms())
+            else:
+                self._take(fetch, answer(fetch, outcome))
+                if pause.done():  # the answer stopped this fetcher: a disk failed, say
+                    return
+                if not self.fetcher.out_of_range and self._fetch():
+                    return
+            pause.set_result(None)
+        except Exception as fault:
+            if not pause.done():
+                pause.set_exception(fault)  # ends the task, which tells of it
+            raise  # and the connection
+
+    async def _rest(self) -> None:
+        """Until there is another partition, or a delayed one is due."""
+        self._wake.clear()
+        due_ms = self.fetcher.next_due_ms()
+        delay_s = None
+        if due_ms is not None:
+            delay_s = max(0, due_ms - self._clock.monotonic_ms()) / 1000
+        try:
+            await asyncio.wait_for(self._wake.wait(), delay_s)
+        except TimeoutError:
+            return
+
+    def _take(self, fetch: FollowerFetch, answered: LeaderAnswer) -> None:
+        if len(answered.rows) > 1:
+            # After a failover each of thousands of partitions may begin a leader epoch.
+            with self._replicas.log_manager.together():
+                changed = self._apply(fetch, answered)
+        else:
+            changed = self._apply(fetch, answered)
+        for partition in changed:
+            self._replicas.checked(partition)
+
+    def _apply(self, fetch: FollowerFetch, answered: LeaderAnswer) -> list[Partition]:
+        now_ms, time_ms = self._clock.monotonic_ms(), self._clock.time_ms()
+        return self.fetcher.on_response(
+            fetch, answered.error, answered.session_id, answered.rows, now_ms, time_ms
+        )
+
+    async def _ask_for_offsets(self) -> None:
+        for partition in self.fetcher.out_of_range:
+            key = partition.topic_partition
+            try:
+                latest = await self._leader_offset(partition, _LATEST)
+                earliest = await self._leader_offset(partition, _EARLIEST)
+            except NodeUnavailable:
+                latest = earliest = None
+            now_ms = self._clock.monotonic_ms()
+            try:
+                if latest is None or earliest is None:
+                    self.fetcher.on_leader_offsets_failed(key, now_ms)
+                else:
+                    self.fetcher.on_leader_offsets(key, earliest, latest, now_ms)
+            except LogDirFailure as failure:
+                self._replicas.log_dir_failed(failure)
+
+    async def _leader_offset(self, partition: Partition, timestamp: int) -> int | None:
+        topic, index = partition.topic_partition
+        request = ListOffsetsRequest(
+            replica_id=self._replicas.broker_id,
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=index,
+                            current_leader_epoch=partition.leader_epoch,
+                            timestamp=timestamp,
+                        )
+                    ],
+                )
+            ],
+        )
+        response = await self._client.request(request, _LIST_OFFSETS_VERSION)
+        [row] = response.topics[0].partitions
+        return None if row.error_code else int(row.offset)
+
+
+def _log_fault(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("A replica fetcher died", exc_info=task.exception())

@@ -1,0 +1,1 @@
+"""A request on its way: its context, its outcomes, and the turns that large ones take."""

@@ -1,0 +1,283 @@
+"""Runs the work of large requests in slices, one slice a turn of the event loop.
+
+Everything is served by one event loop: 50,000 rows that a request handles in one go are half a
+second in which no other client is answered. Work that grows with a request is a generator. It
+yields what the step before cost, in units of about a microsecond of processor time, and is
+suspended when a slice is used up. Between two slices the loop serves the other connections.
+
+Large requests take their turns first in, first out, so that one of them at a time holds memory for
+its rows, however many clients send them. Units are counted, not measured: the same requests are cut
+at the same places on every machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Pending
+
+R = TypeVar("R")
+
+
+class Elsewhere(NamedTuple):
+    """What another thread is to do: the work that yields it goes on when that is done. If
+    `may_drop`, it is not begun when nobody waits for the answer any more."""
+
+    function: Callable[[], Any]
+    may_drop: bool
+
+
+Work = Generator[int | Elsewhere, Any, R]
+"""Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
+own."""
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+SLICE_UNITS: Final = 5_000
+STEP_UNITS_MAX: Final = 30_000
+"""More in one slice is worth a warning: a step of its work is too large."""
+ROW_UNITS: Final = 10
+"""One row of a request: looked up, checked, answered."""
+ROWS_AT_ONCE: Final = 256
+
+CHECK_UNITS: Final = 3
+"""One row that an authorizer decides on."""
+CHANGE_UNITS: Final = 200
+"""One row that may write to ZooKeeper."""
+
+
+class Turns:
+    """Of one event loop. `units_max` is the most that one slice has cost, for tests and metrics."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Job | asyncio.Future[None]] = deque()
+        self._elsewhere: dict[_Job, Elsewhere] = {}  # in the order of their arrival
+        self._is_busy = False  # the other thread
+        self._threads: ThreadPoolExecutor | None = None
+        self._is_scheduled = False
+        self._is_closed = False
+        self.units_max = 0
+        self.slices = 0
+
+    def run(self, work: Work[Any]) -> Any:
+        """The result of `work` if it needs one slice only; otherwise a `Pending` of it."""
+        units = 0
+        try:
+            while units < SLICE_UNITS:
+                cost = next(work)
+                if isinstance(cost, Elsewhere):
+                    job = _Job(work)
+                    self._send_elsewhere(job, cost)
+                    return job.pending
+                units += cost
+        except StopIteration as end:
+            return end.value
+        return self.queue(work)
+
+    def queue(self, work: Work[Any], may_drop: bool = False) -> Pending:
+        """Begin `work` when its turn comes. Its connection waits: its requests are in order. If
+        `may_drop`, it is not begun when nobody waits for the answer any more: who sends large
+        requests and goes away leaves no work behind."""
+        job = _Job(work)
+        if may_drop:
+            job.pending.on_abandon = job.drop
+        self._add(job)
+        return job.pending
+
+    def pace(self) -> Pace:
+        """What a coroutine counts its units with."""
+        return Pace(self)
+
+    async def turn(self) -> None:
+        """Wait for the next turn that is free."""
+        turn = asyncio.get_running_loop().create_future()
+        self._add(turn)
+        await turn
+
+    def _add(self, job: _Job | asyncio.Future[None]) -> None:
+        self._waiting.append(job)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        waiting = self._waiting
+        if not waiting:
+            return  # closed meanwhile
+        job = waiting.popleft()
+        try:
+            if isinstance(job, _Job):
+                elsewhere = job.run_slice()
+                self.slices += 1
+                if job.units > self.units_max:
+                    self._note(job.units)
+                if elsewhere is not None:
+                    self._send_elsewhere(job, elsewhere)
+                elif not job.is_finished:
+                    waiting.appendleft(job)
+            elif not job.done():
+                job.set_result(None)
+        finally:
+            self._is_scheduled = bool(waiting)
+            if waiting:
+                asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _note(self, units: int) -> None:
+        self.units_max = units
+        if units > STEP_UNITS_MAX:
+            logger.warning("A step of a large request cost %d units", units)
+
+    def _send_elsewhere(self, job: _Job, elsewhere: Elsewhere) -> None:
+        self._elsewhere[job] = elsewhere
+        if elsewhere.may_drop:
+            job.pending.on_abandon = lambda: self._drop(job)
+        self._begin_elsewhere()
+
+    def _drop(self, job: _Job) -> None:
+        self._elsewhere.pop(job, None)
+
+    def _begin_elsewhere(self) -> None:
+        """Let the other thread do what waits. There is one: what is decompressed takes memory."""
+        if self._is_busy or not self._elsewhere or self._is_closed:
+            return
+        job = next(iter(self._elsewhere))
+        elsewhere = self._elsewhere.pop(job)
+        job.pending.on_abandon = None
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(1, "large-requests")
+
+        def done(future: asyncio.Future[Any]) -> None:
+            self._is_busy = False
+            if not future.cancelled() and not self._is_closed:
+                job.done_elsewhere = future
+                self._add(job)
+            self._begin_elsewhere()
+
+        self._is_busy = True
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._threads, elsewhere.function).add_done_callback(done)
+
+    def close(self) -> None:
+        """Do no more; do not wait for what the other thread does."""
+        self._waiting.clear()
+        self._elsewhere.clear()
+        self._is_closed = True
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Job:
+    """One request's work, and who waits for it."""
+
+    __slots__ = ("_is_begun", "_work", "done_elsewhere", "is_finished", "pending", "units")
+
+    def __init__(self, work: Work[Any]) -> None:
+        self._work = work
+        self.pending = Pending(blocks=True)
+        self.is_finished = False
+        self._is_begun = False
+        self.done_elsewhere: asyncio.Future[Any] | None = None
+        self.units = 0  # of the last slice
+
+    def drop(self) -> None:
+        """Do not begin."""
+        if not self._is_begun:
+            self._work.close()
+
+    def run_slice(self) -> Elsewhere | None:
+        """Go on for one slice, or until something is to be done elsewhere."""
+        self.units = 0
+        self._is_begun = True
+        work = self._work
+        done, self.done_elsewhere = self.done_elsewhere, None
+        started = time.perf_counter()
+        try:
+            cost = next(work) if done is None else work.send(done)
+            while not isinstance(cost, Elsewhere):
+                self.units += cost
+                if self.units >= SLICE_UNITS:
+                    return None
+                cost = next(work)
+        except StopIteration as end:
+            self.is_finished = True
+            self.pending.seconds += time.perf_counter() - started
+            self.pending.follow(end.value)
+            return None
+        except BaseException:
+            self.is_finished = True
+            self.pending.complete(CLOSE_CONNECTION)
+            raise
+        finally:
+            if not self.is_finished:
+                self.pending.seconds += time.perf_counter() - started
+        return cost
+
+
+def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
+    """Rows for what handles a list in one go: a few at a time."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[start : start + ROWS_AT_ONCE]
+
+
+class Pace:
+    """A coroutine's count of units since its last turn."""
+
+    __slots__ = ("_turns", "_units")
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._units = 0
+
+    async def spend(self, units: int) -> None:
+        """Count what was done; wait for the next turn when a slice is used up."""
+        self._units += units
+        if self._units >= SLICE_UNITS:
+            self._units = 0
+            await self._turns.turn()
+
+
+def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
+    """The result of `function`, which another thread calls. It must not touch what the event loop
+    touches. `may_drop` as for `Turns.queue`."""
+    done: asyncio.Future[R] = yield Elsewhere(function, may_drop)
+    return done.result()
+
+
+async def finish(work: Work[R], pace: Pace) -> R:
+    """The result of `work`, for a coroutine. It does nothing elsewhere."""
+    try:
+        while True:
+            cost = next(work)
+            assert isinstance(cost, int)
+            await pace.spend(cost)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+def worked(outcome: Any) -> Work[Any]:
+    """The outcome of a handler, whether it is a generator function or not."""
+    return (yield from outcome) if isinstance(outcome, Generator) else outcome
+
+
+def finished(outcome: Any) -> Any:
+    """The outcome of a handler whose work is done in one go: for callers that are not a client."""
+    if not isinstance(outcome, Generator):
+        return outcome
+    try:
+        cost = next(outcome)
+        while True:
+            if isinstance(cost, Elsewhere):
+                done: Future[Any] = Future()
+                done.set_result(cost.function())
+                cost = outcome.send(done)
+            else:
+                cost = next(outcome)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,76 @@
+"""What a broker needs for SASL/GSSAPI: the key by which its listeners know Kerberos' clients, and
+its own tickets for other brokers.
+
+A client's login is a matter of the keytab and the processor alone (the KDC is not asked), and so is
+done in the event loop. This broker's own may ask the KDC, and is begun in a thread (`sasl_link`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.kerberos.client import gssapi_conversation
+from kafkapy.security.kerberos.gss_context import GssFailed
+from kafkapy.security.kerberos.login import kerberos_login, keytab_login
+from kafkapy.security.kerberos.names import RULES, LocalNames
+from kafkapy.security.kerberos.server import GssapiServer
+
+if TYPE_CHECKING:
+    from kafkapy.common.prefixed_properties import PrefixedProperties
+    from kafkapy.security.kerberos.gss_library import Acceptor, Initiator
+    from kafkapy.security.sasl.client import Conversation
+    from kafkapy.security.sasl.server import SaslServer
+
+
+def accepting(properties: PrefixedProperties) -> Callable[[], SaslServer]:
+    """What begins a login at a listener, of its properties for GSSAPI.
+
+    Raises:
+        ConfigError: names the property and what is wrong with it.
+    """
+    login = keytab_login(properties)
+    # Imported only where it is asked for: most brokers have no Kerberos.
+    from kafkapy.security.kerberos.gss_library import Acceptor, check_library, default_realm
+
+    check_library(f"{login.key} for GSSAPI")
+    rules = properties.items(RULES, "DEFAULT")
+    names = LocalNames(rules, default_realm(), properties.key(RULES))
+    try:
+        acceptor = Acceptor(login)
+    except GssFailed as failed:
+        raise ConfigError(f"{login.key}: {failed}") from failed
+    return partial(_begin, acceptor, names)
+
+
+def _begin(acceptor: Acceptor, names: LocalNames) -> SaslServer:
+    return GssapiServer(acceptor.begin(), names.name_of)
+
+
+class OwnLogin:
+    """This broker as a client of others. What blocks belongs in its `thread`."""
+
+    def __init__(self, properties: PrefixedProperties) -> None:
+        """Raises ConfigError: names the property and what is wrong with it."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from kafkapy.security.kerberos.gss_library import Initiator
+
+        login = kerberos_login(properties)
+        # Its own: where the KDC does not answer, nothing else waits for it.
+        self.thread = ThreadPoolExecutor(1, "kafkapy-kerberos")
+        self._key = login.key
+        self._initiator: Initiator = Initiator(login)
+
+    def begin(self, host: str) -> Conversation:
+        """A login with the broker at a host. Its first message may block."""
+        return gssapi_conversation(partial(self._initiator.begin, host))
+
+    def check(self) -> None:
+        """Ask for a ticket, and block. Raises ConfigError: there is none to be had."""
+        try:
+            self._initiator.check()
+        except GssFailed as failed:
+            raise ConfigError(f"{self._key}: {failed}") from failed

@@ -1,0 +1,187 @@
+"""The security of a listener: its TLS context, its SASL mechanisms and the names of its users.
+
+All of it is made, and every fault told, before anything starts. `listener.name.<name>.<key>` wins
+over `<key>`, and `listener.name.<name>.<mechanism>.<key>` over both.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
+from kafkapy.protocol.sasl_authenticator import SaslMechanism
+from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
+from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
+from kafkapy.security.sasl.client import KNOWN_MECHANISMS, NONCE_BYTES
+from kafkapy.security.sasl.jaas import USER_PREFIX, jaas_users
+from kafkapy.security.sasl.scram import MECHANISMS
+from kafkapy.security.sasl.server import PlainServer, SaslServer, ScramServer
+from kafkapy.security.tls.distinguished_name import PrincipalMapper
+from kafkapy.security.tls.stores import CLIENT_AUTH
+from kafkapy.server.security import kerberos
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Random
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.listeners import Listener
+    from kafkapy.server.security.listener_tls import ListenerTls
+    from kafkapy.server.security.oauth import OAuth
+    from kafkapy.server.security.scram_credentials import ScramCredentials
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+PLAIN: Final = "PLAIN"
+JAAS: Final = "sasl.jaas.config"
+
+
+class SaslSettings(NamedTuple):
+    """How clients of a listener log in."""
+
+    mechanisms: Mapping[str, SaslMechanism]
+    receive_bytes_max: int
+    failure_delay_s: float
+
+
+class ListenerSecurity(NamedTuple):
+    """`tls` and `sasl` are None where the listener's protocol has none."""
+
+    tls: ListenerTls | None
+    sasl: SaslSettings | None
+    principals: PrincipalMapper
+
+
+def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> PrefixedProperties:
+    """The properties of one mechanism of a listener, of server.properties and the JAAS file."""
+    prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
+    properties = of_listener(config.properties, listener).within(prefix)
+    if config.jaas is None:
+        return properties
+    found = config.jaas.at_listener(properties, listener, mechanism)
+    if found is not properties and properties.get(JAAS) is not None:
+        logger.warning(
+            "Server config %s should be prefixed with SASL mechanism name, ignoring config; the"
+            " JAAS file %s is used",
+            properties.key(JAAS),
+            config.jaas.path,
+        )
+    return found
+
+
+def secured_listeners(
+    config: KafkaConfig, credentials: ScramCredentials, random: Random, oauth: OAuth
+) -> dict[str, ListenerSecurity]:
+    """What secures each listener that is not PLAINTEXT, by name. Raises as `listener_security`."""
+    return {
+        listener.name: listener_security(config, listener, credentials, random, oauth)
+        for listener in config.listeners
+        if listener.security_protocol != "PLAINTEXT"
+    }
+
+
+def listener_security(
+    config: KafkaConfig,
+    listener: Listener,
+    credentials: ScramCredentials,
+    random: Random,
+    oauth: OAuth,
+) -> ListenerSecurity:
+    """What secures a listener.
+
+    Raises:
+        ConfigError: names the listener, the property and what is wrong with it.
+    """
+    protocol = listener.security_protocol
+    properties = of_listener(config.properties, listener.name)
+    try:
+        key = properties.key("ssl.principal.mapping.rules")
+        principals = PrincipalMapper(properties.text("ssl.principal.mapping.rules"), key)
+        tls = _tls(config, listener, properties) if protocol.endswith("SSL") else None
+        sasl = None
+        if protocol.startswith("SASL_"):
+            sasl = _sasl(config, listener, properties, credentials, random, oauth)
+    except ConfigError as error:
+        raise ConfigError(f"listener {listener.name} ({protocol}): {error}") from error
+    return ListenerSecurity(tls, sasl, principals)
+
+
+def _tls(config: KafkaConfig, listener: Listener, properties: PrefixedProperties) -> ListenerTls:
+    # Imported only where it is asked for, with `ssl`.
+    from kafkapy.server.security.listener_tls import ListenerTls
+
+    key = properties.key("ssl.client.auth")
+    client_auth = properties.text("ssl.client.auth", "none").lower()
+    if client_auth not in CLIENT_AUTH:
+        raise ConfigError(f"{key}={client_auth}: allowed are {', '.join(CLIENT_AUTH)}")
+    if listener.security_protocol == "SASL_SSL" and key == "ssl.client.auth":
+        client_auth = "none"  # KIP-684: of SASL_SSL only what is meant for the listener counts
+    connects = listener.name == config.inter_broker_listener and not config.is_embedded
+    return ListenerTls(listener, config.properties, client_auth, connects)
+
+
+def _sasl(
+    config: KafkaConfig,
+    listener: Listener,
+    properties: PrefixedProperties,
+    credentials: ScramCredentials,
+    random: Random,
+    oauth: OAuth,
+) -> SaslSettings:
+    key = properties.key("sasl.enabled.mechanisms")
+    enabled = [name.upper() for name in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
+    served = [name for name in enabled if name in KNOWN_MECHANISMS]
+    told = (
+        f"{key}={','.join(enabled)}: served are {', '.join(KNOWN_MECHANISMS)}"
+        if len(served) < len(enabled) or not enabled
+        else ""
+    )
+    if not served:
+        raise ConfigError(told)
+    if told:
+        logger.warning("Listener %s (%s): %s", listener.name, listener.security_protocol, told)
+    mechanisms = {}
+    for name in served:
+        own = mechanism_properties(config, listener.name, name)
+        lifetime_ms = own.text("connections.max.reauth.ms", "0")
+        if not lifetime_ms.lstrip("-").isdecimal():
+            lifetime_key = own.key("connections.max.reauth.ms")
+            raise ConfigError(f"{lifetime_key}={lifetime_ms} is not a number of milliseconds")
+        begin: Callable[[], SaslServer]
+        if name == PLAIN:
+            begin = partial(_begin_plain, _plain_users(own))
+        elif name == OAUTHBEARER:
+            begin = oauth.accepting(own)
+        elif name == GSSAPI:
+            begin = kerberos.accepting(own)
+        else:
+            begin = partial(_begin_scram, name, credentials, random)
+        mechanisms[name] = SaslMechanism(begin, max(0, int(lifetime_ms)))
+    return SaslSettings(
+        mechanisms,
+        config.get_int("sasl.server.max.receive.size"),
+        config.get_int("connection.failed.authentication.delay.ms") / 1000,
+    )
+
+
+def _plain_users(properties: PrefixedProperties) -> dict[str, str]:
+    users = jaas_users(properties.text(JAAS))
+    if not users:
+        raise ConfigError(
+            f"{properties.prefixes[0]}{JAAS} must name the users of PLAIN, for example:"
+            " org.apache.kafka.common.security.plain.PlainLoginModule required"
+            f' {USER_PREFIX}alice="secret";'
+        )
+    return users
+
+
+def _begin_plain(users: Mapping[str, str]) -> SaslServer:
+    return PlainServer(users)
+
+
+def _begin_scram(name: str, credentials: ScramCredentials, random: Random) -> SaslServer:
+    nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
+    return ScramServer(MECHANISMS[name], credentials.of(name), nonce, credentials.tokens_of(name))

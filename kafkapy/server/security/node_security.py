@@ -1,0 +1,103 @@
+"""How this broker secures its connections to other brokers: those of the inter-broker listener.
+
+It is a client there, with the listener's own stores, and logs in as the `username` of the line that
+names the listener's users, as Kafka does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import of_listener
+from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
+from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
+from kafkapy.security.sasl.client import KNOWN_MECHANISMS, NONCE_BYTES, Conversation, conversation
+from kafkapy.security.sasl.jaas import Credentials, jaas_credentials
+from kafkapy.server.security.kerberos import OwnLogin
+from kafkapy.server.security.listener_security import JAAS, mechanism_properties
+
+if TYPE_CHECKING:
+    import ssl
+    from concurrent.futures import Executor
+
+    from kafkapy.common.ports import Random
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.security.listener_tls import ListenerTls
+    from kafkapy.server.security.oauth import OAuth
+
+MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
+
+
+class NodeSecurity(NamedTuple):
+    """`tls` gives the context of each connection, `begin_login` a login with the broker at a host.
+    They are None where the listener has none. `thread` is where a login's first message is made,
+    if that blocks; `check` asks for what a login needs, blocks too, and raises ConfigError."""
+
+    tls: Callable[[], ssl.SSLContext] | None = None
+    mechanism: str = ""
+    begin_login: Callable[[str], Conversation] | None = None
+    thread: Executor | None = None
+    check: Callable[[], None] | None = None
+
+
+PLAINTEXT: Final = NodeSecurity()
+
+
+def node_security(
+    config: KafkaConfig, random: Random, listener_tls: ListenerTls | None, oauth: OAuth
+) -> NodeSecurity:
+    """What the inter-broker listener, whose TLS is `listener_tls`, asks of this broker; nothing
+    without other brokers.
+
+    Raises:
+        ConfigError: names the property and what is wrong with it.
+    """
+    name = config.inter_broker_listener
+    protocol = next(x.security_protocol for x in config.listeners if x.name == name)
+    if config.is_embedded or protocol == "PLAINTEXT":
+        return PLAINTEXT
+    properties = of_listener(config.properties, name)
+    tls = None if listener_tls is None else listener_tls.connecting
+    try:
+        if not protocol.startswith("SASL_"):
+            return NodeSecurity(tls)
+        mechanism = config.get_str(MECHANISM).upper()
+        enabled = [item.upper() for item in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
+        if mechanism not in KNOWN_MECHANISMS:
+            served = ", ".join(KNOWN_MECHANISMS)
+            raise ConfigError(f"{MECHANISM}={mechanism} is not served; served are {served}")
+        if mechanism not in enabled:
+            key = properties.key("sasl.enabled.mechanisms")
+            raise ConfigError(f"{MECHANISM}={mechanism} must be one of {key}={','.join(enabled)}")
+        own = mechanism_properties(config, name, mechanism)
+        if mechanism == OAUTHBEARER:
+            begin = oauth.logging_in(own)
+            return NodeSecurity(tls, mechanism, lambda _: begin())
+        if mechanism == GSSAPI:
+            login = OwnLogin(own)
+            return NodeSecurity(tls, mechanism, login.begin, login.thread, login.check)
+        credentials = jaas_credentials(own.text(JAAS), own.wanted_key(JAAS))
+    except ConfigError as error:
+        raise ConfigError(f"inter-broker listener {name} ({protocol}): {error}") from error
+    return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))
+
+
+async def rehearse_login(security: NodeSecurity) -> None:
+    """Find out before anything is served that this broker cannot log in with others.
+
+    Raises:
+        ConfigError: it cannot, and why.
+    """
+    if security.check is not None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(security.thread, security.check)
+
+
+def _begin(mechanism: str, credentials: Credentials, random: Random, _: str) -> Conversation:
+    nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
+    return conversation(mechanism, credentials, nonce, MECHANISM)

@@ -1,0 +1,204 @@
+"""What a broker needs for SASL/OAUTHBEARER: what its listeners take for a token, with the keys that
+sign them, and its own token for other brokers. Keys and tokens are kept fresh in the background."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.oauth.client import oauth_conversation
+from kafkapy.security.oauth.http_fetch import fetch
+from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest, endpoint_url
+from kafkapy.security.oauth.jwks import Jwk, SignedRules, SignedValidator, check_library, parse_jwks
+from kafkapy.security.oauth.login import (
+    MODULE,
+    LoginSettings,
+    fetched_token,
+    login_settings,
+    made_token,
+    token_request,
+)
+from kafkapy.security.oauth.refresh import UnknownKeyIds, retry_waits_ms
+from kafkapy.security.oauth.server import OAuthBearerServer
+from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, unsecured_rules
+from kafkapy.security.sasl.jaas import jaas_options
+from kafkapy.security.sasl.server import SaslServer
+from kafkapy.server.security.refreshed_value import RefreshedValue, Rhythm
+
+if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock, Random
+    from kafkapy.security.sasl.client import Conversation
+
+logger = logging.getLogger("kafka.security.oauthbearer")
+
+HANDLER: Final = "sasl.server.callback.handler.class"
+JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
+_SIGNED: Final = tuple(
+    f"{_PACKAGE}.{part}OAuthBearerValidatorCallbackHandler" for part in ("", "secured.")
+)
+_UNSECURED: Final = (
+    f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",
+    f"{_PACKAGE}.OAuthBearerUnsecuredValidatorCallbackHandler",
+)
+_LOGIN_AGAIN_MS: Final = 10_000
+_REASON_CHARS_MAX: Final = 300
+
+Fetch = Callable[[HttpRequest], bytes]
+Validate = Callable[[str, int], BearerToken]
+
+
+class OAuth:
+    """Made before anything starts; `start` fetches what it was found to need."""
+
+    def __init__(self, clock: Clock, random: Random, fetch: Fetch = fetch) -> None:
+        self._clock = clock
+        self._random = random
+        self._fetch = fetch
+        self._keys: dict[tuple[HttpRequest, int], RefreshedValue[tuple[Jwk, ...]]] = {}
+        self._new: list[RefreshedValue[Any]] = []  # nobody fetches them yet
+
+    async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        """Fetch keys and tokens, and have `spawn` keep them fresh. Raises ConfigError."""
+        while self._new:
+            kept = self._new.pop()
+            await kept.start()
+            spawn(kept.run())
+
+    async def go_on(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        """The same for what is new since: keys that cannot be had are asked for again, and until
+        they come no token is good."""
+        while self._new:
+            kept = self._new.pop()
+            try:
+                await kept.start()
+            except ConfigError as error:
+                logger.error("%s", error)
+            spawn(kept.run())
+
+    # clients of a listener
+
+    def accepting(self, properties: PrefixedProperties) -> Callable[[], SaslServer]:
+        """What begins a login at a listener, of its properties for OAUTHBEARER.
+
+        Raises:
+            ConfigError: names the property and what is wrong with it.
+        """
+        key = properties.key("sasl.jaas.config")
+        line = properties.text("sasl.jaas.config")
+        if "OAuthBearerLoginModule" not in line:
+            raise ConfigError(
+                f"{properties.prefixes[0]}sasl.jaas.config must be: {MODULE} required;"
+            )
+        handler = properties.text(HANDLER).strip()
+        if handler not in (*_SIGNED, *_UNSECURED, ""):
+            allowed = ", ".join((*_SIGNED, *_UNSECURED))
+            raise ConfigError(f"{properties.key(HANDLER)}={handler}: allowed are {allowed}")
+        options = jaas_options(line)
+        if handler in _SIGNED:
+            validate = self._signed(properties, options)
+        else:
+            validate = unsecured_rules(options, key).validate
+            logger.warning("%s: unsecured tokens are taken, which anybody can write", key)
+        return partial(self._begin, partial(self._validated, validate))
+
+    def _begin(self, validate: Callable[[str], BearerToken]) -> SaslServer:
+        return OAuthBearerServer(validate, self._clock.time_ms)
+
+    def _validated(self, validate: Validate, value: str) -> BearerToken:
+        try:
+            return validate(value, self._clock.time_ms())
+        except IllegalToken as illegal:
+            # What the client sent may be in it: one line, and not a long one.
+            reason = " ".join(str(illegal).split())[:_REASON_CHARS_MAX]
+            logger.warning("A bearer token is refused: %s", reason)
+            raise
+
+    def _signed(self, properties: PrefixedProperties, options: dict[str, str]) -> Validate:
+        check_library(f"{properties.key(HANDLER)}={properties.text(HANDLER).strip()}")
+        name = "sasl.oauthbearer"
+        rules = SignedRules(
+            tuple(properties.items(f"{name}.expected.audience")),
+            properties.text(f"{name}.expected.issuer").strip(),
+            properties.number(f"{name}.clock.skew.seconds", 30),
+            _claim_name(properties, f"{name}.scope.claim.name", "scope"),
+            _claim_name(properties, f"{name}.sub.claim.name", "sub"),
+        )
+        tls = tuple(sorted((k, v) for k, v in options.items() if k.startswith("ssl.")))
+        url = endpoint_url(properties, JWKS_URL)
+        keys = self._kept_keys(properties, HttpRequest(url, tls=tls))
+        ids = UnknownKeyIds()
+        return SignedValidator(
+            rules, lambda: keys.latest or (), partial(self._unknown, ids, keys)
+        ).validate
+
+    def _kept_keys(
+        self, properties: PrefixedProperties, request: HttpRequest
+    ) -> RefreshedValue[tuple[Jwk, ...]]:
+        """Listeners that ask alike have one set of keys."""
+        name = "sasl.oauthbearer.jwks.endpoint"
+        refresh_ms = properties.number(f"{name}.refresh.ms", 3_600_000)
+        retry_ms = properties.number(f"{name}.retry.backoff.ms", 100)
+        retry_max_ms = properties.number(f"{name}.retry.backoff.max.ms", 10_000)
+        if refresh_ms == 0:
+            raise ConfigError(f"{properties.key(f'{name}.refresh.ms')}=0 must be at least 1")
+        known = self._keys.get((request, refresh_ms))
+        if known is None:
+            what = f"{properties.key(JWKS_URL)}={request.url}"
+            rhythm: Rhythm[tuple[Jwk, ...]] = Rhythm(
+                lambda _: refresh_ms, refresh_ms, lambda: retry_waits_ms(retry_ms, retry_max_ms)
+            )
+            known = RefreshedValue(what, lambda: self._fetched_keys(request), rhythm)
+            self._keys[request, refresh_ms] = known
+            self._new.append(known)
+        return known
+
+    def _fetched_keys(self, request: HttpRequest) -> tuple[Jwk, ...]:
+        try:
+            return parse_jwks(self._fetch(request))
+        except ValueError as error:
+            raise FetchFailed(f"{request.url}: {error}") from None
+
+    def _unknown(
+        self, ids: UnknownKeyIds, keys: RefreshedValue[tuple[Jwk, ...]], key_id: str
+    ) -> None:
+        if ids.is_worth_a_refresh(key_id, self._clock.monotonic_ms()):
+            keys.refresh_soon()
+
+    # this broker as a client
+
+    def logging_in(self, properties: PrefixedProperties) -> Callable[[], Conversation]:
+        """What begins a login of this broker with another, of the properties of the listener.
+
+        Raises:
+            ConfigError: names the property and what is wrong with it.
+        """
+        settings = login_settings(properties)
+        if not settings.url:
+            made_token(settings, self._clock.time_ms())  # so that a mistake is told now
+            return lambda: oauth_conversation(made_token(settings, self._clock.time_ms()))
+        request = token_request(settings)
+        rhythm = Rhythm(
+            partial(self._refresh_in_ms, settings),
+            _LOGIN_AGAIN_MS,
+            lambda: retry_waits_ms(settings.retry_ms, settings.retry_max_ms),
+        )
+        what = f"The token of {settings.url}"
+        kept = RefreshedValue(what, lambda: fetched_token(settings, self._fetch(request)), rhythm)
+        self._new.append(kept)
+        return lambda: oauth_conversation(kept.value)
+
+    def _refresh_in_ms(self, settings: LoginSettings, token: BearerToken) -> int:
+        chance = self._random.below(1000) / 1000
+        return settings.window.delay_ms(token, self._clock.time_ms(), chance)
+
+
+def _claim_name(properties: PrefixedProperties, name: str, default: str) -> str:
+    value = properties.text(name, default).strip()
+    if not value:
+        raise ConfigError(f"{properties.key(name)} must name a claim")
+    return value

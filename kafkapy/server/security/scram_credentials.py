@@ -1,0 +1,62 @@
+"""The SCRAM credentials that this broker knows: those of `/config/users`, kept by the change
+notifications. Nothing is read from ZooKeeper during a login (`CredentialCache`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.sasl.scram import MECHANISMS, ScramCredential
+from kafkapy.security.sasl.server import CredentialOf, TokenCredential, TokenOf
+from kafkapy.server.security.delegation_tokens import DelegationTokens
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
+
+logger = logging.getLogger("kafka.security.CredentialProvider")
+
+
+class ScramCredentials:
+    """Credentials by mechanism and user; those of delegation tokens are in `tokens`."""
+
+    def __init__(self, tokens: DelegationTokens | None = None) -> None:
+        self._tokens = tokens
+        self._known: dict[str, dict[str, ScramCredential]] = {name: {} for name in MECHANISMS}
+
+    def update(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Take over the configs of `/config/users/<entity>`, some of which may be quotas.
+
+        Raises:
+            ConfigError: a credential cannot be read; it lets nobody in.
+        """
+        if "/" in entity or entity == DEFAULT_ENTITY:
+            return
+        user = desanitize(entity)
+        broken = []
+        had = [name for name, known in self._known.items() if known.pop(user, None) is not None]
+        for mechanism, known in self._known.items():
+            if mechanism in configs:
+                try:
+                    known[user] = ScramCredential.parse(configs[mechanism])
+                except ConfigError as error:
+                    broken.append(f"{mechanism}: {error}")
+        if broken:
+            raise ConfigError("; ".join(broken))
+        has = [name for name, known in self._known.items() if user in known]
+        if had or has:  # not a user of quotas only
+            logger.info("User %s has credentials of: %s", user, ", ".join(has) or "none")
+
+    def of(self, mechanism: str) -> CredentialOf:
+        """The look-up of one mechanism's users."""
+        return partial(self._find, mechanism)
+
+    def tokens_of(self, mechanism: str) -> TokenOf:
+        """The look-up of the delegation tokens that one may log in with."""
+        return _no_token if self._tokens is None else self._tokens.of(mechanism)
+
+    def _find(self, mechanism: str, user: str) -> ScramCredential | None:
+        return self._known[mechanism].get(user)
+
+
+def _no_token(token_id: str) -> TokenCredential | None:
+    return None

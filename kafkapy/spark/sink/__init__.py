@@ -1,0 +1,1 @@
+"""The Spark sink: rows as records, at least or exactly once."""

@@ -1,0 +1,181 @@
+"""Rows to the open batches of their partitions, as Kafka's producer would place them.
+
+A row goes to the partition that its column names; else to where murmur2 of its key says; a row
+without a key to one partition until that has a batch, then to another (KIP-480), which fills
+batches best. Runs in the executors' Python workers.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkapy.client.batch_producer import BatchProducer, DeliveryError
+from kafkapy.client.producer_settings import ProducerSettings
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.row_batches import OpenBatch, RowColumns, RowTooLarge
+from kafkapy.record.row_kernels import partitions_of_keys
+from kafkapy.spark.source.arrow_rows import column, int32s, row_columns
+
+_ANY: Final = -1
+
+_Rows = NDArray[np.int32]
+"""Indices of rows."""
+
+
+class RowWriter:
+    """Encodes record batches and hands full batches of Kafka's to a producer."""
+
+    def __init__(
+        self, producer: BatchProducer, settings: ProducerSettings, topic: str | None
+    ) -> None:
+        """`topic` wins over the column of that name."""
+        self._producer = producer
+        self._settings = settings
+        self._topic = topic
+        self._partitions: dict[str, int] = {}
+        self._sticky: dict[str, int] = {}
+        self._open: dict[TopicPartition, OpenBatch] = {}
+
+    def write(self, batch: Any) -> None:
+        """Take the rows of a `pyarrow.RecordBatch`.
+
+        Raises:
+            DeliveryError: a row has no topic, is too large, names a partition that is not there, or
+                one before it was not written.
+        """
+        columns = row_columns(batch)
+        now_ms = int(time.time() * 1000)
+        given = column(batch, "partition")
+        partitions = None if given is None else int32s(given, null=_ANY)
+        keys = None if self._settings.ignore_keys else column(batch, "key")
+        by_key = keys is not None and keys.null_count < len(keys)
+        for topic, rows in self._by_topic(batch):
+            self._know(topic)
+            chosen = self._chosen(topic, columns, partitions, by_key)
+            self._write_topic(topic, rows, columns, chosen, now_ms)
+        if sum(each.size for each in self._open.values()) > self._settings.buffer_bytes:
+            self._close_all()
+
+    def finish(self) -> None:
+        """Send what is open and wait until all is acknowledged. Raises DeliveryError."""
+        self._close_all()
+        self._producer.flush()
+
+    def _by_topic(self, batch: Any) -> Iterator[tuple[str, _Rows]]:
+        """The rows of each topic, in their order."""
+        if self._topic is not None:
+            yield self._topic, np.arange(batch.num_rows, dtype=np.int32)
+            return
+        topics = column(batch, "topic")
+        if topics is None or topics.null_count:
+            raise DeliveryError(
+                "null topic present in the data. Use the topic option for setting a topic."
+            )
+        coded = topics.dictionary_encode()
+        names = coded.dictionary.to_pylist()
+        for code, rows in _grouped(int32s(coded.indices, null=0)):
+            yield names[code], rows
+
+    def _know(self, topic: str) -> None:
+        if topic not in self._partitions:
+            self._partitions[topic] = self._producer.partition_count(topic)
+
+    def _chosen(
+        self, topic: str, columns: RowColumns, given: NDArray[np.int32] | None, by_key: bool
+    ) -> NDArray[np.int32] | None:
+        """The partition of each row, -1 for any; None when any will do for all."""
+        if not by_key:
+            return given
+        rows = len(columns.keys.offsets) - 1
+        chosen = np.full(rows, _ANY, np.int32) if given is None else given.copy()
+        partitions_of_keys(*columns.keys, self._partitions[topic], chosen)
+        return chosen
+
+    def _write_topic(
+        self,
+        topic: str,
+        rows: _Rows,
+        columns: RowColumns,
+        chosen: NDArray[np.int32] | None,
+        now_ms: int,
+    ) -> None:
+        if chosen is None:
+            self._write_anywhere(topic, rows, columns, now_ms)
+            return
+        for partition, group in _grouped(chosen[rows]):
+            left = rows[group]
+            if partition == _ANY:
+                self._write_anywhere(topic, left, columns, now_ms)
+                continue
+            self._check_partition(topic, partition)
+            where = TopicPartition(topic, partition)
+            while len(left):
+                left = self._fill(where, left, columns, now_ms)
+
+    def _check_partition(self, topic: str, partition: int) -> None:
+        if not 0 <= partition < self._partitions[topic]:
+            self._partitions[topic] = self._producer.partition_count(topic)  # it may have grown
+        count = self._partitions[topic]
+        if not 0 <= partition < count:
+            raise DeliveryError(
+                f"A row for topic {topic}: there is no partition {partition}, only 0 to {count - 1}"
+            )
+
+    def _write_anywhere(self, topic: str, rows: _Rows, columns: RowColumns, now_ms: int) -> None:
+        """Fill batches one after the other, each for another partition."""
+        while len(rows):
+            if topic not in self._sticky:
+                self._sticky[topic] = random.randrange(self._partitions[topic])
+            where = TopicPartition(topic, self._sticky[topic])
+            rows = self._fill(where, rows, columns, now_ms)
+            if where not in self._open:
+                self._sticky[topic] = self._another(where)
+
+    def _another(self, full: TopicPartition) -> int:
+        count = self._partitions[full.topic]
+        return (full.partition + random.randrange(1, count)) % count if count > 1 else 0
+
+    def _fill(self, where: TopicPartition, rows: _Rows, columns: RowColumns, now_ms: int) -> _Rows:
+        """Add rows to the open batch of a partition; when it is full it goes, and the rest is
+        returned."""
+        batch = self._open.get(where)
+        if batch is None:
+            batch = self._open[where] = OpenBatch(
+                self._settings.batch_bytes, self._settings.request_bytes
+            )
+        try:
+            taken = batch.add(columns, rows, now_ms)
+        except RowTooLarge as error:
+            raise DeliveryError(
+                f"A row for topic {where.topic} is {error.size} bytes when serialized which is "
+                f"larger than {self._settings.request_bytes}, which is the value of the "
+                "max.request.size configuration"
+            ) from None
+        if taken < len(rows):
+            del self._open[where]
+            self._producer.send(where, self._closed(batch))
+        return rows[taken:]
+
+    def _close_all(self) -> None:
+        for where, batch in self._open.items():
+            self._producer.put(where, self._closed(batch))
+        self._open.clear()
+        self._producer.flush()
+
+    def _closed(self, batch: OpenBatch) -> Any:
+        return batch.close(self._settings.codec, self._settings.level)
+
+
+def _grouped(codes: NDArray[np.int32]) -> Iterator[tuple[int, _Rows]]:
+    """Each code and the places that have it, in their order."""
+    order = np.argsort(codes, kind="stable").astype(np.int32)
+    ordered = codes[order]
+    cuts = np.flatnonzero(np.diff(ordered)) + 1
+    for group in np.split(order, cuts) if len(codes) else ():
+        yield int(codes[group[0]]), group

@@ -1,0 +1,103 @@
+"""The options and columns of a write: those of Spark's own Kafka sink. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.client.producer_settings import ProducerSettings, producer_settings
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.spark.source.option_table import SINK_OPTIONS
+
+COLUMN_TYPES: Final = {
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+}
+_KNOWN: Final = frozenset(option.name.lower() for option in SINK_OPTIONS)
+_IGNORED: Final = frozenset(("checkpointlocation", "includeheaders"))  # Spark's own; of no effect
+_FORBIDDEN: Final = {
+    "key.serializer": "is not supported as keys are written as bytes",
+    "value.serializer": "is not supported as values are written as bytes",
+    "transactional.id": "is not supported. Set the sink option 'exactlyOnce' to 'true': each task "
+    "of each micro-batch has an id of its own",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """The options of one write, checked. `topic` wins over the column of that name."""
+
+    topic: str | None
+    client_properties: dict[str, str]
+    producer: ProducerSettings
+    exactly_once: bool = False
+    transactional_id_prefix: str = "kafkapy"
+
+
+def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """Read and check the options of a write.
+
+    Raises:
+        ConfigError: names the option and what is wrong with it.
+        ApiError: INVALID_TOPIC_EXCEPTION for a topic's name.
+    """
+    options = {name.lower(): value for name, value in given.items()}
+    properties: dict[str, str] = {}
+    for name, value in options.items():
+        if name.startswith("kafka."):
+            properties[name.removeprefix("kafka.")] = value
+        elif name not in _KNOWN and name not in _IGNORED:
+            raise ConfigError(f"Unknown option '{name}' for the kafkapy sink")
+    for name, why in _FORBIDDEN.items():
+        if name in properties:
+            raise ConfigError(f"Kafka option '{name}' {why}")
+    if not properties.get("bootstrap.servers", "").strip():
+        raise ConfigError(
+            "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
+        )
+    topic = options.get("topic", "").strip() or None
+    if topic is not None:
+        validate_topic_name(topic)
+    return SinkOptions(
+        topic,
+        properties,
+        producer_settings(properties),
+        exactly_once=_boolean(options.get("exactlyonce", "false")),
+        transactional_id_prefix=options.get("transactionalidprefix", "kafkapy"),
+    )
+
+
+def _boolean(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise ConfigError(
+            f"Invalid value '{text}' for option 'exactlyOnce': it must be true or false"
+        )
+    return text.strip().lower() == "true"
+
+
+def check_columns(types: Mapping[str, str], topic: str | None) -> None:
+    """Hold the columns (name to Spark type) against what a topic takes.
+
+    Raises:
+        ConfigError: names the column.
+    """
+    for name, kind in types.items():
+        allowed = COLUMN_TYPES.get(name)
+        if allowed is None:
+            raise ConfigError(
+                f"Column '{name}' is not one of {', '.join(COLUMN_TYPES)}; drop or rename it"
+            )
+        if kind not in allowed:
+            raise ConfigError(f"Column '{name}' must be {' or '.join(allowed)}, it is {kind}")
+    if "value" not in types:
+        raise ConfigError("Required attribute 'value' not found")
+    if topic is None and "topic" not in types:
+        raise ConfigError(
+            "topic option required when no 'topic' attribute is present. Use the topic option for "
+            "setting a topic."
+        )

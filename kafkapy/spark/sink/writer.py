@@ -1,0 +1,117 @@
+"""The sink: each task writes its rows with an idempotent producer of its own.
+
+At least once: a task that Spark runs again writes its rows again, unless `exactly_once` is asked
+for. Within a task nothing is written twice. A task succeeds when every row is acknowledged by all
+in-sync replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from kafkapy.client.batch_producer import BatchProducer
+from kafkapy.client.properties import int_property
+from kafkapy.client.transaction import Transaction
+from kafkapy.common.errors import ApiError
+from kafkapy.spark.sink import exactly_once
+from kafkapy.spark.sink.sink_options import SinkOptions
+from kafkapy.spark.workers.engine import cluster_of
+
+TRANSACTION_TIMEOUT_MS: Final = 300_000
+"""How long a task may take with `exactlyOnce`, unless `kafka.transaction.timeout.ms` says so."""
+
+
+class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
+    """A batch write. Rows are visible before the job has ended."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._job = exactly_once.job_id()
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Runs in an executor. Raises DeliveryError."""
+        return write_task(self._options, self._job, iterator)
+
+
+class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """A streaming write. Made anew for every micro-batch and once more for its commit: no state."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Runs in an executor. Raises DeliveryError."""
+        return write_task(self._options, "", iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing to do: the rows are there. May come twice."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Nothing can be taken back."""
+
+
+def write_task(options: SinkOptions, job: str, batches: Iterable[Any]) -> WriterCommitMessage:
+    """Write the rows of the running task, once or at least once as the options say."""
+    if options.exactly_once:
+        name = exactly_once.transactional_id(options.transactional_id_prefix, job)
+        write_transaction(options, name, batches)
+    else:
+        write_batches(options, batches)
+    return WriterCommitMessage()
+
+
+def write_batches(options: SinkOptions, batches: Iterable[Any]) -> None:
+    """Write `pyarrow.RecordBatch`es and wait until all rows are acknowledged.
+
+    Raises:
+        DeliveryError: names the topic and what the broker says.
+    """
+    producer = BatchProducer(cluster_of(options.client_properties), options.producer)
+    _write(options, producer, batches)
+
+
+def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -> None:
+    """Write the batches in the transaction of that id, unless it has been committed before.
+
+    Raises:
+        DeliveryError: nothing is written; the transaction is aborted, or will be when it is begun
+            again or times out.
+        ApiError: the coordinator does not answer, or refuses. When it does not answer to the
+            commit, who asks it again (`is_committed`) will know.
+    """
+    cluster = cluster_of(options.client_properties)
+    if exactly_once.is_committed(cluster, name):
+        return
+    timeout_ms = int_property(
+        options.client_properties, "transaction.timeout.ms", TRANSACTION_TIMEOUT_MS
+    )
+    transaction = Transaction(cluster, name, timeout_ms)
+    producer = BatchProducer(cluster, options.producer, transaction)
+    written = False
+    try:
+        _write(options, producer, batches)
+        written = True
+    finally:
+        if not written:
+            producer.abandon()
+            with suppress(ApiError):  # fenced, or out of reach: it ends without us
+                transaction.end(committed=False)
+    transaction.end(committed=True)
+
+
+def _write(options: SinkOptions, producer: BatchProducer, batches: Iterable[Any]) -> None:
+    # Here, not above: the driver's processes load this module too, and never encode a row.
+    from kafkapy.spark.sink.row_writer import RowWriter
+
+    writer = RowWriter(producer, options.producer, options.topic)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()

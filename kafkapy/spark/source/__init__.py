@@ -1,0 +1,1 @@
+"""The Spark source: batches, streams and segment files as rows."""

@@ -1,0 +1,165 @@
+"""Columns as Arrow record batches, in exactly the types that Spark's planner expects.
+
+Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so all is fixed here.
+Arrays are made of buffers: `pa.array` and `pa.scalar` import pandas where it is installed, which
+takes as long as all else that a task loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
+from kafkapy.record.columns import Columns, Wanted
+from kafkapy.spark.source.pushdown import ANY, Interval
+from kafkapy.spark.source.source_columns import HEADERS
+
+_CONSTANT: Final = ("topic", "partition")  # in every row of a partition
+BATCH_ROWS_MAX: Final = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch
+BATCH_BYTES_MAX: Final = 64 << 20  # spark.sql.execution.arrow.maxBytesPerBatch
+
+_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_HEADERS: Final = pa.list_(pa.field("element", _HEADER))
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_FIELDS: Final = {
+    "key": pa.field("key", pa.binary()),
+    "value": pa.field("value", pa.binary()),
+    "topic": pa.field("topic", pa.string()),
+    "partition": pa.field("partition", pa.int32()),
+    "offset": pa.field("offset", pa.int64()),
+    "timestamp": pa.field("timestamp", _TIMESTAMP),
+    "timestampType": pa.field("timestampType", pa.int32()),
+    HEADERS: pa.field(HEADERS, _HEADERS),
+}
+
+
+def arrow_schema(names: Sequence[str]) -> Any:
+    """The columns as Spark's own Kafka source has them, as a `pyarrow.Schema`."""
+    return pa.schema([_FIELDS[name] for name in names])
+
+
+def wanted(names: Sequence[str]) -> Wanted:
+    """What must be decoded for these columns."""
+    return Wanted("key" in names, "value" in names, HEADERS in names)
+
+
+def record_batches(
+    columns: Columns,
+    topic_partition: TopicPartition,
+    names: Sequence[str],
+    timestamp_us: Interval = ANY,
+) -> Iterator[Any]:
+    """The columns `names` as record batches of at most BATCH_ROWS_MAX rows and about
+    BATCH_BYTES_MAX bytes.
+
+    Rows with other timestamps are left out; else the arrays share the memory of `columns`. A record
+    without headers has null, not an empty list.
+    """
+    schema = arrow_schema(names)
+    arrays = [_array(name, columns, topic_partition) for name in names]
+    for begin, end in _cuts(columns):
+        rows = end - begin
+        pieces = [
+            array.slice(0 if name in _CONSTANT else begin, rows)
+            for name, array in zip(names, arrays, strict=True)
+        ]
+        piece = pa.RecordBatch.from_arrays(pieces, schema=schema)
+        if timestamp_us != ANY:
+            microseconds = columns.timestamps[begin:end] * 1000
+            fitting = (timestamp_us.low <= microseconds) & (microseconds <= timestamp_us.high)
+            piece = piece.filter(_flags(fitting))
+        if piece.num_rows:
+            yield piece
+
+
+def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
+    """A column, or, of those that are the same in every row, enough for the largest batch."""
+    match name:
+        case "key" if columns.keys is not None:
+            return _binary(pa.binary(), columns.keys)
+        case "value" if columns.values is not None:
+            return _binary(pa.binary(), columns.values)
+        case "offset":
+            return _numbers(pa.int64(), columns.offsets)
+        case "timestamp":
+            return _numbers(_TIMESTAMP, columns.timestamps * 1000)
+        case "timestampType":
+            return _numbers(pa.int32(), columns.timestamp_types)
+        case "headers" if columns.headers is not None:
+            return _headers(columns.headers)
+    return _constants(topic_partition)[_CONSTANT.index(name)]
+
+
+@lru_cache(maxsize=16)
+def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
+    """The columns _CONSTANT of a partition, for the largest batch."""
+    topic = np.frombuffer(topic_partition.topic.encode(), np.uint8)
+    ends = np.arange(BATCH_ROWS_MAX + 1, dtype=np.int32) * np.int32(len(topic))
+    texts = [None, pa.py_buffer(ends), pa.py_buffer(np.tile(topic, BATCH_ROWS_MAX))]
+    return (
+        pa.Array.from_buffers(pa.string(), BATCH_ROWS_MAX, texts),
+        _numbers(pa.int32(), np.full(BATCH_ROWS_MAX, topic_partition.partition, np.int32)),
+    )
+
+
+def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:
+    """Spans of rows within the limits; a span has one row at least."""
+    rows = len(columns.offsets)
+    used = np.zeros(rows + 1, np.int64)
+    for column in (columns.keys, columns.values):
+        if column is not None:
+            used += column.offsets
+    begin = 0
+    while begin < rows:
+        end = min(rows, begin + BATCH_ROWS_MAX)
+        fitting = int(np.searchsorted(used, used[begin] + BATCH_BYTES_MAX, "right")) - 1
+        end = max(begin + 1, min(end, fitting))
+        yield begin, end
+        begin = end
+
+
+def _numbers(kind: Any, values: NDArray[Any]) -> Any:
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _flags(flags: NDArray[np.bool_]) -> Any:
+    bits = pa.py_buffer(np.packbits(flags, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(flags), [None, bits])
+
+
+def _binary(kind: Any, column: BinaryColumn) -> Any:
+    buffers = [column.validity, column.offsets, column.data]
+    rows = len(column.offsets) - 1
+    return pa.Array.from_buffers(kind, rows, [pa.py_buffer(buffer) for buffer in buffers])
+
+
+def _text(column: BinaryColumn) -> Any:
+    """Strings; bytes that are not UTF-8 become U+FFFD, as Java's clients read them."""
+    texts = _binary(pa.string(), column)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = _binary(pa.binary(), column).to_pylist()
+        texts = pa.array([value.decode(errors="replace") for value in raw], pa.string())
+    return texts
+
+
+def _headers(headers: HeaderColumns) -> Any:
+    keys = _text(headers.keys)
+    pairs = pa.Array.from_buffers(
+        _HEADER, len(keys), [None], children=[keys, _binary(pa.binary(), headers.values)]
+    )
+    validity = np.packbits(np.diff(headers.offsets) > 0, bitorder="little")
+    return pa.Array.from_buffers(
+        _HEADERS,
+        len(headers.offsets) - 1,
+        [pa.py_buffer(validity), pa.py_buffer(headers.offsets)],
+        children=[pairs],
+    )

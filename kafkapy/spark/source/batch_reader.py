@@ -1,0 +1,91 @@
+"""A batch read: the range is resolved once, on the driver, before any task starts."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSourceReader, Filter
+
+from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
+from kafkapy.spark.source.offsets import Offsets, plan_ranges, report_losses, split_ranges
+from kafkapy.spark.source.options import SourceOptions
+from kafkapy.spark.source.pushdown import Bounds, push_filters
+from kafkapy.spark.workers.engine import RangePartition, read_range
+
+log: Final = logging.getLogger("kafkapy.spark")
+
+
+PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+"""What Spark runs to plan a read while `spark.sql.python.filterPushdown.enabled` is on."""
+
+
+def batch_reader(options: SourceOptions) -> KafkapyBatchReader:
+    """The reader that may have `pushFilters`, if Spark is about to call it.
+
+    Spark fails every query whose reader has that method while the conf is off, which is the
+    default. A data source cannot ask for the conf; but it can see which worker it is made in.
+    """
+    if PUSHDOWN_WORKER in sys.modules:
+        return FilteringBatchReader(options)
+    return KafkapyBatchReader(options)
+
+
+class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
+    """Reads the topics from the starting to the ending offsets."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._bounds = Bounds()
+
+    def partitions(self) -> list[RangePartition]:
+        """Resolve the offsets and cut the ranges. Raises as OffsetReader, and DataLossError."""
+        options, bounds = self._options, self._bounds
+        reader = offset_reader(options)
+        everything = reader.partitions()
+        wanted = [tp for tp in everything if bounds.admits(tp)]
+        start, end = _bounded(
+            {tp: offset for tp, offset in reader.starting(everything).items() if tp in wanted},
+            {tp: offset for tp, offset in reader.ending(everything).items() if tp in wanted},
+            reader,
+            bounds,
+        )
+        ranges, losses = plan_ranges(start, end, reader.earliest(start), reader.latest(start))
+        report_losses(losses, options.fail_on_data_loss, log.warning)
+        cut = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(part, bounds.timestamp_us) for part in cut]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """Runs in an executor. A plan without ranges gets one partition, which holds nothing."""
+        if isinstance(partition, RangePartition):
+            yield from read_range(self._options, partition.range, partition.timestamp_us)
+
+
+class FilteringBatchReader(KafkapyBatchReader):
+    """Asks only for what the query's filters let through."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on topic, partition, offset and timestamp; return the others."""
+        self._bounds, left = push_filters(filters)
+        return left
+
+
+def _bounded(
+    start: Offsets, end: Offsets, reader: OffsetReader, bounds: Bounds
+) -> tuple[Offsets, Offsets]:
+    """The part of the ranges that the bounds let through; partitions without any are left out.
+
+    Only the first of the timestamps bounds offsets: before the first record that is new enough
+    there is none, but after one that is too new there may be others, since producers set the time.
+    """
+    offsets = bounds.offset
+    begin = {tp: max(offset, offsets.low) for tp, offset in start.items()}
+    until = {tp: min(offset, offsets.high + 1) for tp, offset in end.items()}
+    first_ms = bounds.first_timestamp_ms
+    if first_ms is not None:
+        since = reader.at_timestamp(begin, first_ms)
+        begin = {tp: max(offset, since[tp]) for tp, offset in begin.items()}
+    kept = [tp for tp in begin if begin[tp] < until[tp] or start[tp] >= end[tp]]
+    return {tp: begin[tp] for tp in kept}, {tp: until[tp] for tp in kept}

@@ -1,0 +1,159 @@
+"""The driver's questions to the cluster: which partitions there are, and their offsets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.source.offsets import EARLIEST, LATEST, Offsets
+from kafkapy.spark.source.options import Position, PositionKind, SourceOptions
+from kafkapy.spark.workers.engine import cluster_of
+
+T = TypeVar("T")
+
+log: Final = logging.getLogger("kafkapy.spark")
+
+
+def offset_reader(options: SourceOptions) -> OffsetReader:
+    """A reader over this process's connections, patient as the `fetchOffset.*` options say."""
+    patience = {"retry.backoff.ms": str(options.fetch_offset_retry_interval_ms)}
+    return OffsetReader(cluster_of(patience | options.client_properties), options)
+
+
+class OffsetReader:
+    """Asks for partitions and offsets, again a few times when the cluster is changing."""
+
+    def __init__(self, cluster: Cluster, options: SourceOptions) -> None:
+        self._cluster = cluster
+        self._options = options
+
+    def partitions(self, *, must_exist: bool = True) -> list[TopicPartition]:
+        """The partitions that the options ask for and that exist now, sorted.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, naming what is not there and `must_exist`; or the
+                cluster cannot be asked.
+        """
+        subscription = self._options.subscription
+        assigned = subscription.assigned
+        names = None if subscription.pattern else subscription.topics or _topics_of(assigned)
+        found = self._retrying(lambda: self._cluster.metadata(names, refresh=True)).topics
+        pattern = subscription.pattern
+        existing = {
+            TopicPartition(topic.name, index)
+            for topic in found.values()
+            if pattern is None or (pattern.fullmatch(topic.name) and not topic.is_internal)
+            for index in topic.partitions
+        }
+        missing = [name for name in names or () if not found[name].partitions]
+        missing += [str(tp) for tp in assigned if tp not in existing and tp.topic not in missing]
+        if missing:
+            message = f"This cluster does not have {', '.join(missing)}"
+            if must_exist:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+            log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
+        return sorted(existing.intersection(assigned) if assigned else existing)
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The log start offsets. Raises ApiError naming the partition."""
+        return self._list(dict.fromkeys(partitions, EARLIEST))
+
+    def latest(self, partitions: Iterable[TopicPartition], known: Offsets | None = None) -> Offsets:
+        """The ends that a consumer may read: high watermarks or last stable offsets.
+
+        A new leader may not know yet that offsets in `known` are readable (KAFKA-7703), so it is
+        asked again, `fetchOffset.numRetries` times.
+        """
+        wanted = dict.fromkeys(partitions, LATEST)
+        known = known or {}
+        found = self._list(wanted)
+        for _ in range(self._options.fetch_offset_retries):
+            if all(found[tp] >= known.get(tp, 0) for tp in found):
+                break
+            self._cluster.pause()
+            found = self._list(wanted)
+        return found
+
+    def starting(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Where the options let a new query start, as numbers.
+
+        Raises:
+            ConfigError: not every partition is named, or none of its records is new enough.
+            ApiError: the cluster cannot be asked.
+        """
+        return self._resolve(self._options.starting, list(partitions), "starting")
+
+    def ending(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Where the options let a batch end. Raises as `starting`."""
+        return self._resolve(self._options.ending, list(partitions), "ending")
+
+    def at_timestamp(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
+        """The first offset whose record is as new as the timestamp, or the end of the partition."""
+        found = self._list(dict.fromkeys(partitions, timestamp_ms))
+        return found | self.latest(tp for tp, offset in found.items() if offset < 0)
+
+    def _resolve(self, position: Position, partitions: list[TopicPartition], side: str) -> Offsets:
+        if position.everywhere is not None:
+            wanted = dict.fromkeys(partitions, position.everywhere)
+        else:
+            wanted = position.partitions
+            if wanted.keys() != set(partitions):
+                raise ConfigError(
+                    f"The {side} {position.kind.value} must name all partitions (-1 is latest, -2 "
+                    f"earliest). Specified: {_names(wanted)}. Assigned: {_names(partitions)}"
+                )
+        if position.kind is PositionKind.TIMESTAMPS:
+            return self._at_timestamps(wanted, side)
+        symbolic = {tp: offset for tp, offset in wanted.items() if offset < 0}
+        return wanted | self._list(symbolic)
+
+    def _at_timestamps(self, timestamps: Offsets, side: str) -> Offsets:
+        found = self._list(timestamps)
+        unmatched = [tp for tp, offset in found.items() if offset < 0]
+        if unmatched and side == "starting" and not self._options.latest_if_no_match:
+            tp = min(unmatched)
+            raise ConfigError(
+                f"No offset matched from request of topic-partition {tp} and timestamp "
+                f"{timestamps[tp]}. Set startingOffsetsByTimestampStrategy to 'latest' to start at "
+                "the end of such partitions."
+            )
+        return found | self.latest(unmatched)
+
+    def _list(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+        """ListOffsets; the timestamps -1 and -2 mean latest and earliest."""
+        if not timestamps:
+            return {}
+
+        def ask() -> Offsets:
+            level = self._options.isolation_level
+            results = self._cluster.list_offsets(timestamps, isolation_level=level)
+            for tp, result in results.items():
+                if result.error is not ErrorCode.NONE:
+                    raise ApiError(result.error, f"Offsets of {tp}: {result.error.name}")
+            return {tp: result.offset for tp, result in results.items()}
+
+        return self._retrying(ask)
+
+    def _retrying(self, ask: Callable[[], T]) -> T:
+        """Ask `fetchOffset.numRetries` times more while the error may pass."""
+        for _ in range(self._options.fetch_offset_retries):
+            try:
+                return ask()
+            except ApiError as error:
+                if not error.code.retriable:
+                    raise
+                log.warning("%s; asking again", error)
+            self._cluster.pause()
+        return ask()
+
+
+def _topics_of(partitions: Iterable[TopicPartition]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tp.topic for tp in partitions))
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(map(str, sorted(partitions)))

@@ -1,0 +1,193 @@
+"""Log segments as files: which there are, and their records. No broker is asked.
+
+What is on disk is read, as `kafka-dump-log` does: records beyond the high watermark or before the
+log start offset too. A cut-off last batch is left out, as recovery would.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.batch_header import iter_headers
+from kafkapy.spark.source.pushdown import Bounds
+
+log: Final = logging.getLogger("kafkapy.spark")
+
+_PARTITION: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
+_SEGMENT: Final = re.compile(r"(\d{20})\.log")
+_ABORTED: Final = Struct(">hqqqq")  # .txnindex: version, producer, first, last, last stable offset
+_OFFSET_MAX: Final = 2**63 - 1
+
+
+class Segment(NamedTuple):
+    """One `.log` file. `end_offset` is where the next one begins, or the largest offset there is.
+
+    `aborted` has the (producer id, first offset) of transactions with records in it to leave out.
+    """
+
+    topic_partition: TopicPartition
+    path: str
+    base_offset: int
+    end_offset: int
+    aborted: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A partition's directory and the base offsets of its segments, in order."""
+
+    topic_partition: TopicPartition
+    directory: Path
+    base_offsets: tuple[int, ...]
+
+    def log_end_offset(self) -> int:
+        """The offset after the last whole batch on disk.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE, naming the file.
+        """
+        base = self.base_offsets[-1]
+        end = base
+        view = _mapped(self._path(base))
+        for _, header in _checked(iter_headers(view), self._path(base)):
+            end = header.next_offset
+        return end
+
+    def segments(self, bounds: Bounds, *, skip_aborted: bool = False) -> list[Segment]:
+        """The segments that can hold an offset in the bounds."""
+        ends = (*self.base_offsets[1:], _OFFSET_MAX)
+        aborted = self._aborted() if skip_aborted else []
+        return [
+            Segment(
+                self.topic_partition,
+                str(self._path(base)),
+                base,
+                end,
+                tuple((pid, first) for pid, first, last in aborted if first < end and last >= base),
+            )
+            for base, end in zip(self.base_offsets, ends, strict=True)
+            if base <= bounds.offset.high and bounds.offset.low < end
+        ]
+
+    def _aborted(self) -> list[tuple[int, int, int]]:
+        """(producer id, first offset, last offset) of every aborted transaction."""
+        found = []
+        for base in self.base_offsets:
+            index = self._path(base).with_suffix(".txnindex")
+            data = index.read_bytes() if index.exists() else b""
+            whole = len(data) // _ABORTED.size * _ABORTED.size
+            found += [entry[1:4] for entry in _ABORTED.iter_unpack(data[:whole])]
+        return found
+
+    def _path(self, base_offset: int) -> Path:
+        return self.directory / f"{base_offset:020d}.log"
+
+
+def find_replicas(paths: Sequence[str]) -> list[Replica]:
+    """The partitions' directories in log directories, or the paths themselves if they are such.
+
+    Directories of deleted, future or stray replicas are left out, as Kafka's names mark them.
+
+    Raises:
+        ConfigError: a path is not a directory, or nothing was found.
+    """
+    found = []
+    for path in map(Path, paths):
+        if not path.is_dir():
+            raise ConfigError(f"{path} is not a directory")
+        directories = [path] if _base_offsets(path) else sorted(filter(Path.is_dir, path.iterdir()))
+        for directory in directories:
+            name = _PARTITION.fullmatch(directory.name)
+            offsets = _base_offsets(directory)
+            if name is not None and offsets:
+                tp = TopicPartition(name[1], int(name[2]))
+                found.append(Replica(tp, directory, offsets))
+    if not found:
+        raise ConfigError(f"No partition of any topic is in {', '.join(paths)}")
+    return found
+
+
+def longest(replicas: Iterable[Replica]) -> list[Replica]:
+    """One replica of each partition: the one whose log reaches furthest; then the longer one."""
+    by_partition: dict[TopicPartition, list[Replica]] = {}
+    for replica in replicas:
+        by_partition.setdefault(replica.topic_partition, []).append(replica)
+    return [
+        max(several, key=lambda one: (one.log_end_offset(), -one.base_offsets[0]))
+        if len(several) > 1
+        else several[0]
+        for _, several in sorted(by_partition.items())
+    ]
+
+
+def read_segment(
+    segment: Segment, bounds: Bounds, *, columns: Sequence[str], skip_corrupt: bool
+) -> Iterator[Any]:
+    """The records of a segment within the bounds as `pyarrow.RecordBatch`es of some columns.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and what comes
+            before it is all.
+    """
+    from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
+    from kafkapy.spark.source.arrow import record_batches, wanted
+
+    low, high = bounds.offset
+    start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
+    path = Path(segment.path)
+    try:
+        decoded = decode_columns(
+            _mapped(path)[_position_of(path, start) :],
+            start,
+            end,
+            wanted=wanted(columns),
+            aborted=segment.aborted,
+        )
+        for some in _checked(decoded, path):
+            yield from record_batches(some, segment.topic_partition, columns, bounds.timestamp_us)
+    except ApiError as error:
+        if not skip_corrupt:
+            raise
+        log.warning("%s; the rest of the segment is left out", error.message)
+
+
+def _position_of(path: Path, offset: int) -> int:
+    """Where to begin to look for an offset, from the `.index`; 0 without one."""
+    index = path.with_suffix(".index")
+    data = index.read_bytes() if index.exists() else b""
+    base = int(path.stem)
+    entries = [pair for pair in Struct(">ii").iter_unpack(data[: len(data) // 8 * 8]) if pair[1]]
+    at = bisect_right(entries, (offset - base, -1))
+    position = entries[at - 1][1] if at else 0
+    return position if position < path.stat().st_size else 0
+
+
+def _base_offsets(directory: Path) -> tuple[int, ...]:
+    names = (_SEGMENT.fullmatch(path.name) for path in directory.iterdir() if path.is_file())
+    return tuple(sorted(int(name[1]) for name in names if name is not None))
+
+
+def _mapped(path: Path) -> memoryview:
+    """A file as a view of bytes that the page cache holds; the map goes with its last view."""
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:  # nothing can be mapped of it
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _checked(items: Iterator[Any], path: Path) -> Iterator[Any]:
+    """The items; what is corrupt names the file."""
+    try:
+        yield from items
+    except ApiError as error:
+        raise ApiError(error.code, f"{path}: {error.message}") from error

@@ -1,0 +1,147 @@
+"""`format("kafkapy-segments")`: log directories as a table, when no broker runs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
+from kafkapy.spark.source.option_table import SEGMENT_OPTIONS
+from kafkapy.spark.source.pushdown import Bounds, push_filters
+from kafkapy.spark.source.segments import Replica, Segment, find_replicas, longest, read_segment
+from kafkapy.spark.source.source_columns import columns_of, default_columns, schema_of
+
+_KNOWN: Final = {option.name.lower(): option.name for option in SEGMENT_OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsOptions:
+    """The options of one read of log directories, checked."""
+
+    paths: tuple[str, ...]
+    topics: frozenset[str] | None
+    pattern: re.Pattern[str] | None
+    columns: tuple[str, ...]
+    all_replicas: bool
+    skip_aborted: bool
+    fail_on_data_loss: bool
+
+
+def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
+    """Read and check the options.
+
+    Raises:
+        ConfigError: names the option, its value and what is allowed.
+    """
+    options = {name.lower(): value for name, value in given.items()}
+    for name in options:
+        if name not in _KNOWN:
+            near = difflib.get_close_matches(name, _KNOWN, n=1)
+            hint = f" Did you mean '{_KNOWN[near[0]]}'?" if near else ""
+            raise ConfigError(f"Unknown option '{name}' for the kafkapy-segments source.{hint}")
+    paths = tuple(comma_separated(options.get("path", "")))
+    if not paths:
+        raise ConfigError("Name the log directories: .load('/var/lib/kafka/data')")
+    topics = frozenset(comma_separated(options.get("subscribe", "")))
+    try:
+        pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
+    except re.error as error:
+        raise ConfigError(f"subscribePattern is not a regular expression: {error}") from None
+    return SegmentsOptions(
+        paths=paths,
+        topics=topics or None,
+        pattern=pattern,
+        columns=default_columns(_boolean(options, "includeHeaders", "false")),
+        all_replicas=_boolean(options, "allReplicas", "false"),
+        skip_aborted=_boolean(options, "skipAborted", "false"),
+        fail_on_data_loss=_boolean(options, "failOnDataLoss", "true"),
+    )
+
+
+def _boolean(options: Mapping[str, str], name: str, default: str) -> bool:
+    text = options.get(name.lower(), default).strip().lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"Invalid value '{text}' for option '{name}': it must be true or false")
+    return text == "true"
+
+
+class KafkapySegmentsSource(DataSource):  # type: ignore[misc]
+    """Segments as a table with the schema of the kafkapy source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The word in `format(...)` and `USING`."""
+        return "kafkapy-segments"
+
+    def schema(self) -> StructType:
+        """That schema. Raises ConfigError for bad options."""
+        return schema_of(parse_segments_options(self.options).columns)
+
+    def reader(self, schema: StructType) -> Any:
+        """A batch reader. Raises ConfigError."""
+        options = replace(parse_segments_options(self.options), columns=columns_of(schema))
+        if PUSHDOWN_WORKER in sys.modules:
+            return FilteringSegmentsReader(options)
+        return SegmentsReader(options)
+
+
+class SegmentPartition(InputPartition):  # type: ignore[misc]
+    """A Spark task's share: one file."""
+
+    def __init__(self, segment: Segment, bounds: Bounds) -> None:
+        self.segment = segment
+        self.bounds = bounds
+
+
+class SegmentsReader(DataSourceReader):  # type: ignore[misc]
+    """Reads each segment in a task of its own. Driver and executors must see the same files."""
+
+    def __init__(self, options: SegmentsOptions) -> None:
+        self._options = options
+        self._bounds = Bounds()
+
+    def partitions(self) -> list[SegmentPartition]:
+        """The segments to read. Raises ConfigError, and ApiError for corrupt files."""
+        options, bounds = self._options, self._bounds
+        replicas = [each for each in find_replicas(options.paths) if self._wanted(each)]
+        return [
+            SegmentPartition(segment, bounds)
+            for replica in (replicas if options.all_replicas else longest(replicas))
+            for segment in replica.segments(bounds, skip_aborted=options.skip_aborted)
+        ]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """Runs in an executor. A plan without segments gets one partition, which holds nothing."""
+        if isinstance(partition, SegmentPartition):
+            yield from read_segment(
+                partition.segment,
+                partition.bounds,
+                columns=self._options.columns,
+                skip_corrupt=not self._options.fail_on_data_loss,
+            )
+
+    def _wanted(self, replica: Replica) -> bool:
+        options, topic = self._options, replica.topic_partition.topic
+        return (
+            (options.topics is None or topic in options.topics)
+            and (options.pattern is None or options.pattern.fullmatch(topic) is not None)
+            and self._bounds.admits(replica.topic_partition)
+        )
+
+
+class FilteringSegmentsReader(SegmentsReader):
+    """Opens only the files that can hold what the query's filters let through."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on topic, partition, offset and timestamp; return the others."""
+        self._bounds, left = push_filters(filters)
+        return left

@@ -1,0 +1,53 @@
+"""Records as rows that SQL can work with, and rows as records.
+
+`--schema` unfolds JSON values into columns; what is written without a column `value` is folded into
+JSON again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.sink.sink_options import COLUMN_TYPES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BAD: Final = "_corrupt_record"
+_PARSED: Final = "__parsed"
+
+
+def unfold(frame: DataFrame, ddl: str) -> DataFrame:
+    """The fields of the JSON values as columns, then the record's own that no field hides.
+
+    A value that is not such JSON gives nulls. Add a field `_corrupt_record STRING` to keep it.
+
+    Raises:
+        ConfigError: the schema is not Spark DDL.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    try:
+        fields = StructType.fromDDL(ddl).fieldNames()
+    except PySparkException as error:
+        why = str(error).strip().partition("\n")[0]
+        raise ConfigError(f"--schema is not DDL such as 'id INT, at TIMESTAMP': {why}") from None
+    options = {"columnNameOfCorruptRecord": _BAD}
+    parsed = F.from_json(F.col("value").cast("string"), ddl, options)
+    hidden = {name.lower() for name in (*fields, "value")}
+    own = [name for name in frame.columns if name.lower() not in hidden]
+    return frame.withColumn(_PARSED, parsed).select(f"{_PARSED}.*", *own)
+
+
+def fold(frame: DataFrame) -> DataFrame:
+    """Rows that the sink takes: without a column `value`, all but the sink's own become JSON."""
+    if "value" in frame.columns:
+        return frame
+    from pyspark.sql import functions as F
+
+    own = [name for name in frame.columns if name in COLUMN_TYPES]
+    rest = [F.col(f"`{name}`") for name in frame.columns if name not in COLUMN_TYPES]
+    return frame.select(F.to_json(F.struct(*rest)).alias("value"), *own)

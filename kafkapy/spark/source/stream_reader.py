@@ -1,0 +1,158 @@
+"""A streaming read: micro-batches between offsets, with Spark's admission control.
+
+Spark keeps one reader in a driver process for all calls but `read`; another process makes the
+reader that is pickled for the executors. So nothing is connected before it is asked for. Nothing
+depends on `stop`, since Spark kills the process, or on `commit`, which the last batch never gets.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafkapy.client.group_offsets import commit_offsets
+from kafkapy.common.errors import ApiError
+from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
+from kafkapy.spark.source.offsets import (
+    Offsets,
+    end_offset,
+    from_json_object,
+    plan_ranges,
+    rate_limit,
+    report_losses,
+    split_ranges,
+    start_of,
+    to_json_object,
+)
+from kafkapy.spark.source.options import SourceOptions
+from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
+
+log: Final = logging.getLogger("kafkapy.spark")
+
+LATEST_TTL_S: Final = 0.1
+"""How long the latest offsets are believed: an idle query asks about 90 times a second."""
+
+
+class KafkapyStreamReader(
+    DataSourceStreamReader,  # type: ignore[misc]
+    SupportsTriggerAvailableNow,  # type: ignore[misc]
+):
+    """Follows the topics. Offsets are JSON objects as in `offsets`."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._latest: Offsets | None = None
+        self._latest_until = 0.0
+        self._target: Offsets | None = None  # of Trigger.AvailableNow
+        self._last_trigger: float | None = None
+        self._committed: Offsets = {}  # for commitGroupId
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint starts; `offsets.START_KEY` says when it is moot."""
+        reader = self._reader()
+        begin = reader.starting(reader.partitions())
+        return end_offset(begin, begin)  # it may become the end of an empty batch 0
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """`maxOffsetsPerTrigger`, else `minOffsetsPerTrigger`, else all."""
+        options = self._options
+        if options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(options.max_offsets_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the end of the query."""
+        self._target = self._fresh_latest({})
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The end of the next micro-batch; `start` itself, as Spark wants it, if there is none."""
+        begin = from_json_object(start)
+        self._commit_finished(begin)  # what Spark goes on from, it is done with
+        latest = self._target if self._target is not None else self._cached_latest(begin)
+        if isinstance(limit, ReadMaxRows | ReadMinRows) and self._delayed(begin, latest):
+            return start
+        end = latest
+        if isinstance(limit, ReadMaxRows):
+            new = self._reader().earliest(latest.keys() - begin.keys())
+            end = rate_limit(limit.max_rows, begin, latest, new)
+        if end == begin:
+            return start
+        self._last_trigger = time.monotonic()
+        return end_offset(begin, end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The newest offsets known, for the query's progress."""
+        return None if self._latest is None else to_json_object(self._latest)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[RangePartition]:
+        """Plan a micro-batch. Raises DataLossError, naming partitions and offsets."""
+        options = self._options
+        if start == end:
+            return []
+        begin, until = start_of(start, end), from_json_object(end)
+        reader = self._reader()
+        existing = reader.partitions(must_exist=False)
+        existing = [tp for tp in existing if tp in until]
+        ranges, losses = plan_ranges(
+            begin, until, reader.earliest(existing), reader.latest(existing, until)
+        )
+        report_losses(losses, options.fail_on_data_loss, log.warning)
+        cut = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(part) for part in cut]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """Runs in an executor."""
+        return read_range(self._options, partition.range)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What is before `end` is finished. Comes a batch late, and never for the last one."""
+        self._commit_finished(from_json_object(end))
+
+    def _commit_finished(self, offsets: Offsets) -> None:
+        """Show the progress to who looks at `commitGroupId`; the query never depends on it."""
+        group = self._options.commit_group_id
+        news = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
+        if group is None or not news:
+            return
+        try:
+            commit_offsets(cluster_of(self._options.client_properties), group, news)
+        except ApiError as error:
+            log.warning("The offsets of group %s were not committed: %s", group, error)
+        self._committed |= news
+
+    def _delayed(self, begin: Offsets, latest: Offsets) -> bool:
+        """Whether `minOffsetsPerTrigger` and `maxTriggerDelay` say to wait; never at first."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._last_trigger is None or self._target is not None:
+            return False
+        waited_ms = (time.monotonic() - self._last_trigger) * 1000
+        new = sum(offset - begin.get(tp, 0) for tp, offset in latest.items())
+        return new < least and waited_ms < self._options.max_trigger_delay_ms
+
+    def _cached_latest(self, known: Offsets) -> Offsets:
+        if self._latest is None or time.monotonic() >= self._latest_until:
+            return self._fresh_latest(known)
+        return self._latest
+
+    def _fresh_latest(self, known: Offsets) -> Offsets:
+        reader = self._reader()
+        must_exist = self._options.fail_on_data_loss
+        self._latest = reader.latest(reader.partitions(must_exist=must_exist), known)
+        self._latest_until = time.monotonic() + LATEST_TTL_S
+        return self._latest
+
+    def _reader(self) -> OffsetReader:
+        return offset_reader(self._options)

@@ -1,0 +1,1 @@
+"""`kafkapy spark-submit`: the session, the job, and how its secrets travel."""

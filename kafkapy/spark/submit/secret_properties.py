@@ -1,0 +1,76 @@
+"""Client properties on their way to Spark: never on a command line, which every user of the machine
+can read (`ps`), and hidden where Spark shows its configuration.
+
+They go in a property file that only this process and the one that it becomes can open: a file in
+memory without a name, which ends with the last of them. Where the system has none (not Linux), it
+is a file in a directory of its own, which a child removes when Spark has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kafkapy.common.java_properties import format_properties
+from kafkapy.spark.submit.session import PROPERTY
+
+PUBLIC: Final = frozenset(("bootstrap.servers",))
+REDACTION: Final = "spark.redaction.regex"
+# Spark's default, and the names of Kafka's properties that have secrets in other words.
+_REDACTED: Final = r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key"
+_MODE: Final = 0o600
+
+
+def private_conf(properties: Mapping[str, str]) -> dict[str, str]:
+    """The Spark conf of the properties that stand on no command line."""
+    return {PROPERTY + k: v for k, v in properties.items() if k not in PUBLIC}
+
+
+def file_text(base: Path | None, conf: Mapping[str, str], *, redacts: bool) -> bytes:
+    """A property file with what `base` has, and `conf`. `redacts` says that the user has a
+    `spark.redaction.regex` on the command line.
+
+    Raises:
+        OSError: `base` cannot be read.
+    """
+    text = b"" if base is None else base.read_bytes() + b"\n"
+    if not redacts and not re.search(rb"(?m)^\s*spark\.redaction\.regex\b", text):
+        conf = {**conf, REDACTION: _REDACTED}
+    return text + format_properties(conf).encode("ascii")
+
+
+def properties_file(content: bytes) -> str:
+    """The path of a file with this content, for this process and the program that it becomes.
+
+    Raises:
+        OSError: there can be none.
+    """
+    if not hasattr(os, "memfd_create"):
+        return _named_file(content)
+    fd = os.memfd_create("spark.properties", 0)  # inherited by the next program
+    os.fchmod(fd, _MODE)
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(content)
+    return f"/proc/self/fd/{fd}"
+
+
+def _named_file(content: bytes) -> str:
+    directory = tempfile.mkdtemp(prefix="kafkapy-spark-")  # nobody else may enter it
+    path = Path(directory, "spark.properties")
+    path.touch(_MODE)
+    path.write_bytes(content)
+    lifeline, held = os.pipe()
+    os.set_inheritable(held, True)  # ends with the next program
+    if os.fork() == 0:
+        os.close(held)
+        os.setsid()
+        os.read(lifeline, 1)
+        shutil.rmtree(directory, ignore_errors=True)
+        os._exit(0)
+    os.close(lifeline)
+    return str(path)

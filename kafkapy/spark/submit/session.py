@@ -1,0 +1,137 @@
+"""What a script says: `kafkapy.spark.read(spark)` gives the topics that `--from` named.
+
+`kafkapy spark-submit` puts the wiring into the Spark conf, which reaches the driver in every deploy
+mode. Options given here win over it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming import DataStreamReader, DataStreamWriter
+
+FORMAT: Final = "kafkapy"
+CONF: Final = "spark.kafkapy."
+FROM: Final = CONF + "from"
+COLUMNS: Final = CONF + "columns"
+TO: Final = CONF + "to"
+CHECKPOINT: Final = CONF + "checkpoint"
+SQL: Final = CONF + "sql"
+SCHEMA: Final = CONF + "schema"
+ONCE: Final = CONF + "once"
+METRICS_PORT: Final = CONF + "metrics.port"
+PROPERTY: Final = CONF + "kafka."
+
+
+def register(spark: SparkSession) -> None:
+    """Register `format("kafkapy")`, which is quicker than letting Spark look for it."""
+    from kafkapy.spark.source.datasource import KafkapyDataSource
+
+    spark.dataSource.register(KafkapyDataSource)
+
+
+def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
+    """The topics of `--from` as a table, from the earliest offset to the latest unless told.
+
+    `columns` are those that the job needs, else those of `--columns`, else all: Spark does not tell
+    a Python source.
+
+    Raises:
+        ConfigError: neither `--from` nor an option names a topic; a column that is not there.
+    """
+    register(spark)
+    reader = spark.read.format(FORMAT).options(**_source(spark, options))
+    return _load(spark, reader, columns)
+
+
+def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
+    """The topics of `--from` as a stream, from the earliest offset unless told; see `read`."""
+    register(spark)
+    wired = {"startingOffsets": "earliest"} | _source(spark, options)
+    reader = spark.readStream.format(FORMAT).options(**wired)
+    return _load(spark, reader, columns)
+
+
+def write(frame: DataFrame, **options: Any) -> None:
+    """Append rows to the topic of `--to`, or to that of their column `topic`.
+
+    The columns are key, value (needed), topic, partition and headers, as for Spark's Kafka sink.
+    """
+    spark = frame.sparkSession
+    register(spark)
+    frame.write.format(FORMAT).options(**_sink(spark, options)).mode("append").save()
+
+
+def write_stream(frame: DataFrame, **options: Any) -> DataStreamWriter:
+    """A writer of the stream to the topic of `--to`, with the checkpoint of `--checkpoint`."""
+    spark = frame.sparkSession
+    register(spark)
+    wired = _sink(spark, options)
+    checkpoint = checkpoint_of(spark)
+    if checkpoint is not None:
+        wired.setdefault("checkpointLocation", checkpoint)
+    return frame.writeStream.format(FORMAT).options(**wired)
+
+
+def checkpoint_of(spark: SparkSession) -> str | None:
+    """The directory of `--checkpoint`."""
+    return conf_of(spark, CHECKPOINT)
+
+
+def target_of(spark: SparkSession) -> str | None:
+    """The topic of `--to`."""
+    return conf_of(spark, TO)
+
+
+def _load(
+    spark: SparkSession, reader: DataFrameReader | DataStreamReader, columns: Sequence[str]
+) -> DataFrame:
+    """These columns, or those of `--columns`, or all if none were named."""
+    from kafkapy.spark.source.source_columns import schema_of
+
+    names = columns or comma_separated(conf_of(spark, COLUMNS) or "")
+    return (reader.schema(schema_of(names)) if names else reader).load()
+
+
+def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
+    given = {name.lower() for name in options}
+    wired = _properties(spark)
+    topics = conf_of(spark, FROM)
+    if not given & {"subscribe", "subscribepattern", "assign"}:
+        if topics is None:
+            raise ConfigError(
+                "No topic to read: run the script with 'kafkapy spark-submit --from TOPICS', "
+                "or give the option subscribe"
+            )
+        wired["subscribe"] = topics
+    return wired | options
+
+
+def _sink(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
+    wired = _properties(spark)
+    topic = target_of(spark)
+    if topic is not None:
+        wired["topic"] = topic
+    return wired | options
+
+
+def _properties(spark: SparkSession) -> dict[str, Any]:
+    """The client properties that were wired, as `kafka.*` options."""
+    return {
+        name.removeprefix(CONF): value
+        for name, value in spark.conf.getAll.items()
+        if name.startswith(PROPERTY)
+    }
+
+
+def conf_of(spark: SparkSession, name: str) -> str | None:
+    """A word that was wired, such as `SQL`."""
+    value: str | None = spark.conf.get(name, None)
+    return value

@@ -1,0 +1,283 @@
+"""The command line of spark-submit, with topics wired and the package shipped. Pure but for reads.
+
+Spark's own launcher does the rest, so every flag of it works. Workers run the same Python as the
+command unless the user says otherwise; executors elsewhere get the package as a zip.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import io
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import kafkapy
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.submit.secret_properties import PUBLIC, REDACTION, file_text, private_conf
+from kafkapy.spark.submit.session import (
+    CHECKPOINT,
+    COLUMNS,
+    FROM,
+    METRICS_PORT,
+    ONCE,
+    PROPERTY,
+    SCHEMA,
+    SQL,
+    TO,
+)
+from kafkapy.spark.workers.kept_files import kept_file
+from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
+
+FLAGS: Final = frozenset(
+    ("--supervise", "--verbose", "-v", "--version", "--usage-error", "--load-spark-defaults")
+)
+"""The options of spark-submit that take no value."""
+
+_PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
+_ENTRY_MODULES: Final = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Which topics a job reads and writes, and how to reach the cluster."""
+
+    source: str | None = None
+    target: str | None = None
+    checkpoint: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    sql: str | None = None
+    schema: str | None = None
+    once: bool = False
+    metrics_port: int | None = None
+    columns: str | None = None
+
+    def conf(self) -> dict[str, str]:
+        """The Spark conf that carries it to the driver, but for the properties that may be secret:
+        those are in a file."""
+        wired = {
+            FROM: self.source,
+            COLUMNS: self.columns,
+            TO: self.target,
+            CHECKPOINT: self.checkpoint,
+            SQL: self.sql,
+            SCHEMA: self.schema,
+            ONCE: "true" if self.once else None,
+            METRICS_PORT: None if self.metrics_port is None else str(self.metrics_port),
+        }
+        properties = {PROPERTY + k: v for k, v in self.properties.items() if k in PUBLIC}
+        return {name: value for name, value in wired.items() if value is not None} | properties
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The words of a spark-submit command line: its options, the script, the script's own words."""
+
+    options: tuple[str, ...]
+    script: str | None
+    arguments: tuple[str, ...]
+
+    def values(self, name: str) -> list[str]:
+        """Every value of an option, written `--name value` or `--name=value`."""
+        apart = [after for word, after in pairwise(self.options) if word == name]
+        joined = [word.partition("=")[2] for word in self.options if word.startswith(name + "=")]
+        return apart + joined
+
+    def confs(self) -> list[tuple[str, str]]:
+        """The Spark confs that the user gives."""
+        given = (conf.partition("=") for conf in self.values("--conf") + self.values("-c"))
+        return [(name.strip(), value) for name, _, value in given]
+
+    def without(self, name: str) -> tuple[str, ...]:
+        """The options but for `name` and its values."""
+        kept: list[str] = []
+        rest = iter(self.options)
+        for word in rest:
+            if word == name:
+                next(rest, None)
+            elif not word.startswith(name + "="):
+                kept.append(word)
+        return tuple(kept)
+
+
+def split(words: Sequence[str]) -> Submission:
+    """Find the script: the first word that is neither an option nor an option's value."""
+    i = 0
+    while i < len(words) and words[i].startswith("-"):
+        takes_next = words[i] not in FLAGS and "=" not in words[i]
+        i += 2 if takes_next else 1
+    script = words[i] if i < len(words) else None
+    return Submission(tuple(words[:i]), script, tuple(words[i + 1 :]))
+
+
+def properties_of(
+    submission: Submission, wiring: Wiring, spark_home: Path, environ: Mapping[str, str]
+) -> bytes | None:
+    """The content of a property file with the properties that may be secret, and with what Spark
+    would have read instead of it; None if there are none.
+
+    Raises:
+        ConfigError: the user's own property file cannot be read.
+    """
+    conf = private_conf(wiring.properties)
+    if not conf:
+        return None
+    given = submission.values("--properties-file")
+    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
+    base: Path | None = Path(given[-1]) if given else Path(directory, "spark-defaults.conf")
+    if base is not None and not given and not base.is_file():
+        base = None
+    redacts = any(name == REDACTION for name, _ in submission.confs())
+    try:
+        return file_text(base, conf, redacts=redacts)
+    except OSError as error:
+        raise ConfigError(f"Cannot read {base}: {error.strerror}") from None
+
+
+def command_line(
+    submission: Submission,
+    wiring: Wiring,
+    spark_home: Path,
+    cache_dir: Path,
+    properties_file: str | None = None,
+) -> list[str]:
+    """The words to execute. `properties_file` takes the place of the user's.
+
+    A script that defines `transform(df)` is run by `transform_job` when there is a topic to read,
+    and so is SQL.
+
+    Raises:
+        ConfigError: the script cannot be read.
+    """
+    remote = not is_local(submission, spark_home)
+    kept = submission.without("--py-files")
+    if properties_file is not None:
+        kept = Submission(kept, None, ()).without("--properties-file")
+    options = list(kept)
+    if properties_file is not None:
+        options += ["--properties-file", properties_file]
+    py_files = submission.values("--py-files")
+    if remote:
+        py_files.append(str(package_zip(cache_dir)))
+    if py_files:
+        options += ["--py-files", ",".join(py_files)]
+    for name, value in wiring.conf().items():
+        options += ["--conf", f"{name}={value}"]
+    script, arguments = submission.script, submission.arguments
+    if wiring.sql is not None:
+        script = _transform_job()
+    elif script is not None and wiring.source is not None and defines_transform(script):
+        arguments = (script, *arguments)
+        if remote:
+            options += ["--files", ",".join([*submission.values("--files"), script])]
+        script = _transform_job()
+    words = [str(spark_home / "bin" / "spark-submit"), *options]
+    return [*words, *((script, *arguments) if script is not None else ())]
+
+
+def _transform_job() -> str:
+    """The file of the script that runs a transform."""
+    job = importlib.util.find_spec("kafkapy.spark.submit.transform_job")
+    assert job is not None
+    assert job.origin is not None
+    return job.origin
+
+
+def environment(
+    environ: Mapping[str, str], submission: Submission, spark_home: Path, cache_dir: Path
+) -> dict[str, str]:
+    """The environment of the command: workers would run whatever `python3` is on their PATH. Who
+    exports this very Python wants what they get anyway."""
+    python = sys.executable
+    if is_local(submission, spark_home):
+        python = worker_python(python, spark_home, cache_dir)
+    defaults = {"SPARK_HOME": str(spark_home), **dict.fromkeys(PYTHON_VARIABLES, python)}
+    given = {k: v for k, v in environ.items() if k not in PYTHON_VARIABLES or v != sys.executable}
+    return defaults | given
+
+
+def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
+    """Whether a command line runs Python, with the workers' own Python of `environment`."""
+    submission = split(words[1:])
+    others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
+    are_ours = (
+        all(Path(environ[name]).parent == cache_dir for name in PYTHON_VARIABLES) and not others
+    )
+    return are_ours and (submission.script or "").endswith(".py")
+
+
+def find_spark_home(environ: Mapping[str, str]) -> Path:
+    """`SPARK_HOME`, or the Spark that pyspark brings.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if "SPARK_HOME" in environ:
+        return Path(environ["SPARK_HOME"])
+    installed = installed_spark()
+    if installed is None:
+        raise ConfigError("pyspark is not installed: pip install 'kafkapy[spark]'")
+    return installed
+
+
+def is_local(submission: Submission, spark_home: Path) -> bool:
+    """Whether all runs on this machine, where the package is installed already."""
+    masters = submission.values("--master") + submission.values("--remote")
+    masters += [value for name, value in submission.confs() if name == "spark.master"]
+    files = submission.values("--properties-file") or [
+        str(spark_home / "conf" / "spark-defaults.conf")
+    ]
+    if not masters:
+        masters = [master for name in files for master in _master_in(Path(name))]
+    return all(master == "local" or master.startswith("local[") for master in masters)
+
+
+def _master_in(properties_file: Path) -> Iterator[str]:
+    if properties_file.is_file():
+        for line in properties_file.read_text().splitlines():
+            name, _, value = line.replace("=", " ", 1).strip().partition(" ")
+            if name == "spark.master":
+                yield value.strip()
+
+
+def defines_transform(script: str) -> bool:
+    """Whether a Python file defines `transform` at its top level; it is not run.
+
+    Raises:
+        ConfigError: the file cannot be read or is not Python.
+    """
+    if not script.endswith(".py"):
+        return False
+    try:
+        tree = ast.parse(Path(script).read_bytes(), script)
+    except OSError as error:
+        raise ConfigError(f"Cannot read the script {script}: {error.strerror}") from None
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"The script {script} is not Python: {error}") from None
+    return any(isinstance(node, ast.FunctionDef) and node.name == "transform" for node in tree.body)
+
+
+def package_zip(cache_dir: Path) -> Path:
+    """The package as a zip for `--py-files`, made once per state of the sources.
+
+    Raises:
+        OSError: it cannot be kept in `cache_dir`.
+    """
+    root = Path(kafkapy.__file__).parent
+    sources = {
+        str(Path("kafkapy", path.relative_to(root))): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    sources |= {name: (root.parent / name).read_bytes() for name in _ENTRY_MODULES}
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sources.items():
+            archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), content, zipfile.ZIP_DEFLATED)
+    return kept_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())

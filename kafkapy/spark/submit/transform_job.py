@@ -1,0 +1,107 @@
+"""The script that `kafkapy spark-submit` runs for a user's `transform(df) -> df`, or for `--sql`.
+
+With `--checkpoint` it is a stream that runs until it is stopped, or to the end of the topics with
+`--once`; without, a batch over what the topics hold now. The result goes to the topic of `--to`, or
+is shown.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.spark.source.progress import Metrics, MicroBatch, follow, line
+from kafkapy.spark.source.shaping import fold, unfold
+from kafkapy.spark.submit import session
+
+Transform = Callable[[DataFrame], DataFrame]
+
+VIEW: Final = "records"
+"""What `--sql` selects from."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the `transform` of the script that is the first argument, or the SQL that was wired."""
+    if not arguments:
+        spark = SparkSession.builder.appName("kafkapy-sql").getOrCreate()
+        run(spark, sql_transform(spark))
+        return
+    script = Path(arguments[0])
+    if not script.exists():  # cluster mode: shipped with --files into the working directory
+        script = Path(script.name)
+    sys.argv = [str(script), *arguments[1:]]
+    sys.path[0] = str(script.parent)  # where Python would look if it had been run by itself
+    spark = SparkSession.builder.appName(script.stem).getOrCreate()
+    run(spark, runpy.run_path(str(script))["transform"])
+
+
+def sql_transform(spark: SparkSession) -> Transform:
+    """The query of `--sql`. The topics are the view `records`; one topic also has its own name.
+
+    Raises:
+        ConfigError: none was wired.
+    """
+    query = session.conf_of(spark, session.SQL)
+    if query is None:
+        raise ConfigError("There is neither a script nor --sql")
+
+    def transform(frame: DataFrame) -> DataFrame:
+        topic = session.conf_of(spark, session.FROM) or VIEW
+        for name in {VIEW, topic}:
+            if re.fullmatch(r"[\w.-]+", name):
+                frame.createOrReplaceTempView(f"`{name}`")
+        return spark.sql(query)
+
+    return transform
+
+
+def run(spark: SparkSession, transform: Transform) -> None:
+    """Read, transform, write."""
+    schema = session.conf_of(spark, session.SCHEMA)
+
+    def shaped(records: DataFrame) -> DataFrame:
+        return transform(records if schema is None else unfold(records, schema))
+
+    target = session.target_of(spark)
+    if session.checkpoint_of(spark) is not None:
+        stream(spark, shaped(session.read_stream(spark)), target is not None)
+        return
+    frame = shaped(session.read(spark))
+    if target is not None:
+        session.write(fold(frame))
+    else:
+        frame.show(truncate=False)
+
+
+def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
+    """Run the stream to its end, telling a terminal and Prometheus of each micro-batch."""
+    if has_target:
+        writer = session.write_stream(fold(frame))
+    else:
+        writer = frame.writeStream.format("console")
+        writer = writer.option("checkpointLocation", session.checkpoint_of(spark))
+    if session.conf_of(spark, session.ONCE) == "true":
+        writer = writer.trigger(availableNow=True)
+    reports: list[Callable[[MicroBatch], object]] = []
+    if sys.stderr.isatty():
+        reports.append(lambda batch: sys.stderr.write(f"{line(batch)}\n"))
+    port = session.conf_of(spark, session.METRICS_PORT)
+    if port is not None:
+        metrics = Metrics()
+        reports.append(metrics)
+        metrics.serve(int(port))
+    follow(writer.start(), reports)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except KafkapyError as error:
+        sys.exit(f"kafkapy: {error}")

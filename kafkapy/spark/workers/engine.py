@@ -1,0 +1,151 @@
+"""The reader engine: one range of offsets of a partition, from its leader to Arrow record batches.
+
+Runs in the executors' Python workers. Memory is bounded by a fetch and what it unfolds to, not by
+the range. The driver's Python processes, which Spark starts anew for each query, import this too,
+so what only decoding needs is imported there: numba takes longer than the rest together.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql.datasource import InputPartition
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.fetch import FetchedBatches, fetch_batches
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.spark.source.offsets import EARLIEST, LATEST, OffsetRange, report_losses
+from kafkapy.spark.source.options import SourceOptions
+from kafkapy.spark.source.pushdown import ANY, Interval
+
+log: Final = logging.getLogger("kafkapy.spark")
+
+_GONE: Final = frozenset(
+    {
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+
+clusters: Final[dict[frozenset[tuple[str, str]], Cluster]] = {}
+"""This process's connections by client properties."""
+
+
+class RangePartition(InputPartition):  # type: ignore[misc]
+    """A Spark task's share: one range of offsets, and which timestamps of it are wanted."""
+
+    def __init__(self, offset_range: OffsetRange, timestamp_us: Interval = ANY) -> None:
+        self.range = offset_range
+        self.timestamp_us = timestamp_us
+
+
+def cluster_of(properties: Mapping[str, str]) -> Cluster:
+    """The connections to a cluster, kept: a worker reads many ranges."""
+    key = frozenset(properties.items())
+    if key not in clusters:
+        servers = properties["bootstrap.servers"]
+        clusters[key] = Cluster(servers, properties, "kafkapy-spark", allocate=_unwritten)
+    return clusters[key]
+
+
+def _unwritten(size: int) -> memoryview:
+    """Memory that is not zeroed first. The heap keeps it from one fetch to the next, and so keeps
+    what columns are made of too: glibc maps what is larger than the largest that was freed."""
+    import numpy as np
+
+    return np.empty(size, np.uint8).data
+
+
+def read_range(
+    options: SourceOptions, offset_range: OffsetRange, timestamp_us: Interval = ANY
+) -> Iterator[Any]:
+    """Yield the records of the range with wanted timestamps as `pyarrow.RecordBatch`es of
+    `options.columns`.
+
+    Raises:
+        DataLossError: offsets of the range are gone, and `failOnDataLoss` is true.
+        ApiError: REQUEST_TIMED_OUT when no leader answers for `kafkaConsumer.pollTimeoutMs`;
+            CORRUPT_MESSAGE; whatever a leader refuses.
+    """
+    timeout = {"default.api.timeout.ms": str(options.poll_timeout_ms)}
+    cluster = cluster_of(timeout | options.client_properties)
+    tp, position, end = offset_range
+    while position < end:
+        try:
+            for fetched in fetch_batches(
+                cluster,
+                tp,
+                position,
+                end,
+                max_bytes=options.fetch_bytes,
+                isolation_level=options.isolation_level,
+            ):
+                yield from _decoded(fetched, OffsetRange(tp, position, end), options, timestamp_us)
+                position = fetched.next_offset
+            return
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            position = _after_loss(cluster, options, OffsetRange(tp, position, end), error)
+
+
+def _decoded(
+    fetched: FetchedBatches, rest: OffsetRange, options: SourceOptions, timestamp_us: Interval
+) -> Iterator[Any]:
+    """The records of one fetch that lie in the range.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, naming the partition and what is wrong where.
+    """
+    with _without_garbage_collection():
+        from kafkapy.record.columns import decode_columns
+        from kafkapy.spark.source.arrow import record_batches, wanted
+
+    tp, start, end = rest
+    try:
+        for columns in decode_columns(
+            fetched.buffer,
+            start,
+            end,
+            wanted=wanted(options.columns),
+            aborted=fetched.aborted_transactions,
+        ):
+            yield from record_batches(columns, tp, options.columns, timestamp_us)
+    except ApiError as error:
+        raise ApiError(error.code, f"{tp} offsets {start} to {end}: {error.message}") from error
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """For imports: collecting finds nothing among new objects, and is a sixth of numba's time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _after_loss(
+    cluster: Cluster, options: SourceOptions, rest: OffsetRange, error: ApiError
+) -> int:
+    """Where to go on after offsets were deleted under the reader, if that is allowed.
+
+    Raises:
+        DataLossError: it is not allowed.
+    """
+    tp = rest.topic_partition
+    log_start, log_end = (
+        cluster.list_offsets({tp: place})[tp].offset for place in (EARLIEST, LATEST)
+    )
+    resume = min(log_start, rest.end) if log_start > rest.start else rest.end
+    there = f"it has {log_start} to {log_end} now" if log_end >= 0 else error.code.name
+    loss = f"{tp} offsets {rest.start} to {resume} cannot be read ({there})"
+    report_losses([loss], options.fail_on_data_loss, log.warning)
+    return resume

@@ -1,0 +1,350 @@
+"""A Python that has imported what Spark's workers need, and forks into them.
+
+Before a first batch Spark starts five Pythons one after the other, and each imports pyspark anew,
+most also pyarrow, numpy and kafkapy, and tasks numba. `kafkapy spark-submit` starts this process
+while the JVM starts; what Spark runs as its Python (`fork_server_launcher`) hands over its streams,
+words and environment, and a child of this process becomes what was asked for. It has no threads: a
+child would lack them. It ends when the lifeline does, a pipe that only the JVM holds, or the driver
+that called `prepare_local_workers`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import resource
+import runpy
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kafkapy.spark.workers.fork_server_launcher import (
+    LENGTH_BYTES,
+    READY,
+    REFUSED,
+    SOCKET_VARIABLE,
+    TAKEN,
+)
+
+MODULES: Final = (
+    "pyspark.worker",
+    "pyspark.daemon",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.sql.worker.write_into_data_source",
+    "pyspark.sql.worker.commit_data_source_write",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "kafkapy.protocol.decoder_source",  # with the codecs of the first request
+    "kafkapy.protocol.encoder_source",
+    "kafkapy.spark.source.datasource",
+    "kafkapy.spark.source.segments_source",
+    "kafkapy.spark.source.batch_reader",
+    "kafkapy.spark.source.stream_reader",
+    "kafkapy.spark.source.arrow",
+    "kafkapy.spark.sink.writer",
+    "kafkapy.spark.sink.row_writer",
+    "kafkapy.record.columns",
+    "numpy.ma",  # pyarrow, for arrays of numpy's
+)
+"""What workers import, before or in their first task.
+
+Not the worker that pushes filters down: that it is loaded tells `batch_reader` where it is.
+"""
+
+REQUEST_LIMIT_S: Final = 20.0
+_STREAMS: Final = 3
+SET_HERE: Final = {
+    "PYTHONHASHSEED": "0",  # as bin/spark-submit
+    "PYTHONUNBUFFERED": "YES",  # as the JVM
+    "SPARK_PYTHON_RUNTIME": "PYTHON_WORKER",
+    "OMP_NUM_THREADS": "1",  # as the JVM for tasks; OpenBLAS starts threads when it is imported
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does pyarrow
+}
+_FREE: Final = frozenset(
+    (
+        *("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark tells the JVM that it starts
+    )
+)
+_FREE_PREFIXES: Final = ("SPARK_", "PYSPARK_", "PYTHON_")
+_NEVER: Final = frozenset(
+    (
+        "PYSPARK_EXECUTOR_MEMORY_MB",  # limits of address space: they would count what is shared
+        "PYSPARK_PLANNER_MEMORY_MB",
+        "PYSPARK_ENABLE_NAMEDTUPLE_PATCH",  # read when pyspark is imported
+        "PYTHON_FAULTHANDLER_DIR",
+    )
+)
+
+
+class Caller(NamedTuple):
+    """What makes one Python process differ from another of the same machine."""
+
+    executable: str
+    directory: str
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+
+    def path(self) -> list[str]:
+        """The entries of PYTHONPATH that matter: the first of each."""
+        return list(dict.fromkeys(self.environ.get("PYTHONPATH", "").split(os.pathsep)))
+
+
+def decoded(text: bytes) -> Caller:
+    """What `fork_server_launcher.encoded` made, without the length.
+
+    Raises:
+        ValueError: nothing that it makes.
+    """
+    executable, directory, count, *rest = (os.fsdecode(part) for part in text.split(b"\0"))
+    words, variables = rest[: int(count)], rest[int(count) :]
+    environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
+    return Caller(executable, directory, tuple(words), environ)
+
+
+def fits(own: Caller, asked: Caller) -> bool:
+    """Whether a fork of `own` is as good as the new process that was asked for.
+
+    Libraries read the environment when they are imported, so it must be the same but for what Spark
+    tells its workers.
+    """
+    dash_m, module = (*asked.words, "", "")[:2]
+    if dash_m != "-m" or not module.startswith("pyspark.") or asked.environ.keys() & _NEVER:
+        return False
+    if (own.executable, own.directory) != (asked.executable, asked.directory):
+        return False
+    theirs = {"OMP_NUM_THREADS": "1", **asked.environ}
+    different = {name for name, _ in own.environ.items() ^ theirs.items()}
+    free = {name for name in different if name in _FREE or name.startswith(_FREE_PREFIXES)}
+    return own.path() == asked.path() and different == free
+
+
+class _Child(NamedTuple):
+    pid: int
+    ended: int  # a file descriptor that is readable when it has
+    launcher: socket.socket
+
+
+class ForkServer:
+    """Serves launchers until the lifeline ends."""
+
+    def __init__(self, own: Caller, listener: socket.socket, lifeline: int) -> None:
+        self._own = own
+        self._listener = listener
+        self._lifeline = lifeline
+        self._children: list[_Child] = []
+        self._poller = select.poll()
+        self._poller.register(listener, select.POLLIN)
+        self._poller.register(lifeline, select.POLLIN)
+
+    def serve(self) -> Caller | None:
+        """In a child, what it is to become; in the fork server, None at the end."""
+        while True:
+            ready = {fd for fd, _ in self._poller.poll()}
+            if self._lifeline in ready:
+                self._end(self._children)
+                return None
+            for child in [child for child in self._children if child.ended in ready]:
+                self._reap(child)
+            self._end([child for child in self._children if child.launcher.fileno() in ready])
+            if self._listener.fileno() in ready:
+                asked = self._answer(self._listener.accept()[0])
+                if asked is not None:
+                    return asked
+
+    def _answer(self, launcher: socket.socket) -> Caller | None:
+        """Fork what is asked for, if it can be forked."""
+        try:
+            asked, streams = received(launcher)
+        except (OSError, ValueError):  # it has ended, or is none of ours
+            launcher.close()
+            return None
+        pid = self._fork(launcher, streams) if fits(self._own, asked) else None
+        for stream in streams:
+            os.close(stream)
+        if pid == 0:
+            return asked
+        if pid is None:
+            with suppress(OSError), launcher:
+                launcher.sendall(REFUSED)
+            return None
+        child = _Child(pid, os.pidfd_open(pid), launcher)
+        self._poller.register(child.ended, select.POLLIN)
+        self._poller.register(launcher, select.POLLIN)
+        self._children.append(child)
+        return None
+
+    def _fork(self, launcher: socket.socket, streams: Sequence[int]) -> int | None:
+        """As `os.fork`; None if the machine refuses. The child has the streams and nothing else."""
+        try:
+            pid = os.fork()
+        except OSError:
+            return None
+        if pid == 0:
+            try:
+                launcher.sendall(TAKEN)
+            except OSError:
+                os._exit(1)  # the launcher has ended
+            for target, stream in enumerate(streams):
+                os.dup2(stream, target)
+            for other in self._children:
+                other.launcher.close()
+                os.close(other.ended)
+            launcher.close()
+            os.close(self._lifeline)
+            os.setpgid(0, 0)
+        return pid
+
+    def _end(self, children: Sequence[_Child]) -> None:
+        """Ask children to end whose launchers have."""
+        for child in children:
+            self._forget(child.launcher)
+            os.kill(child.pid, signal.SIGTERM)
+
+    def _reap(self, child: _Child) -> None:
+        """Tell its launcher how it ended."""
+        status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+        self._forget(child.ended)
+        self._forget(child.launcher)
+        os.close(child.ended)
+        with suppress(OSError), child.launcher:
+            child.launcher.sendall(bytes([status if status >= 0 else 128 - status]))
+        self._children.remove(child)
+
+    def _forget(self, waited_for: int | socket.socket) -> None:
+        with suppress(KeyError):  # it was before
+            self._poller.unregister(waited_for)
+
+
+def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
+    """What a launcher hands over, and its standard streams.
+
+    Raises:
+        OSError: it does not speak in time, or has ended.
+        ValueError: what it says is not what `fork_server_launcher` says.
+    """
+    launcher.settimeout(REQUEST_LIMIT_S)
+    launcher.sendall(READY)
+    data, streams, _, _ = socket.recv_fds(launcher, 1 << 16, _STREAMS)
+    try:
+        while len(data) < LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES]):
+            more = launcher.recv(1 << 16)
+            if not more:
+                raise ConnectionResetError("the launcher ended")
+            data += more
+        if len(streams) != _STREAMS:
+            raise ValueError(f"{len(streams)} streams instead of {_STREAMS}")
+        return decoded(data[LENGTH_BYTES:]), streams
+    except (OSError, ValueError):
+        for stream in streams:
+            os.close(stream)
+        raise
+
+
+class Started(NamedTuple):
+    """A running fork server."""
+
+    environ: dict[str, str]
+    """What to add to the environment of the program that runs Spark."""
+    pid: int
+    lifeline: int
+    """A descriptor of this process: the fork server ends when it is closed."""
+
+
+def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> Started | None:
+    """Start a fork server. None if it cannot be started: workers then start as they always do.
+
+    It ends with this process: with the program that this one executes next, or without that with
+    this one.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return None
+    lifeline, held = os.pipe()
+    directory = None
+    try:
+        os.set_inheritable(lifeline, True)
+        directory = Path(
+            tempfile.mkdtemp(prefix="kafkapy-fork-server-")
+        )  # nobody else may enter it
+        added = {SOCKET_VARIABLE: str(directory / "socket")}
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", __name__, added[SOCKET_VARIABLE], str(lifeline)],
+            {**environ, **added, **SET_HERE},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0)
+                for stream in range(_STREAMS)
+            ],
+            setsid=True,  # so that Ctrl-C is the JVM's
+        )
+    except OSError:
+        os.close(held)
+        if directory is not None:
+            directory.rmdir()
+        return None
+    finally:
+        os.close(lifeline)
+    os.set_inheritable(held, is_for_next_program)
+    return Started(added, pid, held)
+
+
+def load() -> None:
+    """Import what workers need, and have no collection look at it again: after each task
+    pyspark.daemon asks for one."""
+    gc.disable()
+    for module in MODULES:
+        importlib.import_module(module)
+    gc.freeze()
+    gc.enable()
+    import numpy as np
+
+    os.register_at_fork(after_in_child=np.random.seed)  # or all workers draw the same numbers
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # as the JVM, and so its children
+
+
+def has_threads() -> bool:
+    """Whether a fork of this process would lack some of its threads."""
+    return len(os.listdir("/proc/self/task")) > 1
+
+
+def become(asked: Caller) -> None:
+    """Run a worker's module as `python -m` would, in this process."""
+    _, module, *words = asked.words
+    os.environ.clear()
+    os.environ.update(asked.environ)
+    sys.argv = [module, *words]
+    sys.modules.pop(module, None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def main(path: str, lifeline: int) -> None:
+    """Be the fork server, or what was forked from it."""
+    own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
+    asked = None
+    try:
+        os.close(os.pidfd_open(os.getpid()))  # an old kernel has none: better now than later
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            load()
+            if not has_threads():
+                asked = ForkServer(own, listener, lifeline).serve()
+    finally:
+        if asked is None:
+            shutil.rmtree(Path(path).parent, ignore_errors=True)
+    if asked is not None:
+        become(asked)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

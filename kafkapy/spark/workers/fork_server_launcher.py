@@ -1,0 +1,72 @@
+"""The process that Spark knows as its Python, where the fork server is asked to be that Python.
+
+Run by path with as little of Python as possible: it replaces an interpreter that would import
+pyspark, so it imports nothing that is not built in. It lends the fork server its standard streams,
+says what it was called with, and ends as the worker does. Should anything be amiss before the fork
+server has said that it took over, it becomes the plain interpreter instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+
+SOCKET_VARIABLE = "KAFKAPY_FORK_SERVER"
+"""Names the fork server's socket to whoever Spark starts."""
+
+READY, TAKEN, REFUSED = b"r", b"t", b"n"
+"""What the fork server says: to a connection, and to what was handed over. Then the exit status."""
+
+READY_LIMIT_S = 20.0
+LENGTH_BYTES = 4
+_STREAMS = (0, 1, 2)
+_LOST = b"\1"  # the exit status of a worker that nobody waits for any more
+
+
+def encoded(words: list[str]) -> bytes:
+    """This process as a message: its length, then the interpreter, the directory, how many words,
+    the words, and the environment as NAME=value, all with a zero byte between them."""
+    parts = [os.fsencode(sys.executable), os.getcwdb(), b"%d" % len(words)]
+    parts += [os.fsencode(word) for word in words]
+    parts += [name + b"=" + value for name, value in os.environb.items()]
+    text = b"\0".join(parts)
+    return len(text).to_bytes(LENGTH_BYTES, "big") + text
+
+
+def is_taken(connection: socket, path: str, words: list[str]) -> bool:
+    """Whether the fork server at `path` forked a worker for these words, and has `connection`."""
+    try:
+        connection.settimeout(READY_LIMIT_S)  # only until it speaks: it may be dead, or importing
+        connection.connect(path)
+        if connection.recv(1) != READY:
+            return False
+        connection.settimeout(None)
+        message = encoded(words)
+        streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in _STREAMS)
+        sent = connection.sendmsg([message], [(SOL_SOCKET, SCM_RIGHTS, streams)])
+        if sent < len(message):  # sending nothing to a worker that already ended would fail
+            connection.sendall(message[sent:])
+        return connection.recv(1) == TAKEN
+    except OSError:
+        return False
+
+
+def exit_status(connection: socket) -> int:
+    """Wait for the worker to end. Whoever ends this process instead ends the connection, and so
+    the fork server ends the worker."""
+    return (connection.recv(1) or _LOST)[0]
+
+
+def main(words: list[str]) -> None:
+    """Be the worker, by the fork server's hand or alone."""
+    path = os.environ.get(SOCKET_VARIABLE)
+    connection = socket(AF_UNIX, SOCK_STREAM)
+    if path is None or not is_taken(connection, path, words):
+        os.execv(sys.executable, [sys.executable, *words])
+    os.setpgid(0, 0)  # as pyspark.daemon does: Ctrl-C is the JVM's
+    os._exit(exit_status(connection))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

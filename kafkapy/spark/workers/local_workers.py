@@ -1,0 +1,52 @@
+"""Quick workers for a session that a script, a notebook or a test makes itself, on this machine.
+
+`kafkapy spark-submit` sees for them as it starts the JVM. Here the JVM is started by pyspark, which
+gives it the environment of this process as it is then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""What a JVM that was there first tells the driver."""
+
+
+def prepare_local_workers() -> bool:
+    """Have Spark's Python workers forked from one that has imported what they need.
+
+    To be called before the `SparkSession` is made, for a local master only: other machines have not
+    the Python that the environment names from then on. Calling it again does nothing.
+
+    Returns whether it is done. Spark's own way is left as it is, which is slower and as good, where
+    it runs already, where `PYSPARK_PYTHON` names another Python than this, where this pyspark did
+    not bring the Spark that runs, and where nothing can be kept in the user's cache.
+    """
+    # Workers import this package, and have no need of any of these.
+    from kafkapy.spark.workers.fork_server_launcher import SOCKET_VARIABLE
+
+    if SOCKET_VARIABLE in os.environ:
+        return True  # by `kafkapy spark-submit`, or before
+
+    from pyspark import SparkContext
+
+    from kafkapy.spark.workers import fork_server
+    from kafkapy.spark.workers.kept_files import cache_dir
+    from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
+
+    home = installed_spark()
+    if home is None or os.environ.get("SPARK_HOME") not in (None, str(home)):
+        return False
+    if _GATEWAY in os.environ or SparkContext._gateway is not None:
+        return False
+    if any(os.environ.get(name, sys.executable) != sys.executable for name in PYTHON_VARIABLES):
+        return False
+    python = worker_python(sys.executable, home, cache_dir())
+    if python == sys.executable:
+        return False
+    wanted = dict.fromkeys(PYTHON_VARIABLES, python)
+    started = fork_server.start({**os.environ, **wanted}, is_for_next_program=False)
+    os.environ.update(wanted if started is None else wanted | started.environ)
+    return started is not None

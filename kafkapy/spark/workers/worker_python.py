@@ -1,0 +1,69 @@
+"""A Python for workers on this machine that imports pyspark from where it is installed.
+
+Spark puts its `pyspark.zip` before all else on PYTHONPATH. The zip has no bytecode, so each Python
+process that Spark starts compiles pyspark anew, and before a first batch it starts five, one after
+the other. With Spark from pip the same pyspark lies beside it as files that are compiled already.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+from typing import Final
+
+from kafkapy.spark.workers import fork_server_launcher
+from kafkapy.spark.workers.fork_server_launcher import SOCKET_VARIABLE
+from kafkapy.spark.workers.kept_files import kept_file
+
+PYTHON_VARIABLES: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+"""The environment variables by which Spark finds its Python."""
+
+_SCRIPT: Final = """\
+#!/bin/sh
+# Made by kafkapy: Python without Spark's zips of what is installed here as files.
+kept=
+IFS=:
+for entry in $PYTHONPATH; do
+    case $entry in
+        {home}/python/lib/pyspark.zip | {home}/python/lib/py4j-*-src.zip) ;;
+        {home}/jars/spark-core_*.jar) ;; # has no Python, and thousands of names to look through
+        *) kept=$kept${{kept:+:}}$entry ;;
+    esac
+done
+PYTHONPATH=$kept
+export PYTHONPATH
+unset IFS
+case ${{{variable}:+$1 $2}} in
+    "-m pyspark."*) exec {python} -I -S {launcher} "$@" ;;
+esac
+exec {python} "$@"
+"""
+
+
+def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
+    """The executable that workers run instead of `python`, which it becomes.
+
+    `python` itself where Spark is not the one that pip installed for it, or nothing can be written.
+    """
+    installed = installed_spark()
+    if installed is None or installed.resolve() != spark_home.resolve():
+        return python
+    if importlib.util.find_spec("py4j") is None:
+        return python
+    text = _SCRIPT.format(
+        home=shlex.quote(str(spark_home)),
+        python=shlex.quote(python),
+        variable=SOCKET_VARIABLE,
+        launcher=shlex.quote(fork_server_launcher.__file__),
+    )
+    try:
+        return str(kept_file(cache_dir, "python", "", text.encode(), executable=True))
+    except OSError:
+        return python  # slower, and as good
+
+
+def installed_spark() -> Path | None:
+    """The home of the Spark that pip installed for this Python, which pyspark brings."""
+    spec = importlib.util.find_spec("pyspark")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent

@@ -1,0 +1,150 @@
+"""Records out as text, over librdkafka (`org.apache.kafka.tools.consumer.ConsoleConsumer`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Final
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    TopicPartition,
+)
+from confluent_kafka import Message as RawMessage
+
+from kafkapy.client.librdkafka import consumer_config
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
+from kafkapy.tools.console.message_formatter import Message
+from kafkapy.tools.librdkafka_client import Reporter, make
+
+EARLIEST: Final = OFFSET_BEGINNING
+LATEST: Final = OFFSET_END
+# Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
+_POLL_S: Final = 0.1
+_TIMESTAMP_TYPES: Final = {
+    TIMESTAMP_CREATE_TIME: "CreateTime",
+    TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What to read: a topic, a pattern of topics, or one partition from an offset."""
+
+    topic: str | None = None
+    include: str | None = None
+    partition: int | None = None
+    offset: int = LATEST
+
+
+class ConsoleConsumer:
+    """Reads records one by one. Offsets are committed only of those that were handed out."""
+
+    def __init__(
+        self, source: Source, properties: Mapping[str, str], warn: Callable[[str], None]
+    ) -> None:
+        """
+        Raises:
+            ConfigError: librdkafka does not take a property.
+        """
+        config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
+        self._reporter = Reporter(warn)
+        self._consumer: Consumer = make(Consumer, config, self._reporter)
+        self._commits = properties.get("enable.auto.commit", "true") == "true"
+        self._start(source)
+
+    def _start(self, source: Source) -> None:
+        if source.partition is not None and source.topic is not None:
+            self._commits = False
+            self._consumer.assign([TopicPartition(source.topic, source.partition, source.offset)])
+        elif source.topic is not None:
+            self._consumer.subscribe([source.topic])
+        else:
+            self._consumer.subscribe([f"^({source.include})$"])
+
+    def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
+        """Records as they come; `idle` is called before each wait.
+
+        Raises:
+            TimeoutError: no record for `timeout_ms`.
+            ApiError: the consumer cannot go on.
+        """
+        last = time.monotonic()
+        while True:
+            raw = self._consumer.poll(0)
+            if raw is None:
+                idle()
+                raw = self._consumer.poll(_POLL_S)
+            if raw is None:
+                if timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
+                    raise TimeoutError
+                continue
+            if raw.error() is not None:
+                self._complain(raw)
+                continue
+            last = time.monotonic()
+            if self._commits:
+                self._consumer.store_offsets(message=raw)
+            yield _message(raw)
+
+    def close(self) -> None:
+        """Leave the group, committing what was handed out."""
+        self._consumer.close()
+
+    def _complain(self, raw: RawMessage) -> None:
+        error = raw.error()
+        if error.fatal():
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        self._reporter.tell(f"WARN {error.str()}")
+
+
+def print_messages(
+    messages: Iterator[Message],
+    render: Callable[[Message], bytes],
+    out: IO[bytes],
+    *,
+    max_messages: int | None,
+    skip_errors: bool,
+    warn: Callable[[str], None],
+    count: Callable[[], None],
+) -> None:
+    """Write records until `max_messages`; `count` is called for each, before it is rendered.
+
+    Raises:
+        KafkapyError: a record cannot be rendered, and such are not skipped.
+        BrokenPipeError: the reader of `out` went away.
+    """
+    left = max_messages
+    if left == 0:
+        return
+    for message in messages:
+        count()
+        try:
+            out.write(render(message))
+        except KafkapyError as error:
+            if not skip_errors:
+                raise
+            warn(f"ERROR Error processing message, skipping this message: {error}")
+        if left is not None:
+            left -= 1
+            if left <= 0:
+                return
+
+
+def _message(raw: RawMessage) -> Message:
+    kind, timestamp = raw.timestamp()
+    return Message(
+        raw.topic(),
+        raw.partition(),
+        raw.offset(),
+        timestamp,
+        _TIMESTAMP_TYPES.get(kind),
+        raw.key(),
+        raw.value(),
+        raw.headers() or (),
+    )

@@ -1,0 +1,132 @@
+"""Lines in, records out, over librdkafka (`kafka.tools.ConsoleProducer`)."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from kafkapy.client.librdkafka import producer_config
+from kafkapy.client.properties import int_property
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.tools.console.line_reader import Line, LineReader
+from kafkapy.tools.librdkafka_client import Reporter, flush, make
+
+MAX_BLOCK_MS: Final = 60_000
+_ROOM_WAIT_S: Final = 0.1
+_FIRST_LOOK_S: Final = 1.0
+
+
+class ConsoleProducer:
+    """Sends records to one topic; what fails later is told to `warn`, as Kafka's does."""
+
+    def __init__(
+        self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
+    ) -> None:
+        """
+        Raises:
+            ConfigError: librdkafka does not take a property.
+        """
+        self.sent = 0
+        self._topic = topic
+        self._warn = warn
+        self._max_block_ms = int_property(properties, "max.block.ms", MAX_BLOCK_MS)
+        reporter = Reporter(warn)
+        self._producer: Producer = make(Producer, producer_config(properties), reporter)
+
+    def wait_for_topic(self) -> None:
+        """Return when the topic is known; a cluster that creates topics creates it now.
+
+        Raises:
+            ApiError: no broker told us of it in time, or one refused the login.
+        """
+        deadline = time.monotonic() + self._max_block_ms / 1000
+        wait_s = _FIRST_LOOK_S
+        while True:
+            try:
+                left_s = max(0.0, deadline - time.monotonic())
+                self._producer.list_topics(self._topic, timeout=min(wait_s, left_s))
+                return
+            except KafkaException as error:
+                # The reporter tells why, and ends it when the login was refused.
+                self._producer.poll(_ROOM_WAIT_S)
+                if time.monotonic() >= deadline:
+                    raise ApiError(
+                        ErrorCode.REQUEST_TIMED_OUT,
+                        f"Topic {self._topic} not present in metadata after {self._max_block_ms}"
+                        f" ms: {error.args[0].str()}",
+                    ) from error
+            wait_s *= 2  # a broker may take longer than that to answer
+
+    def send(self, line: Line, *, sync: bool = False) -> None:
+        """Queue one record, or with `sync` wait until it is acknowledged."""
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic,
+                    key=line.key,
+                    value=line.value,
+                    headers=line.headers or None,
+                    on_delivery=self._delivered,
+                )
+                break
+            except BufferError:
+                self._producer.poll(_ROOM_WAIT_S)
+            except KafkaException as error:
+                # Too large, for one: nothing was queued, the next line may do.
+                self._failed(error.args[0], line.key, line.value)
+                return
+        self._producer.poll(0)
+        if sync:
+            flush(self._producer)
+
+    def close(self) -> None:
+        """Wait for everything that is queued."""
+        flush(self._producer)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.sent += 1
+        else:
+            self._failed(error, message.key(), message.value())
+
+    def _failed(self, error: KafkaError, key: bytes | None, value: bytes | None) -> None:
+        shown = ["null" if part is None else f"{len(part)} bytes" for part in (key, value)]
+        self._warn(
+            f"Error when sending message to topic {self._topic} with key: {shown[0]}, value: "
+            f"{shown[1]} with error: {error.str()}"
+        )
+
+
+def send_lines(
+    lines: Iterator[bytes], reader: LineReader, producer: ConsoleProducer, *, sync: bool
+) -> None:
+    """Send every line; those before one that cannot be read are sent and waited for.
+
+    Raises:
+        ConfigError: a line is not what the reader's properties say.
+    """
+    try:
+        for number, line in enumerate(lines, 1):
+            producer.send(reader.read(line, number), sync=sync)
+    finally:
+        producer.close()
+
+
+def lines_of(stream: IO[bytes], prompt: Callable[[], None] | None = None) -> Iterator[bytes]:
+    """Lines ended by \\n, \\r\\n or \\r, without their ends; the bytes are not decoded."""
+    # Latin-1 maps bytes to characters one to one: universal newlines at the speed of C.
+    text = io.TextIOWrapper(stream, encoding="latin-1", newline=None)
+    try:
+        while True:
+            if prompt is not None:
+                prompt()
+            line = text.readline()
+            if not line:
+                return
+            yield line.removesuffix("\n").encode("latin-1")
+    finally:
+        text.detach()

@@ -1,0 +1,1 @@
+"""DumpLogSegments: segments, indexes, snapshots and the records of internal topics."""

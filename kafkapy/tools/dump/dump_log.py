@@ -1,0 +1,191 @@
+"""`dump-log-segments`: files of a log directory, told line by line (Kafka's `DumpLogSegments`).
+
+Files are read a piece at a time and never written, so that those of a running broker can be looked
+at. A bad record ends its batch, and bytes that are no batch end their file, but neither ends the
+run; Kafka's tool ends there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from kafkapy.common.errors import ApiError, KafkapyError
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import BatchHeader
+from kafkapy.storage import log_names
+from kafkapy.storage.file_records import scan_batches
+from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem
+from kafkapy.tools.dump.files import BrokenFile, CorruptSnapshot, IndexChecks, base_offset_of
+from kafkapy.tools.dump.findings import NON_CONSECUTIVE, Findings
+from kafkapy.tools.dump.items import (
+    BootstrapSnapshot,
+    DumpedFile,
+    InvalidTail,
+    Item,
+    Note,
+    SegmentStart,
+    SnapshotStart,
+)
+from kafkapy.tools.dump.printers import Batch, Printer
+
+ALL_BYTES: Final = 2**31 - 1
+_KRAFT_SUFFIX: Final = ".checkpoint"
+_KRAFT_BOOTSTRAP: Final = "bootstrap.checkpoint"
+# A pattern, compiled by its first use: most starts of a command have none.
+_KRAFT_NAME: Final = r"(\d{20})-(\d{10})\.checkpoint(?:\.deleted|\.part)?"
+_CHECKPOINTS: Final = (
+    log_names.RECOVERY_POINT_CHECKPOINT,
+    log_names.HIGH_WATERMARK_CHECKPOINT,
+    log_names.LOG_START_CHECKPOINT,
+    log_names.CLEANER_CHECKPOINT,
+)
+
+
+@dataclass(slots=True)
+class Dump:
+    """One run over some files. `warn` takes a line that is no result; `notes` go before a .log.
+
+    `broken` files and batches could not be read to their end: Kafka's tool exits with 1.
+    `blemishes` it tells and passes over: batches whose CRC is wrong, tails, snapshots.
+    """
+
+    printer: Printer
+    warn: Callable[[str], None]
+    deep: bool = False
+    notes: Sequence[str] = ()
+    max_bytes: int = ALL_BYTES
+    checks: IndexChecks = field(default_factory=IndexChecks)
+    fs: FileSystem = field(default_factory=ReadOnlyFileSystem)
+    findings: Findings = field(default_factory=Findings)
+    broken: int = 0
+    blemishes: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found wrong with any file."""
+        return not (self.broken or self.blemishes or self.findings)
+
+    def run(self, paths: Sequence[str]) -> None:
+        """Every file in turn, then what was found."""
+        for path in paths:
+            self.printer.item(DumpedFile(path))
+            try:
+                self._file(path)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._broken(f"{path}: {error.strerror or error}")
+            except CorruptSnapshot as error:
+                self.blemishes += 1
+                self.warn(str(error))
+            except KafkapyError as error:
+                self._broken(str(error))
+        self.printer.findings(self.findings)
+
+    def _broken(self, why: str) -> None:
+        self.broken += 1
+        self.warn(why)
+
+    def _file(self, path: str) -> None:
+        """By the text after the last dot, as Kafka; checkpoints by their whole name."""
+        name = os.path.basename(path)
+        suffix = name[name.rfind(".") :] if "." in name else ""
+        if suffix in (log_names.LOG_SUFFIX, _KRAFT_SUFFIX):
+            self._segment(path, name)
+            return
+        readers = self._small_files()
+        reader = readers.get(suffix) or readers.get(name)
+        if reader is None:
+            self.warn(f"Ignoring unknown file {path}")
+            return
+        for item in reader(self.fs, path):
+            self.printer.item(item)
+
+    def _small_files(self) -> dict[str, Callable[[FileSystem, str], Iterator[Item]]]:
+        # Not at the top: most files are segments, and the others need half of `storage`.
+        from kafkapy.tools.dump import indexes as dump_indexes
+
+        checks, findings = self.checks, self.findings
+        return {
+            log_names.INDEX_SUFFIX: partial(
+                dump_indexes.offset_index, checks=checks, findings=findings
+            ),
+            log_names.TIME_INDEX_SUFFIX: partial(
+                dump_indexes.time_index, checks=checks, findings=findings
+            ),
+            log_names.TRANSACTION_INDEX_SUFFIX: dump_indexes.transaction_index,
+            log_names.SNAPSHOT_SUFFIX: dump_indexes.producer_snapshot,
+            log_names.LEADER_EPOCH_CHECKPOINT: dump_indexes.epoch_checkpoint,
+            log_names.PARTITION_METADATA: dump_indexes.partition_metadata,
+            **dict.fromkeys(_CHECKPOINTS, dump_indexes.offset_checkpoint),
+        }
+
+    def _segment(self, path: str, name: str) -> None:
+        for note in self.notes:
+            self.printer.item(Note(note))
+        self.printer.item(_segment_start(path, name))
+        with closing(self.fs.open(path)) as file:
+            end = min(file.size(), self.max_bytes)
+            good, last_offset = 0, -1
+            try:
+                for position, header, data in scan_batches(file, 0, end):
+                    batch = Batch(position, header, data, _is_valid(header, data))
+                    self.blemishes += not batch.is_valid
+                    try:
+                        self.printer.batch(batch)
+                        if self.deep:
+                            last_offset = self._records(path, batch, last_offset)
+                    except ApiError as error:
+                        where = f"{path}: the batch at position {position}"
+                        self._broken(f"{where} cannot be read whole: {error}")
+                        last_offset = header.last_offset
+                    good = position + header.size
+            except KafkapyError as error:
+                raise BrokenFile(_broken_text(path, good, end, error)) from error
+        if good < end and self.max_bytes == ALL_BYTES:
+            self.blemishes += 1
+            self.printer.item(InvalidTail(end - good, name, good - 1))
+
+    def _records(self, path: str, batch: Batch, last_offset: int) -> int:
+        """Print a batch's records; the offset of the last one."""
+        offsets = self.printer.records(batch)
+        if offsets.first == -1:
+            return last_offset
+        if last_offset not in (-1, offsets.first - 1):
+            self._gap(path, (last_offset, offsets.first))
+        for gap in offsets.gaps:
+            self._gap(path, gap)
+        return offsets.last
+
+    def _gap(self, path: str, pair: tuple[int, int]) -> None:
+        self.findings.add(NON_CONSECUTIVE, os.path.abspath(path), pair)
+
+
+def _segment_start(path: str, name: str) -> Item:
+    if name.endswith(log_names.LOG_SUFFIX):
+        return SegmentStart(base_offset_of(path))
+    if name == _KRAFT_BOOTSTRAP:
+        return BootstrapSnapshot()
+    match = re.fullmatch(_KRAFT_NAME, name)
+    if match is None:
+        raise BrokenFile(f"{path}: its name is not <offset>-<epoch>.checkpoint")
+    return SnapshotStart(int(match[1]), int(match[2]))
+
+
+def _is_valid(header: BatchHeader, data: memoryview) -> bool:
+    try:
+        validate_crc(data, 0, header)
+    except ApiError:
+        return False
+    return True
+
+
+def _broken_text(path: str, good: int, end: int, error: KafkapyError) -> str:
+    where = f"the last good byte is {good - 1}" if good else "no byte of it is good"
+    return f"{path}: broken at position {good} of {end}, {where}: {error}"

@@ -1,0 +1,125 @@
+"""Records of internal topics and of KRaft as `dump-log-segments` shows them.
+
+Kafka: the children of `DumpLogSegments.MessageParser` that have schemas.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkapy.record.control import ControlRecordType
+from kafkapy.record.records import Record
+from kafkapy.tools.dump.decoders import Shown, UndecodableRecord, json_text
+from kafkapy.tools.dump.internal_topics import (
+    CONSUMER_ASSIGNMENT,
+    CONSUMER_OFFSETS,
+    CONSUMER_SUBSCRIPTION,
+    GROUP_METADATA,
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    TRANSACTION_KEY,
+    TRANSACTION_STATES,
+    TRANSACTION_VALUE,
+)
+from kafkapy.tools.dump.record_schema import Malformed, Schema, read_struct, read_version
+
+_DELETE: Final = "<DELETE>"
+
+
+class OffsetsDecoder:
+    """`__consumer_offsets`: every group and offset record as JSON."""
+
+    def decode(self, record: Record) -> tuple[Shown, Shown]:
+        """An unknown or broken record is told of in the place of its key."""
+        if record.key is None:
+            raise UndecodableRecord(
+                f"Failed to decode message at offset {record.offset} using offset topic decoder"
+                " (message had a missing key)"
+            )
+        try:
+            kind = read_version(record.key)
+            if kind not in CONSUMER_OFFSETS:
+                return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
+            key_schema, value_schema = CONSUMER_OFFSETS[kind]
+            key = {"type": str(kind), "data": read_struct(key_schema, kind, record.key)}
+            if record.value is None:
+                return key, _DELETE
+            version = read_version(record.value)
+            value = read_struct(value_schema, version, record.value)
+        except Malformed as error:
+            return f"Error at offset {record.offset}, skipping. {error}", None
+        if kind == GROUP_METADATA and value["protocolType"] == "consumer":
+            for member in value["members"]:
+                _open(member, "subscription", CONSUMER_SUBSCRIPTION)
+                _open(member, "assignment", CONSUMER_ASSIGNMENT)
+        return key, {"version": str(version), "data": value}
+
+
+def _open(member: dict[str, Any], name: str, schema: Schema) -> None:
+    """Replace a member's bytes by what they say; other clients' bytes stay base64."""
+    raw = base64.b64decode(member[name])
+    try:
+        member[name] = read_struct(schema, read_version(raw), raw)
+    except Malformed:
+        return
+
+
+class TransactionLogDecoder:
+    """`__transaction_state`: a line of Kafka's own for each record."""
+
+    def decode(self, record: Record) -> tuple[Shown, Shown]:
+        """The transactional id, and the state of its transaction."""
+        if record.key is None:
+            raise UndecodableRecord(f"The record at offset {record.offset} has no key")
+        try:
+            version = read_version(record.key)
+            if version > TRANSACTION_KEY.highest:
+                return f"unknown::version={version}", None
+            found = read_struct(TRANSACTION_KEY, version, record.key)
+            key = f"transaction_metadata::transactionalId={found['transactionalId']}"
+            if record.value is None:
+                return key, _DELETE
+            value = read_struct(TRANSACTION_VALUE, read_version(record.value), record.value)
+            return key, _transaction_text(value)
+        except Malformed as error:
+            raise UndecodableRecord(f"The record at offset {record.offset}: {error}") from None
+
+
+def _transaction_text(value: Mapping[str, Any]) -> str:
+    status = value["transactionStatus"]
+    if not 0 <= status < len(TRANSACTION_STATES):
+        raise Malformed(f"transaction status {status} is not known")
+    partitions = ",".join(
+        f"{row['topic']}-{partition}"
+        for row in value["transactionPartitions"] or ()
+        for partition in row["partitionIds"]
+    )
+    return (
+        f"producerId:{value['producerId']},producerEpoch:{value['producerEpoch']},"
+        f"state={TRANSACTION_STATES[status]},partitions=[{partitions}],"
+        f"txnLastUpdateTimestamp={value['transactionLastUpdateTimestampMs']},"
+        f"txnTimeoutMs={value['transactionTimeoutMs']}"
+    )
+
+
+_SNAPSHOT_SCHEMAS: Final = {
+    ControlRecordType.SNAPSHOT_HEADER: ("SnapshotHeader", SNAPSHOT_HEADER),
+    ControlRecordType.SNAPSHOT_FOOTER: ("SnapshotFooter", SNAPSHOT_FOOTER),
+}
+
+
+def snapshot_text(kind: ControlRecordType, record: Record) -> str | None:
+    """What the first or last record of a KRaft snapshot says; None of any other.
+
+    Raises:
+        UndecodableRecord: it cannot be read.
+    """
+    if kind not in _SNAPSHOT_SCHEMAS or record.value is None:
+        return None
+    name, schema = _SNAPSHOT_SCHEMAS[kind]
+    try:
+        return f"{name} {json_text(read_struct(schema, 0, record.value, start=0))}"
+    except Malformed as error:
+        raise UndecodableRecord(f"The record at offset {record.offset}: {error}") from None

@@ -1,0 +1,1 @@
+"""Offsets of consumer groups: shown, reset, kept in files."""

@@ -1,0 +1,1 @@
+"""Brokers and clusters on this machine: started, found, stopped."""

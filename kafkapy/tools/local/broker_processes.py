@@ -1,0 +1,120 @@
+"""Broker processes of this machine: found, started in the background, stopped.
+
+A running broker holds `kafkapy.pid` locked in its first log directory. Only the process that holds
+the lock is ever signalled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local import background, pid_files
+from kafkapy.tools.local.background import Launched
+
+PID_FILE: Final = "kafkapy.pid"
+OUTPUT_FILE: Final = "kafkaServer.out"
+DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"
+_POLL_S: Final = 0.02
+_SERVING: Final = b"] started (kafkapy "
+_LISTENING: Final = re.compile(rb"Awaiting socket connections on (\S+:\d+)\.")
+
+
+def log_dirs(properties: Mapping[str, str]) -> list[str]:
+    """The log directories that broker properties name."""
+    text = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_LOG_DIR
+    return comma_separated(text)
+
+
+def broker_of(directories: Sequence[str]) -> int | None:
+    """The pid of the broker that runs on these log directories, if one does."""
+    found = (pid_files.holder(Path(directory) / PID_FILE) for directory in directories)
+    return next((pid for pid in found if pid is not None), None)
+
+
+def running_brokers() -> list[int]:
+    """The pids of all of this user's kafkapy brokers."""
+    return pid_files.holders(PID_FILE)
+
+
+def is_broker(pid: int) -> bool:
+    """Whether a process of this user is a kafkapy broker."""
+    return pid_files.holds(pid, PID_FILE)
+
+
+def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
+    """Start `kafkapy server start` with these words; what it says is appended to `output`.
+
+    With `is_ours` it ends with this process, however that ends.
+    """
+    words = [*words, "--until-eof"] if is_ours else words
+    return background.launch(["server", "start", *words], output, is_ours=is_ours)
+
+
+def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
+    """Return when a launched broker serves; None waits for as long as it lives.
+
+    Raises:
+        ConfigError: it ended, or was not ready in time; with the end of its output.
+    """
+    polls = itertools.count() if limit_s is None else range(int(limit_s / _POLL_S))
+    for _ in polls:
+        try:
+            status = launched.process.wait(_POLL_S)
+        except subprocess.TimeoutExpired:
+            # The pid file comes early: a broker that recovers its logs has one long before it
+            # serves.
+            if _SERVING in launched.said():
+                return
+            continue
+        raise ConfigError(f"The broker ended with status {status}.{launched.last_words()}")
+    raise ConfigError(f"The broker is not ready after {limit_s:.0f} s; see {launched.output}")
+
+
+def first_address(launched: Launched) -> str:
+    """Where the first listener of a broker that serves was bound: host:port."""
+    found = _LISTENING.search(launched.output.read_bytes(), launched.begin)
+    assert found is not None, launched.output
+    return found[1].decode()
+
+
+def start_in_background(words: Sequence[str], directories: Sequence[str]) -> tuple[int, Path]:
+    """Start `kafkapy server start` with these words; returns when it serves.
+
+    Returns its pid and the file that gets its output: $LOG_DIR/kafkaServer.out, or in the log
+    directory. There is no limit of time: the recovery of large logs takes as long as it takes. If
+    the wait is interrupted, the broker is stopped.
+
+    Raises:
+        ConfigError: it ended; with the end of its output.
+    """
+    output = Path(os.environ.get("LOG_DIR") or directories[0]) / OUTPUT_FILE
+    with background.ended_on_failure() as started:
+        launched = launch(words, output)
+        started.append(launched)
+        wait_until_serving(launched, None)
+    return launched.process.pid, output
+
+
+def stop(pid: int, limit_s: float, sent: int = signal.SIGTERM) -> bool:
+    """Signal a process and wait for its end; False when the limit passed first."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        signal.pidfd_send_signal(handle, sent)
+        ended = select.poll()  # not select(): it knows descriptors below 1,024 only
+        ended.register(handle, select.POLLIN)
+        return bool(ended.poll(limit_s * 1000))
+    finally:
+        os.close(handle)

@@ -1,0 +1,199 @@
+"""The parts of a local cluster: its directory, ports and properties, kept in `cluster.json`.
+
+DIR/cluster.json                     this
+DIR/zookeeper/                       ZooKeeper's data, its zookeeper.out
+DIR/broker-ID/server.properties      written at each start, from cluster.json
+DIR/broker-ID/data/, logs/           topics; server.log, controller.log, state-change.log
+DIR/broker-ID/kafkaServer.out        what the process says
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import format_properties
+from kafkapy.tools.local.private_files import write_privately
+
+HOST: Final = "127.0.0.1"
+FILE: Final = "cluster.json"
+FORMAT_VERSION: Final = 1
+
+# What the cluster decides for each broker.
+OWN_KEYS: Final = ("broker.id", "node.id", "listeners", "log.dirs", "log.dir", "zookeeper.connect")
+
+_REPLICATED: Final = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
+_ZOOKEEPER_TICK_MS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLayout:
+    """A cluster on one machine: what it was made with, and the ports that came of it, by id."""
+
+    directory: Path
+    base_port: int
+    zookeeper_port: int
+    broker_ports: Mapping[int, int] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def broker_ids(self) -> list[int]:
+        return sorted(self.broker_ports)
+
+    def address(self, broker_id: int) -> str:
+        """host:port of a broker."""
+        return f"{HOST}:{self.broker_ports[broker_id]}"
+
+    def broker_directory(self, broker_id: int) -> Path:
+        return self.directory / f"broker-{broker_id}"
+
+    def log_dir(self, broker_id: int) -> Path:
+        """Where its topics are."""
+        return self.broker_directory(broker_id) / "data"
+
+    def properties_file(self, broker_id: int) -> Path:
+        return self.broker_directory(broker_id) / "server.properties"
+
+    def zookeeper_config(self) -> dict[str, str]:
+        """Short ticks, so that short sessions are granted."""
+        return {
+            "dataDir": str(self.directory / "zookeeper"),
+            "clientPort": str(self.zookeeper_port),
+            "clientPortAddress": HOST,
+            "tickTime": str(_ZOOKEEPER_TICK_MS),
+            "maxSessionTimeout": "60000",
+        }
+
+    def broker_properties(self, broker_id: int) -> dict[str, str]:
+        """Kafka's settings, save those that make a small cluster safe and its failures quick."""
+        factor = min(3, len(self.broker_ports))
+        return {
+            **dict.fromkeys(_REPLICATED, str(factor)),
+            "min.insync.replicas": str(max(1, factor - 1)),
+            "transaction.state.log.min.isr": str(max(1, factor - 1)),
+            "group.initial.rebalance.delay.ms": "0",
+            "zookeeper.session.timeout.ms": "4000",
+            # The last brokers to stop have nobody to hand their leaders to.
+            "controlled.shutdown.retry.backoff.ms": "100",
+            "kafkapy.log.dir": str(self.broker_directory(broker_id) / "logs"),
+            **self.overrides,
+            "broker.id": str(broker_id),
+            "listeners": f"PLAINTEXT://{self.address(broker_id)}",
+            "log.dirs": str(self.log_dir(broker_id)),
+            "zookeeper.connect": f"{HOST}:{self.zookeeper_port}",
+        }
+
+    def changed(
+        self, brokers: int | None, base_port: int | None, overrides: Mapping[str, str]
+    ) -> ClusterLayout:
+        """The same with so many brokers, and overrides on top of those it has.
+
+        Raises:
+            ConfigError: fewer brokers than there are, other ports, or a key that the cluster
+                decides.
+        """
+        check_overrides(overrides)
+        ports = dict(self.broker_ports)
+        if base_port is not None and base_port != self.base_port:
+            raise ConfigError(
+                f"The cluster in {self.directory} keeps its ports, whose base port is"
+                f" {self.base_port}"
+            )
+        if brokers is not None and brokers < len(ports):
+            raise ConfigError(
+                f"The cluster in {self.directory} has {len(ports)} brokers: it can grow but not"
+                f" shrink to {brokers}"
+            )
+        for broker_id in range(len(ports) + 1, (brokers or 0) + 1):
+            ports[broker_id] = _port(self.base_port, broker_id - 1, ports.values())
+        return replace(self, broker_ports=ports, overrides={**self.overrides, **overrides})
+
+    def save(self) -> None:
+        """Write `cluster.json`, whole or not at all."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        rows = {**asdict(self), "version": FORMAT_VERSION}
+        del rows["directory"]
+        write_privately(self.directory / FILE, f"{json.dumps(rows, indent=2)}\n".encode())
+
+
+def create(
+    directory: Path, brokers: int, base_port: int, overrides: Mapping[str, str]
+) -> ClusterLayout:
+    """A new cluster: ZooKeeper just below `base_port`, the brokers from there; 0 is any free ports.
+
+    Raises:
+        ConfigError: there is no such cluster, or no such ports.
+    """
+    if brokers < 1:
+        raise ConfigError(f"A cluster needs at least one broker, not {brokers}")
+    if base_port and not 2 <= base_port <= 65536 - brokers:
+        raise ConfigError(f"There are no {brokers} ports from {base_port}, and one below it")
+    layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()))
+    return layout.changed(brokers, None, overrides)
+
+
+def load(directory: Path) -> ClusterLayout | None:
+    """The cluster of a directory, if there is one.
+
+    Raises:
+        ConfigError: its file cannot be read, or is not what `save` writes.
+    """
+    file = directory / FILE
+    try:
+        found = json.loads(file.read_text())
+        return _decoded(directory, found)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{file} is damaged ({error}): mend or remove it") from error
+
+
+def _decoded(directory: Path, found: Any) -> ClusterLayout:
+    if found["version"] != FORMAT_VERSION:
+        raise ValueError(f"version {found['version']} is not {FORMAT_VERSION}")
+    return ClusterLayout(
+        directory,
+        int(found["base_port"]),
+        int(found["zookeeper_port"]),
+        {int(broker_id): int(port) for broker_id, port in found["broker_ports"].items()},
+        {str(key): str(value) for key, value in found["overrides"].items()},
+    )
+
+
+def check_overrides(overrides: Mapping[str, str]) -> None:
+    """
+    Raises:
+        ConfigError: a key that the cluster decides for each broker.
+    """
+    for key in OWN_KEYS:
+        if key in overrides:
+            raise ConfigError(f"{key} is chosen for each broker: it cannot be overridden")
+
+
+def server_properties(properties: Mapping[str, str]) -> str:
+    """A property file that Kafka reads as well."""
+    head = "# Written by kafkapy cluster from cluster.json at each start.\n"
+    return head + format_properties(properties)
+
+
+def _port(base_port: int, offset: int, taken: Collection[int]) -> int:
+    """The port at an offset from the base; without a base, a free one."""
+    if base_port:
+        return base_port + offset
+    while True:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port: int = probe.getsockname()[1]
+        if port not in taken:
+            return port

@@ -1,0 +1,237 @@
+"""ZooKeeper and some brokers as processes of this machine, for trying things and for tests.
+
+A process is signalled only if it holds the pid file of this cluster's directory locked.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import ClusterMetadata
+from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.tools.local import background, broker_processes
+from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, server_properties
+from kafkapy.tools.local.ports import check_port
+from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.zookeeper import process as zookeeper_process
+
+START_LIMIT_S: Final = 60.0
+STOP_LIMIT_S: Final = 60.0
+_PATIENCE: Final = {"default.api.timeout.ms": "2000", "request.timeout.ms": "2000"}
+_PACE: Final = {"retry.backoff.ms": "50"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A broker as `status` shows it; None is not known."""
+
+    broker_id: int
+    address: str
+    pid: int | None
+    is_controller: bool | None = None
+    leaders: int | None = None
+
+
+class LocalCluster:
+    """Fixed: the layout, and who hears of each step."""
+
+    def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
+        self.layout = layout
+        self._say = say
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(map(self.layout.address, self.layout.broker_ids))
+
+    def zookeeper_pid(self) -> int | None:
+        """The pid of this cluster's ZooKeeper, if it runs."""
+        return zookeeper_process.server_of(self.layout.zookeeper_config()["dataDir"])
+
+    def broker_pid(self, broker_id: int) -> int | None:
+        """The pid of a broker of this cluster, if it runs."""
+        return broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
+
+    def start(self) -> None:
+        """Start what does not run; returns when every broker knows of all others.
+
+        Raises:
+            ConfigError: a port is taken, or a process did not come up. Nothing of what this call
+                started is left then; what ran before goes on.
+        """
+        self._check(self.layout.broker_ids)
+        self.layout.save()
+        with background.ended_on_failure() as started:
+            self._start_zookeeper(started)
+            self._start_brokers(self.layout.broker_ids, started)
+            self._wait_until_all_know()
+        self._say(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
+
+    def stop(self) -> None:
+        """Stop the brokers, the controller last, each after handing over; then ZooKeeper.
+
+        Raises:
+            ConfigError: a process goes on after the limit.
+        """
+        members = [member for member in self.status() if member.pid is not None]
+        for member in sorted(members, key=lambda m: (bool(m.is_controller), -m.broker_id)):
+            self._stop_broker(member.broker_id)
+        pid = self.zookeeper_pid()
+        if pid is not None:
+            self._end(pid, "ZooKeeper")
+        elif not members:
+            self._say("Nothing of this cluster runs")
+
+    def kill(self, broker_id: int) -> None:
+        """SIGKILL, as a power cut.
+
+        Raises:
+            ConfigError: there is no such broker, or it does not run.
+        """
+        pid = self.broker_pid(self._checked(broker_id))
+        if pid is None:
+            raise ConfigError(f"Broker {broker_id} does not run")
+        broker_processes.stop(pid, STOP_LIMIT_S, signal.SIGKILL)
+        self._say(f"Broker {broker_id}: killed (pid {pid})")
+
+    def restart(self, broker_id: int) -> None:
+        """Stop it if it runs, start it, wait until all know it.
+
+        Raises:
+            ConfigError: there is no such broker, or it did not come up.
+        """
+        if self.broker_pid(self._checked(broker_id)) is not None:
+            self._stop_broker(broker_id)
+        self._check([broker_id])
+        with background.ended_on_failure() as started:
+            if self.zookeeper_pid() is None:
+                self._start_zookeeper(started)
+            self._start_brokers([broker_id], started)
+            self._wait_until_all_know()
+
+    def status(self) -> list[Member]:
+        """Every broker; what the cluster says of them is asked of one that answers."""
+        pids = {broker_id: self.broker_pid(broker_id) for broker_id in self.layout.broker_ids}
+        known = next(
+            (found for b, pid in pids.items() if pid is not None and (found := self._metadata(b))),
+            None,
+        )
+        led = [
+            partition.leader
+            for topic in (known.topics.values() if known else ())
+            for partition in topic.partitions.values()
+        ]
+        return [
+            Member(broker_id, self.layout.address(broker_id), pid)
+            if known is None or pid is None
+            else Member(
+                broker_id,
+                self.layout.address(broker_id),
+                pid,
+                known.controller_id == broker_id,
+                led.count(broker_id),
+            )
+            for broker_id, pid in pids.items()
+        ]
+
+    def _check(self, broker_ids: Iterable[int]) -> None:
+        """
+        Raises:
+            ConfigError: another process listens where one of ours is to listen, or there is no
+                ZooKeeper to start.
+        """
+        for broker_id in broker_ids:
+            if self.broker_pid(broker_id) is None:
+                check_port(HOST, self.layout.broker_ports[broker_id], f"Broker {broker_id}")
+        if self.zookeeper_pid() is None:
+            zookeeper_process.check(self._zookeeper_config())
+
+    def _start_zookeeper(self, started: list[Launched]) -> None:
+        running = self.zookeeper_pid()
+        address = f"{HOST}:{self.layout.zookeeper_port}"
+        if running is not None:
+            self._say(f"ZooKeeper: runs already at {address} (pid {running})")
+            return
+        config = self._zookeeper_config()
+        launched = zookeeper_process.launch(config)
+        started.append(launched)
+        zookeeper_process.wait_until_serving(launched, config, START_LIMIT_S)
+        self._say(f"ZooKeeper: started at {address} (pid {launched.process.pid})")
+
+    def _zookeeper_config(self) -> dict[str, str]:
+        return zookeeper_process.effective_config(self.layout.zookeeper_config(), {})
+
+    def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
+        """All at once: most of a start is Python's own."""
+        launched: dict[int, Launched] = {}
+        for broker_id in broker_ids:
+            running = self.broker_pid(broker_id)
+            if running is not None:
+                address = self.layout.address(broker_id)
+                self._say(f"Broker {broker_id}: runs already at {address} (pid {running})")
+            else:
+                launched[broker_id] = self._launch(broker_id)
+                started.append(launched[broker_id])
+        for broker_id, on_its_way in launched.items():
+            try:
+                broker_processes.wait_until_serving(on_its_way, START_LIMIT_S)
+            except ConfigError as fault:
+                raise ConfigError(f"Broker {broker_id}: {fault}") from fault
+            address, pid = self.layout.address(broker_id), on_its_way.process.pid
+            self._say(f"Broker {broker_id}: started at {address} (pid {pid})")
+
+    def _launch(self, broker_id: int) -> Launched:
+        file = self.layout.properties_file(broker_id)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = server_properties(self.layout.broker_properties(broker_id))
+        write_privately(file, text.encode())
+        output = file.with_name(broker_processes.OUTPUT_FILE)
+        return broker_processes.launch([str(file)], output)
+
+    def _stop_broker(self, broker_id: int) -> None:
+        pid = self.broker_pid(broker_id)
+        if pid is not None:
+            self._end(pid, f"Broker {broker_id}")
+
+    def _end(self, pid: int, who: str) -> None:
+        if not broker_processes.stop(pid, STOP_LIMIT_S):
+            raise ConfigError(f"{who}: still running after {STOP_LIMIT_S:.0f} s (pid {pid})")
+        self._say(f"{who}: stopped (pid {pid})")
+
+    def _checked(self, broker_id: int) -> int:
+        if broker_id not in self.layout.broker_ports:
+            ids = ", ".join(map(str, self.layout.broker_ids))
+            raise ConfigError(f"There is no broker {broker_id}; the brokers are {ids}")
+        return broker_id
+
+    def _wait_until_all_know(self) -> None:
+        """So that a topic can be created on all of them at once."""
+        running = {b for b in self.layout.broker_ids if self.broker_pid(b) is not None}
+        waiting = set(running)
+        with Cluster(self.bootstrap_servers, _PACE) as pacing:
+            for _ in pacing.attempts():
+                found = {broker_id: self._metadata(broker_id) for broker_id in waiting}
+                waiting = {
+                    broker_id
+                    for broker_id, known in found.items()
+                    if known is None
+                    or not running <= known.brokers.keys()
+                    or known.controller_id not in running
+                }
+                if not waiting:
+                    return
+        ids = ", ".join(map(str, sorted(waiting)))
+        raise ConfigError(f"Brokers {ids} run but do not know the whole cluster")
+
+    def _metadata(self, broker_id: int) -> ClusterMetadata | None:
+        try:
+            with Cluster(self.layout.address(broker_id), _PATIENCE) as cluster:
+                return cluster.metadata(refresh=True)
+        except ApiError:
+            return None

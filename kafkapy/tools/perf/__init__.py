@@ -1,0 +1,1 @@
+"""Load: performance tests and verifiable clients."""

@@ -1,0 +1,243 @@
+"""How fast records are acknowledged (`org.apache.kafka.tools.ProducerPerformance`)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.tools.java_format import decimal, ratio
+from kafkapy.tools.librdkafka_client import flush
+from kafkapy.tools.perf.throughput import Throttle
+
+REPORT_INTERVAL_MS: Final = 5000
+SAMPLES_MAX: Final = 500_000
+_MEBI: Final = 1024.0 * 1024.0
+_PERCENTILES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
+_ROOM_WAIT_S: Final = 0.1
+_INIT_LIMIT_S: Final = 30.0
+
+
+class Totals(NamedTuple):
+    """The end of a run; latencies in ms, rates by second."""
+
+    records: int
+    records_per_s: float
+    mb_per_s: float
+    avg_latency_ms: float
+    max_latency_ms: int
+    percentiles_ms: dict[str, int]
+
+    def line(self) -> str:
+        """The last line, as Kafka's tool writes it."""
+        text = (
+            f"{self.records} records sent, {decimal(self.records_per_s, 6)} records/sec"
+            f" ({decimal(self.mb_per_s, 2)} MB/sec), {decimal(self.avg_latency_ms, 2)} ms avg"
+            f" latency, {decimal(self.max_latency_ms, 2)} ms max latency, "
+        )
+        return text + ", ".join(f"{ms} ms {name}" for name, ms in self.percentiles_ms.items()) + "."
+
+
+class LatencyStats:
+    """Latencies of acknowledged records: of a window of five seconds, and of all."""
+
+    def __init__(self, records: int, start_ms: int) -> None:
+        self._start_ms = start_ms
+        self._every = max(1, records // SAMPLES_MAX)
+        self._samples: list[int] = []
+        self.count = 0
+        self._bytes = self._latency_ms = self._max_ms = 0
+        self._open_window(start_ms)
+
+    def _open_window(self, now_ms: int) -> None:
+        self._window_start_ms = now_ms
+        self._window_count = self._window_bytes = self._window_latency_ms = self._window_max_ms = 0
+
+    def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> str | None:
+        """One acknowledgement; the line of a window that ends with it."""
+        if self.count % self._every == 0:
+            self._samples.append(latency_ms)
+        self.count += 1
+        self._bytes += size_bytes
+        self._latency_ms += latency_ms
+        self._max_ms = max(self._max_ms, latency_ms)
+        self._window_count += 1
+        self._window_bytes += size_bytes
+        self._window_latency_ms += latency_ms
+        self._window_max_ms = max(self._window_max_ms, latency_ms)
+        if now_ms - self._window_start_ms < REPORT_INTERVAL_MS:
+            return None
+        line = self.window_line(now_ms)
+        self._open_window(now_ms)
+        return line
+
+    def window_line(self, now_ms: int) -> str:
+        """What happened since the last line."""
+        elapsed_s = (now_ms - self._window_start_ms) / 1000
+        average = ratio(self._window_latency_ms, self._window_count)
+        return (
+            f"{self._window_count} records sent,"
+            f" {decimal(ratio(self._window_count, elapsed_s), 1)} records/sec"
+            f" ({decimal(ratio(self._window_bytes, elapsed_s) / _MEBI, 2)} MB/sec),"
+            f" {decimal(average, 1)} ms avg latency, {decimal(self._window_max_ms, 1)} ms max"
+            " latency."
+        )
+
+    def totals(self, now_ms: int) -> Totals:
+        """All of it."""
+        elapsed_s = (now_ms - self._start_ms) / 1000
+        return Totals(
+            self.count,
+            ratio(self.count, elapsed_s),
+            ratio(self._bytes, elapsed_s) / _MEBI,
+            ratio(self._latency_ms, self.count),
+            self._max_ms,
+            percentiles(self._samples, _PERCENTILES),
+        )
+
+
+def percentiles(samples: Sequence[int], wanted: Sequence[tuple[float, str]]) -> dict[str, int]:
+    """By name; the sample at `int(p * n)` of the sorted ones, 0 where there are none."""
+    ordered = sorted(samples)
+    return {name: ordered[int(p * len(ordered))] if ordered else 0 for p, name in wanted}
+
+
+def random_payloads(size_bytes: int) -> Iterator[bytes]:
+    """One payload of random capitals, over and over: the same in every run."""
+    payload = bytes(random.Random(0).choices(range(65, 91), k=size_bytes))
+    while True:
+        yield payload
+
+
+def monotonic_payloads() -> Iterator[bytes]:
+    """`0`, `1`, `2` and so on."""
+    number = 0
+    while True:
+        yield str(number).encode()
+        number += 1
+
+
+def file_payloads(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """Lines of a file in random order: the same in every run."""
+    chance = random.Random(0)
+    while True:
+        yield chance.choice(lines)
+
+
+def read_payload_file(path: str, delimiter: str) -> list[bytes]:
+    """The payloads of a file; Java's `split` leaves out the empty ones at the end.
+
+    Raises:
+        ConfigError: it is not there, or empty.
+    """
+    try:
+        found = Path(path).read_bytes()
+    except OSError:
+        found = b""
+    if not found:
+        raise ConfigError("File does not exist or empty file provided.")
+    parts = found.split(delimiter.encode())
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+class Workload(NamedTuple):
+    """What is sent: a topic, how many records, what they are, and how fast (negative: as can be).
+
+    With `transaction_duration_ms` records are sent in transactions of at least that age.
+    """
+
+    topic: str
+    records: int
+    payloads: Iterator[bytes]
+    throughput: float
+    transaction_duration_ms: int = 0
+
+
+def run(
+    producer: Producer,
+    work: Workload,
+    say: Callable[[str], None],
+    complain: Callable[[str], None],
+    live: Callable[[str], None],
+) -> Totals:
+    """Send everything and wait for it. `say` gets the lines of windows, `live` what a person may
+    watch in between, `complain` what failed.
+
+    Raises:
+        ApiError: the cluster has no transactions.
+    """
+    in_transactions = work.transaction_duration_ms > 0
+    if in_transactions:
+        _or_refuse(lambda: producer.init_transactions(_INIT_LIMIT_S))
+    stats = LatencyStats(work.records, _now_ms())
+
+    def acknowledged(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            complain(f"{error.name()}: {error.str()}")
+            return
+        now_ms = _now_ms()
+        size = len(message.value() or b"")
+        line = stats.record(int((message.latency() or 0) * 1000), size, now_ms)
+        if line is not None:
+            say(line)
+        else:
+            live(stats.window_line(now_ms) if stats.count % 1000 == 0 else "")
+
+    throttle = Throttle(work.throughput, time.monotonic())
+    began_ms = 0
+    for sent in range(work.records):
+        if in_transactions and not began_ms:
+            producer.begin_transaction()
+            began_ms = _now_ms()
+        _send(producer, work.topic, next(work.payloads), acknowledged)
+        if began_ms and _now_ms() - began_ms >= work.transaction_duration_ms:
+            _or_refuse(producer.commit_transaction)
+            began_ms = 0
+        wait_for(producer, throttle, sent)
+    if began_ms:
+        _or_refuse(producer.commit_transaction)
+    flush(producer)
+    return stats.totals(_now_ms())
+
+
+def wait_for(producer: Producer, throttle: Throttle, done: int) -> None:
+    """Wait as the throttle wants it, and take acknowledgements meanwhile."""
+    due_s = throttle.wait_s(done, time.monotonic())
+    deadline = time.monotonic() + due_s
+    while throttle.blocks or (left := deadline - time.monotonic()) > 0:
+        producer.poll(_ROOM_WAIT_S if throttle.blocks else left)
+
+
+def _send(
+    producer: Producer,
+    topic: str,
+    payload: bytes,
+    acknowledged: Callable[[KafkaError | None, Message], None],
+) -> None:
+    while True:
+        try:
+            producer.produce(topic, payload, on_delivery=acknowledged)
+            break
+        except BufferError:
+            producer.poll(_ROOM_WAIT_S)
+        except KafkaException as error:
+            raise ConfigError(error.args[0].str()) from error
+    producer.poll(0)
+
+
+def _or_refuse(act: Callable[[], object]) -> None:
+    try:
+        act()
+    except KafkaException as error:
+        raise ApiError(ErrorCode.INVALID_TXN_STATE, error.args[0].str()) from error
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

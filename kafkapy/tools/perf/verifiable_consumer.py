@@ -1,0 +1,131 @@
+"""What a member of a group reads and commits, as one JSON line an event
+(`org.apache.kafka.tools.VerifiableConsumer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.tools.perf.verifiable_producer import Emit, text_of
+
+_BATCH: Final = 500
+# Short, so that the end of the process is noticed.
+_POLL_S: Final = 0.1
+
+
+class VerifiableConsumer:
+    """Reads a topic; `emit` gets the name and the fields of each event."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        emit: Emit,
+        *,
+        max_messages: int = -1,
+        verbose: bool = False,
+        auto_commit: bool = False,
+    ) -> None:
+        self._consumer = consumer
+        self._emit = emit
+        self._max_messages = max_messages
+        self._verbose = verbose
+        self._auto_commit = auto_commit
+        self.consumed = 0
+
+    def run(self, topic: str) -> None:
+        """Read until the last record, or until the caller is ended; `finish` comes after.
+
+        Raises:
+            ApiError: the consumer cannot go on.
+        """
+        self._emit("startup_complete", {})
+        self._consumer.subscribe(
+            [topic],
+            on_assign=lambda _, partitions: self._moved("partitions_assigned", partitions),
+            on_revoke=lambda _, partitions: self._moved("partitions_revoked", partitions),
+        )
+        while (count := self._wanted()) > 0:
+            batch = [self._checked(each) for each in self._consumer.consume(count, _POLL_S)]
+            records = [message for message in batch if message is not None]
+            if records:
+                self._take(records)
+
+    def finish(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+        self._emit("shutdown_complete", {})
+
+    def _wanted(self) -> int:
+        """How many to read at once: never past the last one, for the group would not see those."""
+        return (
+            min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
+        )
+
+    def _take(self, records: Sequence[Message]) -> None:
+        self.consumed += len(records)
+        for message in records if self._verbose else ():
+            self._emit("record_data", record_fields(message))
+        summaries = summarised(records)
+        self._emit("records_consumed", {"count": len(records), "partitions": summaries})
+        if not self._auto_commit:
+            self._commit(summaries)
+
+    def _commit(self, summaries: Iterable[Mapping[str, Any]]) -> None:
+        offsets = [
+            {"topic": s["topic"], "partition": s["partition"], "offset": s["maxOffset"] + 1}
+            for s in summaries
+        ]
+        fields: dict[str, Any] = {"offsets": offsets, "success": True}
+        wanted = [TopicPartition(o["topic"], o["partition"], o["offset"]) for o in offsets]
+        try:
+            self._consumer.commit(offsets=wanted, asynchronous=False)
+        except KafkaException as error:
+            fields |= {"success": False, "error": error.args[0].str()}
+        self._emit("offsets_committed", fields)
+
+    def _moved(self, event: str, partitions: Iterable[TopicPartition]) -> None:
+        places = [{"topic": p.topic, "partition": p.partition} for p in partitions]
+        self._emit(event, {"partitions": places})
+
+    def _checked(self, message: Message) -> Message | None:
+        error = message.error()
+        if error is None:
+            return message
+        if error.fatal():
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        return None
+
+
+def record_fields(message: Message) -> dict[str, Any]:
+    """One record of `--verbose`."""
+    return {
+        "key": text_of(message.key()),
+        "value": text_of(message.value()),
+        "topic": message.topic(),
+        "partition": message.partition(),
+        "offset": message.offset(),
+    }
+
+
+def summarised(records: Iterable[Message]) -> list[dict[str, Any]]:
+    """Count, first and last offset of each partition, in the order of their first records."""
+    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for message in records:
+        place = (message.topic(), message.partition())
+        offset = message.offset()
+        known = found.setdefault(
+            place,
+            {
+                "topic": place[0],
+                "partition": place[1],
+                "count": 0,
+                "minOffset": offset,
+                "maxOffset": offset,
+            },
+        )
+        known["count"] += 1
+        known["maxOffset"] = offset
+    return list(found.values())

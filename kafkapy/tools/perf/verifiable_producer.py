@@ -1,0 +1,134 @@
+"""Numbered records, and one JSON line for each acknowledgement
+(`org.apache.kafka.tools.VerifiableProducer`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from kafkapy.tools.java_format import ratio
+from kafkapy.tools.librdkafka_client import flush
+from kafkapy.tools.perf.producer_perf import wait_for
+from kafkapy.tools.perf.throughput import Throttle
+
+Emit = Callable[[str, Mapping[str, Any]], None]
+
+_ROOM_WAIT_S: Final = 0.1
+
+
+class NumberedRecords(NamedTuple):
+    """What is sent: how many (negative: no end), how fast, under which keys and values."""
+
+    topic: str
+    max_messages: int = -1
+    throughput: float = -1
+    value_prefix: int | None = None
+    repeating_keys: int | None = None
+    create_time_ms: int | None = None
+
+    def value(self, index: int) -> str:
+        return str(index) if self.value_prefix is None else f"{self.value_prefix}.{index}"
+
+    def key(self, index: int) -> str | None:
+        return None if not self.repeating_keys else str(index % self.repeating_keys)
+
+
+class VerifiableProducer:
+    """Sends numbered records; `emit` gets the name and the fields of each event."""
+
+    def __init__(self, producer: Producer, records: NumberedRecords, emit: Emit) -> None:
+        self._producer = producer
+        self._records = records
+        self._emit = emit
+        self._started_s = time.monotonic()
+        self.sent = 0
+        self.acked = 0
+
+    def run(self) -> None:
+        """Send until the last record, or until the caller is ended; `finish` comes after."""
+        records = self._records
+        self._emit("startup_complete", {})
+        throttle = Throttle(records.throughput, time.monotonic())
+        while records.max_messages < 0 or self.sent < records.max_messages:
+            if throttle.blocks:
+                wait_for(self._producer, throttle, self.sent)
+            self._send(self.sent)
+            self.sent += 1
+            wait_for(self._producer, throttle, self.sent)
+
+    def finish(self) -> None:
+        """Wait for what is under way, and tell the sums."""
+        try:
+            flush(self._producer)
+        finally:
+            self._tell_sums()
+
+    def _tell_sums(self) -> None:
+        elapsed_s = time.monotonic() - self._started_s
+        self._emit("shutdown_complete", {})
+        self._emit(
+            "tool_data",
+            {
+                "sent": self.sent,
+                "acked": self.acked,
+                "target_throughput": self._records.throughput,
+                "avg_throughput": ratio(self.acked, elapsed_s),
+            },
+        )
+
+    def _send(self, index: int) -> None:
+        records = self._records
+        more: dict[str, Any] = {}
+        if records.create_time_ms is not None:
+            elapsed_ms = int((time.monotonic() - self._started_s) * 1000)
+            more["timestamp"] = records.create_time_ms + elapsed_ms
+        key, value = records.key(index), records.value(index)
+        while True:
+            try:
+                self._producer.produce(
+                    records.topic, value, key, on_delivery=self._delivered, **more
+                )
+                break
+            except BufferError:
+                self._producer.poll(_ROOM_WAIT_S)
+            except KafkaException as error:
+                self._failed(error.args[0], key, value)
+                return
+        self._producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        key, value = text_of(message.key()), text_of(message.value())
+        if error is not None:
+            self._failed(error, key, value)
+            return
+        self.acked += 1
+        self._emit(
+            "producer_send_success",
+            {
+                "key": key,
+                "value": value,
+                "topic": message.topic(),
+                "partition": message.partition(),
+                "offset": message.offset(),
+            },
+        )
+
+    def _failed(self, error: KafkaError, key: str | None, value: str | None) -> None:
+        self._emit(
+            "producer_send_error",
+            {
+                "key": key,
+                "value": value,
+                "topic": self._records.topic,
+                "exception": f"class {error.name()}",
+                "message": error.str(),
+            },
+        )
+
+
+def text_of(data: bytes | None) -> str | None:
+    """UTF-8, with marks for what is not."""
+    return None if data is None else data.decode(errors="replace")

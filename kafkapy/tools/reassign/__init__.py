@@ -1,0 +1,1 @@
+"""Reassignment of partitions: executed, verified, throttled and cancelled."""

@@ -1,0 +1,156 @@
+"""A reassignment a few partitions at a time: `--execute --batch-size`.
+
+A batch is over when the controller lists none of its partitions any more and their in-sync replicas
+are those that were asked for. Whoever stops in the middle goes on with the same command: what is
+done is skipped, what moves already is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignments
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.reassign.reassignment import Execution, begin
+
+POLL_S: Final = 0.2
+
+
+class BatchProgress(NamedTuple):
+    """Where a run is. `waiting` are the partitions of the batch that are not done."""
+
+    done: int
+    total: int
+    waiting: Sequence[TopicPartition]
+
+
+class BatchRun:
+    """One run over the partitions of an execution.
+
+    `stop` (which `on_progress` may call) ends it after the batch that is under way; `left` are the
+    partitions not begun.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        execution: Execution,
+        batch_size: int,
+        *,
+        stuck_timeout_ms: int,
+        on_progress: Callable[[BatchProgress], None],
+        pause: Callable[[float], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._execution = execution
+        self._batch_size = batch_size
+        self._stuck_limit_s = stuck_timeout_ms / 1000
+        self._on_progress = on_progress
+        self._pause = pause
+        self._clock = clock
+        self.stopping = False
+        self._stuck_since: float | None = None
+        self._waiting: list[TopicPartition] = []
+        order = sorted(execution.targets)
+        moving = [tp for tp in order if tp in execution.running]
+        resting = [tp for tp in order if tp not in execution.running]
+        todo = [tp for tp in resting if execution.current[tp] != execution.targets[tp]]
+        self.left = [*moving, *todo]
+        self._begun = set(moving)
+        self._total = len(order)
+
+    @property
+    def done(self) -> int:
+        """Partitions that are where they shall be."""
+        return self._total - len(self.left) - len(self._waiting)
+
+    def stop(self) -> None:
+        """Begin no other batch."""
+        self.stopping = True
+
+    def begin_all(self) -> None:
+        """Begin every batch and wait for none, as a dry run does."""
+        while self.left:
+            self._next_batch()
+        self._waiting = []
+
+    def run(self) -> None:
+        """Move batch after batch; can be called again after an interruption, to go on.
+
+        Raises:
+            ReassignmentFailed: a partition was refused, or waits for a broker that stays away.
+            ApiError: the cluster cannot be asked any more.
+        """
+        while self._waiting or (self.left and not self.stopping):
+            if not self._waiting:
+                self._next_batch()
+            self._on_progress(BatchProgress(self.done, self._total, self._waiting))
+            self._wait()
+        self._on_progress(BatchProgress(self.done, self._total, ()))
+
+    def _next_batch(self) -> None:
+        batch, targets = self.left[: self._batch_size], self._execution.targets
+        new = {tp: targets[tp] for tp in batch if tp not in self._begun}
+        if new:
+            begin(self._cluster, new)
+        self._waiting = batch
+        self.left = self.left[self._batch_size :]
+        self._stuck_since = None
+
+    def _wait(self) -> None:
+        """Look until the batch is over; give up once nothing can move for too long."""
+        while self._waiting:
+            try:
+                obstacle = self._look()
+            except ApiError as error:
+                # A controller may be on its way to another broker.
+                obstacle = error.message
+            if not obstacle:
+                self._stuck_since = None
+            elif self._waiting and self._stuck_too_long():
+                raise ReassignmentFailed(self._complaint(obstacle))
+            self._on_progress(BatchProgress(self.done, self._total, self._waiting))
+            if self._waiting:
+                self._pause(POLL_S)
+
+    def _look(self) -> str:
+        """Drop what is done from `_waiting`; why none of the rest can move, "" if one can."""
+        targets = self._execution.targets
+        running = running_reassignments(self._cluster)
+        names = sorted({tp.topic for tp in self._waiting})
+        metadata = self._cluster.metadata(names, refresh=True)
+        waiting: list[TopicPartition] = []
+        obstacles: list[str] = []
+        for tp in self._waiting:
+            partition = metadata.topics[tp.topic].partitions.get(tp.partition)
+            there = () if partition is None else partition.replicas
+            in_sync = () if partition is None else partition.isr
+            if tp not in running and there == targets[tp] and set(in_sync) == set(there):
+                continue
+            waiting.append(tp)
+            down = sorted(set(targets[tp]) - metadata.brokers.keys())
+            if down:
+                obstacles.append(f"broker {down[0]} is not alive")
+            elif tp not in running and there != targets[tp]:
+                replicas = ",".join(map(str, there))
+                obstacles.append(f"{tp} does not move any more and has the replicas {replicas}")
+        self._waiting = waiting
+        return obstacles[0] if obstacles and len(obstacles) == len(waiting) else ""
+
+    def _stuck_too_long(self) -> bool:
+        now = self._clock()
+        if self._stuck_since is None:
+            self._stuck_since = now
+        return now - self._stuck_since > self._stuck_limit_s
+
+    def _complaint(self, why: str) -> str:
+        names = ", ".join(map(str, self._waiting))
+        return (
+            f"Gave up waiting for {names}: {why}. What was begun goes on by itself once it can; the"
+            " same command then continues, and --cancel takes it back."
+        )

@@ -1,0 +1,244 @@
+"""Reassignments carried out: execute, verify, cancel (`ReassignPartitionsCommand`).
+
+What is to be done comes from `partition_files` and the planners of `admin`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafkapy.admin.errors import api_error, java_text
+from kafkapy.admin.log_dirs import (
+    Replica,
+    ReplicaPlace,
+    alter_replica_log_dirs,
+    describe_log_dirs,
+    places,
+)
+from kafkapy.admin.reassignments import (
+    Reassignment,
+    ReassignmentFailed,
+    alter_reassignments,
+    running_reassignments,
+)
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.reassign.partition_files import ReassignmentFile, validate_reassignment
+from kafkapy.tools.reassign.states import (
+    LogDirMove,
+    LogDirState,
+    PartitionState,
+    partition_states,
+)
+
+RETRY_S: Final = 0.1
+
+ALREADY_RUNNING: Final = (
+    "Cannot execute because there is an existing partition assignment.  Use --additional to"
+    " override this and create a new partition assignment in addition to the existing one. The"
+    " --additional flag can also be used to change the throttle by resubmitting the current"
+    " reassignment."
+)
+
+
+class Execution(NamedTuple):
+    """What `--execute` is about to do."""
+
+    targets: dict[TopicPartition, tuple[int, ...]]
+    current: dict[TopicPartition, tuple[int, ...]]
+    log_dirs: Mapping[Replica, str]
+    running: dict[TopicPartition, Reassignment]
+    """Every move of the cluster, ours or not."""
+    live: frozenset[int]
+
+
+class Verification(NamedTuple):
+    """What `--verify` found. `any_running` is about the whole cluster."""
+
+    partitions: list[PartitionState]
+    log_dirs: list[LogDirMove]
+    any_running: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing moves any more, so that throttles can go."""
+        return not self.any_running and all(move.state.is_over for move in self.log_dirs)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is where it shall be."""
+        return all(state.is_complete for state in self.partitions) and all(
+            move.state is LogDirState.COMPLETED for move in self.log_dirs
+        )
+
+
+def prepare(
+    cluster: Cluster, file: ReassignmentFile, *, additional: bool, resume: bool = False
+) -> Execution:
+    """Check a reassignment against the cluster; nothing is changed.
+
+    With `resume`, moves that run already towards what the file asks for are no obstacle.
+
+    Raises:
+        JsonInputError: the file itself asks for what cannot be.
+        ReassignmentFailed: other moves run, and `additional` is not said.
+        ApiError: an unknown broker, topic or partition.
+    """
+    validate_reassignment(file)
+    running = running_reassignments(cluster)
+    targets = file.targets
+    others = [
+        tp
+        for tp, move in running.items()
+        if not (resume and tp in targets and set(targets[tp]) == _heading_for(move))
+    ]
+    if others and not additional:
+        raise ReassignmentFailed(ALREADY_RUNNING)
+    live = frozenset(cluster.metadata([], refresh=True).brokers)
+    for replicas in targets.values():
+        for broker_id in replicas:
+            if broker_id not in live:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown broker id {broker_id}")
+    current = current_replicas(cluster, targets, must_exist=True)
+    return Execution(targets, current, file.log_dirs, running, live)
+
+
+def _heading_for(move: Reassignment) -> set[int]:
+    return set(move.replicas) - set(move.removing)
+
+
+def current_replicas(
+    cluster: Cluster, partitions: Iterable[TopicPartition], *, must_exist: bool = False
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas of partitions now; those that do not exist are left out.
+
+    Raises:
+        ApiError: `must_exist`, and a topic or partition does not.
+    """
+    partitions = list(partitions)
+    names = sorted({tp.topic for tp in partitions})
+    topics = cluster.metadata(names, refresh=True).topics if names else {}
+    found = {}
+    for tp in partitions:
+        partition = topics[tp.topic].partitions.get(tp.partition)
+        if partition is not None:
+            found[tp] = partition.replicas
+        elif must_exist:
+            known = topics[tp.topic].partitions
+            why = f"Unable to find partition: {tp}" if known else f"Topic {tp.topic} not found."
+            error = api_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
+            raise ApiError(error.code, java_text(error))
+    return found
+
+
+def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+    """Have partitions move.
+
+    Raises:
+        ReassignmentFailed: some do not, and why; the others do.
+    """
+    refused = alter_reassignments(cluster, targets)
+    if refused:
+        raise ReassignmentFailed("Error reassigning partition(s):\n" + _lines(refused))
+
+
+def begin_log_dir_moves(
+    cluster: Cluster, moves: Mapping[Replica, str], timeout_ms: int
+) -> list[Replica]:
+    """Have replicas move to their directories, again and again until their brokers have them.
+
+    The replicas that were not there before `timeout_ms` had passed.
+
+    Raises:
+        ReassignmentFailed: a broker refuses for another reason.
+    """
+    pending = dict(sorted(moves.items()))
+    deadline = time.monotonic() + timeout_ms / 1000
+    pause = threading.Event()
+    while True:
+        for broker_id, group in _by_broker(pending).items():
+            wanted = {replica.topic_partition: pending[replica] for replica in group}
+            refused = alter_replica_log_dirs(cluster, broker_id, wanted)
+            for replica in group:
+                error = refused.get(replica.topic_partition)
+                if error is None:
+                    del pending[replica]
+                elif error.code is not ErrorCode.REPLICA_NOT_AVAILABLE:
+                    raise ReassignmentFailed(
+                        f"Error: Failed to alter dir for {replica}: {java_text(error)}"
+                    )
+        if not pending or time.monotonic() >= deadline:
+            return list(pending)
+        pause.wait(RETRY_S)
+
+
+def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
+    """How far the moves of a file are.
+
+    Raises:
+        ApiError: the cluster cannot say.
+    """
+    running = running_reassignments(cluster)
+    targets = file.targets
+    states = partition_states(targets, current_replicas(cluster, targets), running)
+    return Verification(states, log_dir_moves(cluster, file.log_dirs), bool(running))
+
+
+def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDirMove]:
+    """Where replicas are, sorted by broker, topic and partition; a broker that is down says not."""
+    live = cluster.metadata([], refresh=True).brokers if wanted else {}
+    moves = []
+    for broker_id, group in sorted(_by_broker(wanted).items()):
+        found: Mapping[TopicPartition, ReplicaPlace] | None = None
+        if broker_id in live:
+            found = places(
+                describe_log_dirs(cluster, broker_id, [r.topic_partition for r in group])
+            )
+        for replica in sorted(group):
+            place = None
+            if found is not None:
+                place = found.get(replica.topic_partition, ReplicaPlace())
+            moves.append(LogDirMove(replica, wanted[replica], place))
+    return moves
+
+
+def cancel(cluster: Cluster, file: ReassignmentFile) -> tuple[list[TopicPartition], list[Replica]]:
+    """Stop the moves that a file names: the partitions, then the replicas between directories.
+
+    Raises:
+        ReassignmentFailed: some could not be cancelled, and why.
+    """
+    running = running_reassignments(cluster, sorted(file.targets))
+    active = sorted(tp for tp, move in running.items() if move.adding or move.removing)
+    refused = alter_reassignments(cluster, dict.fromkeys(active)) if active else {}
+    if refused:
+        plural = "" if len(refused) == 1 else "s"
+        raise ReassignmentFailed(
+            f"Error cancelling partition reassignment{plural} for:\n" + _lines(refused)
+        )
+    back = {
+        move.replica: move.place.current
+        for move in log_dir_moves(cluster, file.log_dirs)
+        if move.place is not None and move.place.future is not None and move.place.current
+    }
+    stuck = begin_log_dir_moves(cluster, back, 0)
+    if stuck:
+        raise ReassignmentFailed(
+            "Error cancelling log directory moves for: " + ",".join(map(str, stuck))
+        )
+    return active, sorted(back)
+
+
+def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:
+    groups: dict[int, list[Replica]] = {}
+    for replica in replicas:
+        groups.setdefault(replica.broker_id, []).append(replica)
+    return groups
+
+
+def _lines(refused: Mapping[TopicPartition, ApiError]) -> str:
+    return "\n".join(f"{tp}: {error.message}" for tp, error in sorted(refused.items()))

@@ -1,0 +1,1 @@
+"""Tools that work on znodes, and a ZooKeeper of one's own."""

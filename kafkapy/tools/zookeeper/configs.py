@@ -1,0 +1,210 @@
+"""Configs as znodes, as `configs --zookeeper` reads and writes them (`ConfigCommand` up to 2.8)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.topic_configs import validate_topic_configs
+from kafkapy.security.password_encoder import (
+    PREFIX,
+    SECRET,
+    encoded,
+    is_password,
+    password_encoder,
+)
+from kafkapy.tools.config_changes import ConfigChange
+from kafkapy.tools.scram_changes import stored
+from kafkapy.tools.zookeeper.session import with_zookeeper
+from kafkapy.zk.stores import znodes
+from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
+from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.zookeeper import NoNode
+
+# A running broker takes these from the znodes without being asked.
+REPLICATION_RATES: Final = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+_WORDS: Final = {
+    "topics": "topic",
+    "users": "user-principal",
+    "clients": "client-id",
+    "brokers": "brokers",
+    "ips": "ip",
+}
+_SANITIZED: Final = ("users", "clients", "ips")
+
+
+class NamedEntity(NamedTuple):
+    """A type and a name; "" is the default entity, None is every one."""
+
+    type: str
+    name: str | None
+
+
+Found = dict[tuple[NamedEntity, ...], dict[str, str]]
+
+
+def entity_text(entities: Sequence[NamedEntity]) -> str:
+    """`topic 'foo'`, `default client-id`, `user-principal 'u', client-id 'c'`."""
+    shown = []
+    for kind, name in entities:
+        word = _WORDS[kind]
+        shown.append(kind if name is None else f"{word} '{name}'" if name else f"default {word}")
+    return ", ".join(shown)
+
+
+def node_of(entities: Sequence[NamedEntity]) -> tuple[str, str]:
+    """The type and the node name below `/config`; users with clients are `u/clients/c`."""
+    ordered = sorted(entities, key=lambda entity: entity.type != "users")
+    names = []
+    for kind, name in ordered:
+        assert name is not None
+        sanitized = sanitize(name) if kind in _SANITIZED else name
+        names.append(sanitized if name else DEFAULT_ENTITY)
+    return ordered[0].type, "/clients/".join(names)
+
+
+def entities_of_node(kind: str, node: str) -> tuple[NamedEntity, ...]:
+    """The other way round."""
+    types = (kind, "clients")
+    return tuple(
+        NamedEntity(each, "" if name == DEFAULT_ENTITY else desanitize(name))
+        for each, name in zip(types, node.split("/clients/"), strict=False)
+    )
+
+
+def describe(
+    connect: str,
+    entities: Sequence[NamedEntity],
+    properties: Mapping[str, str] | None = None,
+) -> Found:
+    """The configs of an entity (none is no error), or of every one that has some; every topic.
+
+    Raises:
+        ZooKeeperUnavailable: ZooKeeper does not answer.
+    """
+
+    async def work(store: ZkStore) -> Found:
+        if all(entity.name is not None for entity in entities):
+            kind, node = node_of(entities)
+            return {tuple(entities): await store.configs.get(kind, node)}
+        kind = "users" if len(entities) > 1 else entities[0].type
+        found = await store.configs.get_all(kind)
+        if kind == "topics":
+            found = {name: found.get(name, {}) for name in await store.topics.names()}
+        named = {entities_of_node(kind, node): values for node, values in found.items()}
+        return {key: values for key, values in named.items() if values or kind == "topics"}
+
+    found = with_zookeeper(connect, work, properties)
+    return {
+        key: values
+        for key, values in found.items()
+        if len(key) == len(entities) and _named_alike(key, entities)
+    }
+
+
+def _named_alike(found: Sequence[NamedEntity], asked: Sequence[NamedEntity]) -> bool:
+    wanted = {entity.type: entity.name for entity in asked}
+    return all(wanted[entity.type] in (None, entity.name) for entity in found)
+
+
+def alter(
+    connect: str,
+    entities: Sequence[NamedEntity],
+    change: ConfigChange,
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Merge a change into an entity's configs, and tell the brokers.
+
+    Raises:
+        ConfigError: a key to delete is not there, a value is not allowed, or the broker runs.
+        ZooKeeperUnavailable: ZooKeeper does not answer.
+    """
+    kind, node = node_of(entities)
+    if kind == "users":
+        change = stored(change)
+    if kind == "brokers":
+        change = with_passwords_encoded(node, change)
+
+    async def work(store: ZkStore) -> None:
+        live = await _live(store) if kind == "brokers" else []
+        refuse_running(node, live, (*change.sets, *change.deletes))
+        if kind == "topics" and not await store.topics.exists(node):
+            raise ConfigError(f"Topic {node} does not exist.")
+        configs = merged(await store.configs.get(kind, node), change)
+        if kind == "topics":
+            validate_topic_configs(configs)
+        if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
+            await store.configs.begin_broker(node, configs)
+            return
+        await store.configs.set(kind, node, configs, needs_controller=False)
+        await store.configs.notify(znodes.ConfigChange(kind, node))
+
+    with_zookeeper(connect, work, properties)
+
+
+def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:
+    """The change as a broker is to find it: its passwords are encoded as the `password.encoder.*`
+    among its keys say, which are not stored.
+
+    Raises:
+        ConfigError: there is no secret for them, or the passwords are for all brokers.
+    """
+    settings = {key: text for key, text in change.sets.items() if key.startswith(PREFIX)}
+    sets = {key: text for key, text in change.sets.items() if key not in settings}
+    passwords = ",".join(filter(is_password, sets))
+    if not passwords:
+        return replace(change, sets=sets)
+    if node == DEFAULT_ENTITY:
+        raise ConfigError(
+            "Cannot update these configs at default cluster level, broker id must be specified:"
+            f" {passwords}"
+        )
+    encoder = password_encoder(settings)
+    if encoder is None:
+        raise ConfigError(
+            f"requirement failed: {SECRET} must be specified to update {passwords}. It, and how to"
+            f" encode ({PREFIX}*), is not stored in ZooKeeper; the broker has the same secret"
+        )
+    return replace(change, sets=encoded(sets, encoder, os.urandom))
+
+
+async def _live(store: ZkStore) -> list[int]:
+    try:
+        return await store.brokers.ids()
+    except NoNode:  # no broker has ever been there
+        return []
+
+
+def _runs(node: str, live: Sequence[int]) -> bool:
+    return bool(live) if node == DEFAULT_ENTITY else node in map(str, live)
+
+
+def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
+    """
+    Raises:
+        ConfigError: a key to delete is not there.
+    """
+    change.refuse_unknown_deletes(present)
+    kept = {key: value for key, value in present.items() if key not in change.deletes}
+    return kept | dict(change.sets)
+
+
+def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
+    """A running broker checks its own configs, so it has to be asked; save for the throttles.
+
+    Raises:
+        ConfigError: names the keys.
+    """
+    others = [key for key in keys if key not in REPLICATION_RATES]
+    if others and _runs(node, live):
+        raise ConfigError(
+            "requirement failed: --bootstrap-server option must be specified to update broker"
+            f" configs {','.join(others)}: the broker runs and checks them"
+        )

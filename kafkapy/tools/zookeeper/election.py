@@ -1,0 +1,55 @@
+"""Preferred leader elections by the znode, as `--zookeeper` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.zookeeper.session import with_zookeeper
+from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.zookeeper import NodeExists
+
+
+class ElectionRefused(KafkapyError):
+    """Another election is still asked for."""
+
+
+class AskedElection(NamedTuple):
+    """What the controller was asked for, and what was left out because it is not there."""
+
+    partitions: list[TopicPartition]
+    absent: list[TopicPartition]
+
+
+def request_preferred_election(
+    connect: str, partitions: Iterable[TopicPartition] | None
+) -> AskedElection:
+    """Ask the controller for the preferred leaders of partitions (None: all), and do not wait.
+
+    Raises:
+        ElectionRefused: the last wish is not granted yet.
+        ZooKeeperUnavailable: no server answers.
+    """
+    return with_zookeeper(connect, lambda store: _request(store, partitions))
+
+
+async def _request(store: ZkStore, partitions: Iterable[TopicPartition] | None) -> AskedElection:
+    known = [
+        TopicPartition(name, index)
+        for name, topic in (await store.topics.get_all(await store.topics.names(), {})).items()
+        for index in sorted(topic.assignment)
+    ]
+    asked = known if partitions is None else list(partitions)
+    there = set(known)
+    valid = [tp for tp in asked if tp in there]
+    try:
+        await store.requests.request_preferred_elections(valid)
+    except NodeExists:
+        running = await store.requests.preferred_elections() or []
+        raise ElectionRefused(
+            "Admin command failed: Preferred replica leader election currently in progress for"
+            f" {', '.join(map(str, running))}. Aborting operation"
+        ) from None
+    return AskedElection(valid, [tp for tp in asked if tp not in there])

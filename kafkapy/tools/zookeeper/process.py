@@ -1,0 +1,256 @@
+"""A real Apache ZooKeeper on this machine, run from the jars that pyspark ships.
+
+The process is Java's. It holds `kafkapy-zookeeper.pid` locked in its data directory, so that only
+ZooKeepers started by kafkapy are ever signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_environment import OF_JVM
+from kafkapy.common.java_properties import format_properties
+from kafkapy.tools.local import background, pid_files
+from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.ports import check_port
+from kafkapy.tools.local.private_files import write_privately
+
+PID_FILE: Final = "kafkapy-zookeeper.pid"
+CONFIG_FILE: Final = "kafkapy-zookeeper.cfg"
+OUTPUT_FILE: Final = "zookeeper.out"
+MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+LOOPBACK: Final = "127.0.0.1"
+# The values of Kafka's config/zookeeper.properties.
+DEFAULTS: Final = {
+    "dataDir": "/tmp/zookeeper",
+    "clientPort": "2181",
+    "maxClientCnxns": "0",
+    "admin.enableServer": "false",
+}
+
+# What the server loads from pyspark's jars; netty only where the configuration asks for TLS.
+_JARS: Final = (
+    *("zookeeper-3", "zookeeper-jute", "slf4j-api", "log4j-slf4j2-impl", "log4j-api"),
+    *("log4j-core", "metrics-core", "snappy-java", "netty-buffer", "netty-codec-base"),
+    *("netty-common", "netty-handler-4", "netty-resolver-4", "netty-transport-4"),
+    *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
+)
+_NO_PYSPARK: Final = (
+    "There is no ZooKeeper to start here. Run one of your own and give its address to each broker:"
+    "\n  apt-get install zookeeperd    (Debian; it serves at 127.0.0.1:2181)"
+    "\n  kafkapy server start --override zookeeper.connect=127.0.0.1:2181 ..."
+    "\nOr install pyspark (1.2 GB), which brings the jars of one: pip install 'kafkapy[spark]'."
+    "\nA single broker needs no ZooKeeper: kafkapy server start"
+)
+_HEAP: Final = "-Xmx128m"
+_JVM_FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_POLL_S: Final = 0.02
+_ANSWER_LIMIT_S: Final = 2.0
+
+
+def java() -> str:
+    """The Java executable: of JAVA_HOME, or on the PATH.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None or not os.access(found, os.X_OK):
+        where = f"JAVA_HOME={home}" if home else "the PATH"
+        raise ConfigError(
+            f"ZooKeeper needs a Java runtime, and there is none at {where}: install a JRE"
+            " (Debian: apt-get install default-jre-headless), or point zookeeper.connect at a"
+            " ZooKeeper elsewhere"
+        )
+    return found
+
+
+def class_path() -> str:
+    """ZooKeeper and what it loads, as pyspark ships them.
+
+    Raises:
+        ConfigError: pyspark, or ZooKeeper in it, is not there.
+    """
+    package = find_spec("pyspark")
+    if package is None or package.origin is None:
+        raise ConfigError(_NO_PYSPARK)
+    directory = Path(package.origin).parent / "jars"
+    jars = sorted(path for path in directory.glob("*.jar") if path.name.startswith(_JARS))
+    if not any(path.name.startswith("zookeeper-3") for path in jars):
+        raise ConfigError(f"There is no zookeeper jar in {directory}: install pyspark 4")
+    return ":".join(map(str, jars))
+
+
+def effective_config(file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """Defaults, under the file, under the overrides.
+
+    Raises:
+        ConfigError: the client port is not a port.
+    """
+    given = {**file, **overrides}
+    config = {**DEFAULTS, **_addresses(given), **given}
+    port = config["clientPort"]
+    if not port.isdecimal() or not 0 < int(port) <= 65535:
+        raise ConfigError(f"Invalid value {port} for configuration clientPort: it must be a port")
+    return config
+
+
+def _addresses(given: Mapping[str, str]) -> dict[str, str]:
+    """Loopback, where no address is given: ZooKeeper's default is every interface, and it asks
+    nobody for a password. The members of an ensemble (`server.N`) serve other machines."""
+    if any(key.startswith("server.") for key in given):
+        return {}
+    secure = {"secureClientPortAddress": LOOPBACK} if "secureClientPort" in given else {}
+    return {"clientPortAddress": LOOPBACK, **secure}
+
+
+def check(config: Mapping[str, str]) -> None:
+    """
+    Raises:
+        ConfigError: one runs on the data directory already, the port is taken, or there is no Java
+            or no ZooKeeper for it.
+    """
+    running = server_of(config["dataDir"])
+    if running is not None:
+        raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
+    check_port(*address_of(config), "ZooKeeper")
+    java()
+    class_path()
+
+
+def prepare(config: Mapping[str, str]) -> list[str]:
+    """Write the configuration into the data directory; the command line of the server.
+
+    Raises:
+        ConfigError: no Java, no pyspark, or the data directory cannot be written.
+    """
+    heap, flags, *more = (os.environ.get(name, "").split() for name in (*OF_JVM, "JVMFLAGS"))
+    # Two collectors do not start: Kafka's performance options name one too.
+    words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(more)]
+    words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
+    words += ["-cp", class_path(), MAIN_CLASS]
+    file = Path(config["dataDir"]) / CONFIG_FILE
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_privately(file, format_properties(config).encode())
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
+    return [*words, str(file)]
+
+
+def run_in_foreground(config: Mapping[str, str]) -> None:
+    """Become the server: this process does not return from here.
+
+    Raises:
+        ConfigError: one runs there already, the port is taken, or it cannot be started.
+    """
+    check(config)
+    words = prepare(config)
+    file = Path(config["dataDir"]) / PID_FILE
+    try:
+        held = pid_files.lock(file)
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
+    if held is None:
+        raise ConfigError(f"Another process has locked {file}")
+    os.set_inheritable(held, True)  # Java keeps it open, and with it the lock
+    # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
+    os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+def launch(config: Mapping[str, str]) -> Launched:
+    """Start the server in the background; its output goes to $LOG_DIR or the data directory.
+
+    Raises:
+        ConfigError: one runs there already, the port is taken, or it cannot be started.
+    """
+    check(config)
+    file = prepare(config)[-1]
+    output = Path(os.environ.get("LOG_DIR") or config["dataDir"]) / OUTPUT_FILE
+    return background.launch(["zookeeper", "start", file], output)
+
+
+def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: float) -> None:
+    """Return when a launched server takes sessions.
+
+    Raises:
+        ConfigError: it ended, or was not ready in time; with the end of its output.
+    """
+    for _ in range(int(limit_s / _POLL_S)):
+        try:
+            status = launched.process.wait(_POLL_S)
+        except subprocess.TimeoutExpired:
+            if serves(*address_of(config)):
+                return
+            continue
+        raise ConfigError(f"ZooKeeper ended with status {status}.{launched.last_words()}")
+    raise ConfigError(f"ZooKeeper is not ready after {limit_s:.0f} s; see {launched.output}")
+
+
+def start_in_background(config: Mapping[str, str], limit_s: float) -> tuple[int, Path]:
+    """Start the server; returns its pid and the file of its output when it serves.
+
+    Raises:
+        ConfigError: as `launch` and `wait_until_serving`; then no process is left.
+    """
+    with background.ended_on_failure() as started:
+        launched = launch(config)
+        started.append(launched)
+        wait_until_serving(launched, config, limit_s)
+    return launched.process.pid, launched.output
+
+
+def address_of(config: Mapping[str, str]) -> tuple[str, int]:
+    """Where clients of this machine reach the server."""
+    host = config.get("clientPortAddress", LOOPBACK)
+    return (LOOPBACK if host == "0.0.0.0" else host), int(config["clientPort"])
+
+
+def serves(host: str, port: int) -> bool:
+    """Whether a ZooKeeper there takes sessions.
+
+    `ruok` alone is answered before the data is loaded; `srvr` then says that nothing is served yet.
+    """
+    answer = four_letter_word(host, port, "srvr")
+    if "is not in the whitelist" in answer:
+        return four_letter_word(host, port, "ruok") != ""
+    return answer.startswith("Zookeeper version:")
+
+
+def four_letter_word(host: str, port: int, word: str) -> str:
+    """A ZooKeeper's answer to an admin word; "" when nobody answers."""
+    answer = b""
+    try:
+        with socket.create_connection((host, port), timeout=_ANSWER_LIMIT_S) as connection:
+            connection.sendall(word.encode())
+            while part := connection.recv(4096):
+                answer += part
+    except OSError:
+        return ""
+    return answer.decode(errors="replace")
+
+
+def server_of(data_dir: str) -> int | None:
+    """The pid of the ZooKeeper that kafkapy runs on a data directory, if one runs."""
+    return pid_files.holder(Path(data_dir) / PID_FILE)
+
+
+def running_servers() -> list[int]:
+    """The pids of all of this user's ZooKeepers that kafkapy started."""
+    return pid_files.holders(PID_FILE)
+
+
+def is_zookeeper(pid: int) -> bool:
+    """Whether a process of this user is a ZooKeeper that kafkapy started."""
+    return pid_files.holds(pid, PID_FILE)

@@ -1,0 +1,185 @@
+"""Reassignments by the znode, as `--zookeeper` does them (Kafka 2.8 and before).
+
+The tool leaves a wish in `/admin/reassign_partitions`; the controller takes away what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafkapy.admin.planning.throttle_plan import (
+    BROKER_RATES,
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    TOPIC_REPLICAS,
+    ThrottlePlan,
+)
+from kafkapy.admin.reassignments import ReassignmentFailed
+from kafkapy.common.placement import BrokerPlace
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.reassign.partition_files import ReassignmentFile
+from kafkapy.tools.reassign.reassignment import ALREADY_RUNNING
+from kafkapy.tools.reassign.states import PartitionState, partition_states
+from kafkapy.tools.zookeeper.session import with_zookeeper
+from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ConfigChange
+from kafkapy.zk.zookeeper import NodeExists
+
+NEEDS_BROKERS = "bootstrap-server needs to be provided when replica reassignments are present."
+
+
+class ZnodeVerification(NamedTuple):
+    """What can be told from ZooKeeper alone."""
+
+    partitions: list[PartitionState]
+    any_running: bool
+    live: list[int]
+
+
+class ZnodeReassignments:
+    """The reassignments of the cluster whose znodes are at `connect`; each call is a session.
+
+    Its methods raise ReassignmentFailed where Kafka's tool refuses, ZooKeeperUnavailable where no
+    server answers.
+    """
+
+    def __init__(self, connect: str) -> None:
+        self._connect = connect
+
+    def layout(
+        self, topics: Iterable[str]
+    ) -> tuple[dict[TopicPartition, tuple[int, ...]], list[BrokerPlace]]:
+        """The replicas of topics, and the live brokers."""
+
+        async def read(store: ZkStore) -> Any:
+            return await assignments(store, topics), await live_brokers(store)
+
+        found, brokers = with_zookeeper(self._connect, read)
+        return found, brokers
+
+    def check(self, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
+        """What the partitions of a file have now, once all of it is possible."""
+        return with_zookeeper(self._connect, lambda store: check(store, file))
+
+    def begin(
+        self, targets: Mapping[TopicPartition, Sequence[int]], throttle: ThrottlePlan, rate: int
+    ) -> None:
+        """Throttle, if the rate is no less than 0, then leave the wish."""
+
+        async def work(store: ZkStore) -> None:
+            if rate >= 0:
+                await set_throttle(store, throttle, rate)
+            await begin(store, targets)
+
+        with_zookeeper(self._connect, work)
+
+    def verify(self, file: ReassignmentFile) -> ZnodeVerification:
+        """How far the moves of a file are."""
+        return with_zookeeper(self._connect, lambda store: verify(store, file))
+
+    def clear_throttles(self, brokers: Iterable[int], topics: Iterable[str]) -> None:
+        """Delete the throttles of brokers and topics."""
+        with_zookeeper(self._connect, lambda store: clear_throttles(store, brokers, topics))
+
+
+async def assignments(
+    store: ZkStore, topics: Iterable[str]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas of the partitions of topics; of a topic that is not there, none."""
+    found = {}
+    for name in sorted(set(topics)):
+        topic = await store.topics.get(name)
+        if topic is not None:
+            for index, replicas in sorted(topic.assignment.items()):
+                found[TopicPartition(name, index)] = replicas
+    return found
+
+
+async def live_brokers(store: ZkStore) -> list[BrokerPlace]:
+    """The registered brokers, by id."""
+    found = await store.brokers.get_all()
+    return [BrokerPlace(broker_id, found[broker_id].broker.rack) for broker_id in sorted(found)]
+
+
+async def check(store: ZkStore, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
+    """What the named partitions have now, once all of the file is possible.
+
+    Raises:
+        ReassignmentFailed: partitions or brokers that are not there, or moves that run.
+    """
+    if file.log_dirs:
+        raise ReassignmentFailed(NEEDS_BROKERS)
+    current = await assignments(store, [tp.topic for tp in file.targets])
+    absent = [tp for tp in file.targets if tp not in current]
+    if absent:
+        raise ReassignmentFailed(
+            "The proposed assignment contains non-existent partitions: "
+            + ", ".join(map(str, absent))
+        )
+    live = {broker.broker_id for broker in await live_brokers(store)}
+    unknown = sorted({b for replicas in file.targets.values() for b in replicas} - live)
+    if unknown:
+        raise ReassignmentFailed(
+            "The proposed assignment contains non-existent brokerIDs: "
+            + ",".join(map(str, unknown))
+        )
+    if await store.requests.reassignments():
+        raise ReassignmentFailed(ALREADY_RUNNING)
+    return {tp: current[tp] for tp in file.targets}
+
+
+async def begin(store: ZkStore, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+    """Leave the wish.
+
+    Raises:
+        ReassignmentFailed: another came first.
+    """
+    try:
+        await store.requests.request_reassignments(targets)
+    except NodeExists:
+        raise ReassignmentFailed(ALREADY_RUNNING) from None
+
+
+async def set_throttle(store: ZkStore, plan: ThrottlePlan, rate: int) -> None:
+    """Throttle copies between brokers, `rate` in bytes a second."""
+    for topic, lists in plan.topics.items():
+        await _change(store, "topics", topic, lists)
+    for broker_id in plan.brokers:
+        rates = {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)}
+        await _change(store, "brokers", str(broker_id), rates)
+
+
+async def clear_throttles(store: ZkStore, brokers: Iterable[int], topics: Iterable[str]) -> None:
+    """Delete the throttles of brokers and topics; those that have none are left alone."""
+    for broker_id in brokers:
+        await _change(store, "brokers", str(broker_id), dict.fromkeys(BROKER_RATES))
+    for topic in topics:
+        await _change(store, "topics", topic, dict.fromkeys(TOPIC_REPLICAS))
+
+
+async def verify(store: ZkStore, file: ReassignmentFile) -> ZnodeVerification:
+    """How far the moves of a file are.
+
+    Raises:
+        ReassignmentFailed: it names log directories, of which ZooKeeper knows nothing.
+    """
+    if file.log_dirs:
+        raise ReassignmentFailed(NEEDS_BROKERS)
+    running = await store.requests.reassignments()
+    current = await assignments(store, [tp.topic for tp in file.targets])
+    states = [
+        state._replace(is_moving=state.partition in running)
+        for state in partition_states(file.targets, current, {})
+    ]
+    live = [broker.broker_id for broker in await live_brokers(store)]
+    return ZnodeVerification(states, bool(running), live)
+
+
+async def _change(store: ZkStore, kind: str, name: str, values: Mapping[str, str | None]) -> None:
+    """Set keys, or delete those that are None, and tell the brokers if anything changed."""
+    before = await store.configs.get(kind, name)
+    after = {k: v for k, v in {**before, **values}.items() if v is not None}
+    if after != before:
+        await store.configs.set(kind, name, after)
+        await store.configs.notify(ConfigChange(kind, name))

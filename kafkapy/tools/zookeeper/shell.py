@@ -1,0 +1,356 @@
+"""Reading and changing znodes by hand (`org.apache.zookeeper.ZooKeeperMain`), over kazoo."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadVersionError,
+    KazooException,
+    NoAuthError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.security import ACL, Id
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.java_environment import with_login_config
+from kafkapy.tools.zookeeper.text import (
+    PERMISSIONS,
+    ShellError,
+    client_addresses,
+    parse_acl,
+    split_flags,
+    stat_lines,
+    version_of,
+)
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo.handler import CallbackHandler
+from kafkapy.zk.kazoo.session import sasl_options
+from kafkapy.zk.kazoo.tls import ssl_context
+
+CONNECT_LIMIT_S: Final = 15.0
+_log = logging.getLogger("org.apache.zookeeper.ZooKeeperMain")
+# What goes wrong is told once, when it is over.
+_log.addHandler(logging.NullHandler())
+QUIT: Final = ("quit", "close")
+
+# What ZooKeeper's shell says of an error; the path follows.
+_SAID: Final[tuple[tuple[type[KazooException], str], ...]] = (
+    (NoNodeError, "Node does not exist: {}"),
+    (NodeExistsError, "Node already exists: {}"),
+    (NotEmptyError, "Node not empty: {}"),
+    (BadVersionError, "version No is not valid : {}"),
+    (NoChildrenForEphemeralsError, "Ephemerals cannot have children: {}"),
+    (NoAuthError, "Authentication is not valid : {}"),
+)
+_EVENTS: Final = {
+    "CREATED": "NodeCreated",
+    "DELETED": "NodeDeleted",
+    "CHANGED": "NodeDataChanged",
+    "CHILD": "NodeChildrenChanged",
+}
+_CONFIG_NODE: Final = "/zookeeper/config"
+_HISTORY_LINES: Final = 11
+
+
+def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooClient:
+    """A session with `host:port,.../chroot`; `properties` are `zookeeper.*` keys, for TLS.
+
+    Raises:
+        ApiError: nobody answers within 15 seconds.
+        ConfigError: `hosts` or a property is malformed.
+    """
+    config = ZooKeeperClientConfig.from_properties(
+        {**with_login_config(properties or {}), "zookeeper.connect": hosts}
+    )
+    context = None if config.tls is None else ssl_context(config.tls)
+    handler = CallbackHandler(CONNECT_LIMIT_S, context)
+    auth = [config.auth] if config.auth else None
+    client = KazooClient(
+        ",".join(config.hosts) + config.chroot,
+        handler=handler,
+        auth_data=auth,
+        sasl_options=sasl_options(config),
+        logger=_log,
+    )
+    try:
+        client.start(timeout=CONNECT_LIMIT_S)
+    except KazooTimeoutError as error:
+        client.stop()
+        client.close()
+        raise ApiError(
+            ErrorCode.REQUEST_TIMED_OUT,
+            f"ZooKeeper at {hosts} does not answer within {CONNECT_LIMIT_S:.0f} s"
+            + (f": {handler.problem}" if handler.problem else ""),
+        ) from error
+    return client
+
+
+class ZooKeeperShell:
+    """The commands; results go to `say`, what is only told to `tell`."""
+
+    def __init__(
+        self, client: Any, say: Callable[[str], None], tell: Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._say = say
+        self._tell = tell
+        self._lines: list[str] = []
+        self._prints_watches = True
+
+    def run_line(self, line: str) -> None:
+        """One line of a prompt. Raises as `run`; ShellError for quotes that do not close."""
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise ShellError(f"{line}: {error}") from error
+        if words:
+            self._lines.append(line.strip())
+            self.run(words)
+
+    def run(self, words: Sequence[str]) -> None:
+        """One command.
+
+        Raises:
+            ShellError: there is no such command, its words are wrong, or ZooKeeper refused.
+        """
+        name, *arguments = words
+        command = _COMMANDS.get(name)
+        if command is None:
+            raise ShellError(f"Command not found {name}: one of {', '.join(sorted(_COMMANDS))}")
+        flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()))
+        path = operands[0] if operands else ""
+        if path and not path.startswith("/") and name not in _NO_PATH:
+            raise ShellError("Path must start with / character")
+        if not path and name in _NEED_PATH:
+            raise ShellError(f"{name} needs a path")
+        try:
+            command(self, flags, operands)
+        except KazooException as error:
+            for kind, text in _SAID:
+                if isinstance(error, kind):
+                    raise ShellError(text.format(path)) from error
+            raise ShellError(f"{type(error).__name__}: {path}") from error
+
+    def ls(self, flags: dict[str, str], operands: list[str]) -> None:
+        path = operands[0] if operands else "/"
+        if "R" in flags:
+            for each in self._below(path):
+                self._say(each)
+            return
+        watch = self._watch(flags)
+        children, stat = self._client.get_children(path, watch=watch, include_data=True)
+        self._say(f"[{', '.join(sorted(children))}]")
+        if "s" in flags:
+            self._stat(stat)
+
+    def _below(self, path: str) -> Iterator[str]:
+        """A node and all below it, each looked into when it has been told of."""
+        yield path
+        for child in sorted(self._client.get_children(path)):
+            yield from self._below(f"{path.rstrip('/')}/{child}")
+
+    def get(self, flags: dict[str, str], operands: list[str]) -> None:
+        data, stat = self._client.get(operands[0], watch=self._watch(flags))
+        self._say(data.decode(errors="replace") if data else "null")
+        if "s" in flags:
+            self._stat(stat)
+
+    def stat(self, flags: dict[str, str], operands: list[str]) -> None:
+        found = self._client.exists(operands[0], watch=self._watch(flags))
+        if found is None:
+            raise NoNodeError
+        self._stat(found)
+
+    def _stat(self, stat: Any) -> None:
+        for line in stat_lines(stat):
+            self._say(line)
+
+    def create(self, flags: dict[str, str], operands: list[str]) -> None:
+        data = operands[1].encode() if len(operands) > 1 else b""
+        acl = _acls(operands[2]) if len(operands) > 2 else None
+        made = self._client.create(
+            operands[0], data, acl=acl, ephemeral="e" in flags, sequence="s" in flags
+        )
+        self._tell(f"Created {made}")
+
+    def set(self, flags: dict[str, str], operands: list[str]) -> None:
+        if len(operands) < 2:
+            raise ShellError("set needs a path and data")
+        stat = self._client.set(operands[0], operands[1].encode(), version_of(flags))
+        if "s" in flags:
+            self._stat(stat)
+
+    def delete(self, flags: dict[str, str], operands: list[str]) -> None:
+        self._client.delete(operands[0], version_of(flags))
+
+    def delete_all(self, flags: dict[str, str], operands: list[str]) -> None:
+        self._client.delete(operands[0], recursive=True)
+
+    def get_acl(self, flags: dict[str, str], operands: list[str]) -> None:
+        acls, stat = self._client.get_acls(operands[0])
+        for acl in acls:
+            letters = "".join(letter for bit, letter in PERMISSIONS if acl.perms & bit)
+            self._say(f"'{acl.id.scheme},'{acl.id.id}")
+            self._say(f": {letters}")
+        if "s" in flags:
+            self._stat(stat)
+
+    def set_acl(self, flags: dict[str, str], operands: list[str]) -> None:
+        if len(operands) < 2:
+            raise ShellError("setAcl needs a path and an acl")
+        acl, version = _acls(operands[1]), version_of(flags)
+        # All of them first: what is set may forbid to look further.
+        paths = list(self._below(operands[0])) if "R" in flags else [operands[0]]
+        for path in paths:
+            stat = self._client.set_acls(path, acl, version)
+            if "s" in flags:
+                self._stat(stat)
+
+    def add_auth(self, flags: dict[str, str], operands: list[str]) -> None:
+        if not operands:
+            raise ShellError("addauth needs a scheme")
+        self._client.add_auth(operands[0], operands[1] if len(operands) > 1 else "")
+
+    def config(self, flags: dict[str, str], operands: list[str]) -> None:
+        data, stat = self._client.get(_CONFIG_NODE, watch=self._watch(flags))
+        text = data.decode(errors="replace")
+        self._say(client_addresses(text) if "c" in flags else text)
+        if "s" in flags:
+            self._stat(stat)
+
+    def reconfig(self, flags: dict[str, str], operands: list[str]) -> None:
+        members = flags.get("members")
+        if "file" in flags:
+            members = _members_of_file(flags["file"])
+        data, stat = self._client.reconfig(
+            flags.get("add"), flags.get("remove"), members, version_of(flags)
+        )
+        self._say(f"Committed new configuration:\n{data.decode(errors='replace')}")
+        if "s" in flags:
+            self._stat(stat)
+
+    def _watch(self, flags: dict[str, str]) -> Callable[[Any], None] | None:
+        """Tells once of the next change of a node, with `-w`."""
+        return self._tell_event if "w" in flags else None
+
+    def _tell_event(self, event: Any) -> None:
+        if self._prints_watches:
+            kind = _EVENTS.get(event.type, "None")
+            self._say(
+                f"\nWATCHER::\n\nWatchedEvent state:SyncConnected type:{kind} path:{event.path}"
+            )
+
+    def print_watches(self, flags: dict[str, str], operands: list[str]) -> None:
+        if operands:
+            self._prints_watches = operands[0] == "on"
+        else:
+            self._say(f"printwatches is {'on' if self._prints_watches else 'off'}")
+
+    def history(self, flags: dict[str, str], operands: list[str]) -> None:
+        first = max(0, len(self._lines) - _HISTORY_LINES)
+        for number, line in enumerate(self._lines[first:], first):
+            self._say(f"{number} - {line}")
+
+    def redo(self, flags: dict[str, str], operands: list[str]) -> None:
+        number = operands[0] if operands else ""
+        # The last line is the redo itself.
+        if not number.isdecimal() or int(number) >= len(self._lines) - 1:
+            raise ShellError("Command index out of range")
+        self._lines.pop()
+        self.run_line(self._lines[int(number)])
+
+    def count(self, flags: dict[str, str], operands: list[str]) -> None:
+        self._say(str(sum(1 for _ in self._below(operands[0])) - 1))
+
+    def sync(self, flags: dict[str, str], operands: list[str]) -> None:
+        self._client.sync(operands[0])
+        self._say("Sync is OK")
+
+    def version(self, flags: dict[str, str], operands: list[str]) -> None:
+        self._say(f"ZooKeeper server {'.'.join(map(str, self._client.server_version()))}")
+
+    def help(self, flags: dict[str, str], operands: list[str]) -> None:
+        for usage in HELP:
+            self._say(usage)
+
+
+HELP: Final = (
+    "addauth scheme auth",
+    "close",
+    "config [-c] [-w] [-s]",
+    "create [-s] [-e] path [data] [acl]",
+    "delete [-v version] path",
+    "deleteall path [-b batch size]",
+    "get [-s] [-w] path",
+    "getAcl [-s] path",
+    "getAllChildrenNumber path",
+    "history",
+    "ls [-s] [-w] [-R] path",
+    "printwatches on|off",
+    "quit",
+    "reconfig [-s] [-v version] [-file path] [-members servers] [-add servers] [-remove ids]",
+    "redo cmdno",
+    "set [-s] [-v version] path data",
+    "setAcl [-s] [-v version] [-R] path acl",
+    "stat [-w] path",
+    "sync path",
+    "version",
+)
+_Action = Callable[[ZooKeeperShell, dict[str, str], list[str]], None]
+_COMMANDS: Final[dict[str, _Action]] = {
+    "ls": ZooKeeperShell.ls,
+    "get": ZooKeeperShell.get,
+    "stat": ZooKeeperShell.stat,
+    "create": ZooKeeperShell.create,
+    "set": ZooKeeperShell.set,
+    "delete": ZooKeeperShell.delete,
+    "deleteall": ZooKeeperShell.delete_all,
+    "rmr": ZooKeeperShell.delete_all,
+    "getAcl": ZooKeeperShell.get_acl,
+    "setAcl": ZooKeeperShell.set_acl,
+    "addauth": ZooKeeperShell.add_auth,
+    "config": ZooKeeperShell.config,
+    "reconfig": ZooKeeperShell.reconfig,
+    "printwatches": ZooKeeperShell.print_watches,
+    "history": ZooKeeperShell.history,
+    "redo": ZooKeeperShell.redo,
+    "getAllChildrenNumber": ZooKeeperShell.count,
+    "sync": ZooKeeperShell.sync,
+    "version": ZooKeeperShell.version,
+    "help": ZooKeeperShell.help,
+}
+_NO_PATH: Final = frozenset(
+    ("addauth", "config", "help", "history", "printwatches", "reconfig", "redo", "version")
+)
+_NEED_PATH: Final = _COMMANDS.keys() - _NO_PATH - {"ls"}
+_TAKING_VALUES: Final = {
+    "set": ("v",),
+    "delete": ("v",),
+    "setAcl": ("v",),
+    "deleteall": ("b",),
+    "reconfig": ("v", "file", "members", "add", "remove"),
+}
+
+
+def _acls(text: str) -> list[ACL]:
+    """Kazoo's entries. Raises ShellError: `text` is not scheme:id:perms,..."""
+    return [ACL(each.permissions, Id(each.scheme, each.identity)) for each in parse_acl(text)]
+
+
+def _members_of_file(path: str) -> str:
+    """The servers of a dynamic configuration file, with commas between them."""
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise ShellError(f"Cannot read {path}: {error.strerror}") from error
+    return ",".join(line for line in text.split() if line.startswith("server."))

@@ -1,0 +1,91 @@
+"""How ZooKeeper's shell writes and reads flags, stats, ACLs and the list of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.stores.acls import Acl
+
+PERMISSIONS: Final = ((4, "c"), (8, "d"), (1, "r"), (2, "w"), (16, "a"))
+
+
+class ShellError(KafkapyError):
+    """A command of the shell failed; the message is ZooKeeper's."""
+
+
+def parse_acl(text: str) -> list[Acl]:
+    """`scheme:id:perms,...` as entries; an id may hold colons.
+
+    Raises:
+        ShellError: names the entry that is not of that form.
+    """
+    found = []
+    for entry in text.split(","):
+        scheme, _, rest = entry.partition(":")
+        identity, colon, letters = rest.rpartition(":")
+        bits = {letter: bit for bit, letter in PERMISSIONS}
+        if not scheme or not colon or not letters or set(letters) - bits.keys():
+            raise ShellError(f"{entry} does not have the form scheme:id:perm, with perm of cdrwa")
+        found.append(Acl(sum(bits[letter] for letter in set(letters)), scheme, identity))
+    return found
+
+
+def client_addresses(config: str) -> str:
+    """The addresses for clients in a dynamic configuration (`server.1=h:2888:3888;h:2181`)."""
+    lines = [line.partition("=")[2] for line in config.splitlines() if line.startswith("server.")]
+    found = []
+    for line in lines:
+        peer, _, client = line.partition(";")
+        host, colon, port = client.rpartition(":")
+        found.append(f"{host if colon else peer.split(':')[0]}:{port}")
+    return ",".join(found)
+
+
+def stat_lines(stat: Any) -> list[str]:
+    """A `ZnodeStat` of kazoo as ZooKeeper's shell writes it."""
+    return [
+        f"cZxid = {stat.czxid:#x}",
+        f"ctime = {_date(stat.ctime)}",
+        f"mZxid = {stat.mzxid:#x}",
+        f"mtime = {_date(stat.mtime)}",
+        f"pZxid = {stat.pzxid:#x}",
+        f"cversion = {stat.cversion}",
+        f"dataVersion = {stat.version}",
+        f"aclVersion = {stat.aversion}",
+        f"ephemeralOwner = {stat.ephemeralOwner:#x}",
+        f"dataLength = {stat.dataLength}",
+        f"numChildren = {stat.numChildren}",
+    ]
+
+
+def _date(epoch_ms: int) -> str:
+    """`java.util.Date.toString()`, in UTC."""
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+def split_flags(
+    words: Sequence[str], taking_values: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Flags by letter (with their values), and the rest."""
+    flags: dict[str, str] = {}
+    operands: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if operands or not word.startswith("-") or len(word) == 1:
+            operands.append(word)
+        elif word[1:] in taking_values:
+            flags[word[1:]] = rest.pop(0) if rest else ""
+        else:
+            flags[word[1:]] = ""
+    return flags, operands
+
+
+def version_of(flags: dict[str, str]) -> int:
+    text = flags.get("v", "-1")
+    if not text.removeprefix("-").isdecimal():
+        raise ShellError(f"version {text} is not a number")
+    return int(text)

@@ -1,0 +1,236 @@
+"""The embedded store's file: a snapshot of the tree, then one frame for each transaction.
+
+A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON. Every
+append is forced to disk before the transaction's author hears of it, so a crash can tear only the
+last write: recovery cuts at the first frame that is not whole. Damage anywhere else refuses to
+start, for a cluster must not lose topics silently. Each recovery writes a fresh snapshot.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+import orjson
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.embedded.znode_tree import Transaction, TreeNode, ZnodeTree
+from kafkapy.zk.zookeeper import (
+    Check,
+    Create,
+    CreateMode,
+    Delete,
+    Op,
+    SetData,
+    ZnodeStat,
+    ZooKeeperError,
+)
+
+_FRAME: Final = struct.Struct(">II")
+_FORMAT: Final = 1
+_GROWTH_BYTES_MIN: Final = 1 << 20
+
+_log = logging.getLogger("kafkapy.zk.embedded.journal")
+
+
+class JournalCorrupt(KafkapyError):
+    """The embedded store's file is damaged in a way that a crash does not explain."""
+
+
+class JournalFile(Protocol):
+    """The file, as four verbs that raise OSError. `append` and `replace` are durable on return."""
+
+    def read(self) -> bytes:
+        """The whole file; `b""` if there is none."""
+        ...
+
+    def append(self, data: bytes) -> None:
+        """Add to the end."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut to `size` bytes."""
+        ...
+
+    def replace(self, data: bytes) -> None:
+        """Replace the whole content at once: after a crash the old or the new one is there."""
+        ...
+
+
+class Journal:
+    """Transactions on their way to a `JournalFile`."""
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self._size = 0
+        self._compact_at = 0
+        self._torn = False
+
+    def recover(self, now_ms: int) -> ZnodeTree:
+        """The tree as of the last whole transaction, without the ephemerals of dead sessions.
+
+        Raises:
+            JournalCorrupt: the snapshot or a frame that is not the last one is damaged.
+        """
+        data = self._file.read()
+        tree = ZnodeTree()
+        if data:
+            cut = _load(data, tree)
+            if cut < len(data):
+                _log.warning("Cut %d bytes of a torn write off the embedded store", len(data) - cut)
+        orphans = [Delete(path) for path in tree.ephemerals()]
+        if orphans:
+            tree.apply(Transaction(tree.zxid + 1, now_ms, 0, orphans))
+        self._snapshot(tree)
+        return tree
+
+    def append(self, transactions: Sequence[Transaction], tree: ZnodeTree) -> None:
+        """Make transactions durable, in one write; now and then begin anew with a snapshot.
+
+        Raises:
+            OSError: nothing was added.
+        """
+        data = b"".join(_frame(_encode_transaction(t)) for t in transactions)
+        if self._torn:
+            self._file.truncate(self._size)
+        self._torn = True
+        try:
+            self._file.append(data)
+        except OSError:
+            with suppress(OSError):
+                # What was refused must not be there after a restart. If this fails too, the next
+                # append cuts it off.
+                self._file.truncate(self._size)
+                self._torn = False
+            raise
+        self._torn = False
+        self._size += len(data)
+        if self._size >= self._compact_at:
+            try:
+                self._snapshot(tree)
+            except OSError as error:
+                # The transactions are safe where they are: only the file's growth goes on.
+                _log.warning("Could not compact the embedded store: %s", error)
+                self._compact_at = self._size + _GROWTH_BYTES_MIN
+
+    def _snapshot(self, tree: ZnodeTree) -> None:
+        data = _frame(_encode_snapshot(tree))
+        self._file.replace(data)
+        self._size = len(data)
+        self._compact_at = self._size + max(self._size, _GROWTH_BYTES_MIN)
+
+
+def _load(data: bytes, tree: ZnodeTree) -> int:
+    """Fill `tree`; the position after the last whole frame."""
+    cut = 0
+    for number, (end, payload) in enumerate(_frames(data)):
+        try:
+            if number == 0:
+                _decode_snapshot(payload, tree)
+            else:
+                tree.apply(_decode_transaction(payload))
+        except (ValueError, TypeError, KeyError, IndexError, ZooKeeperError) as error:
+            raise JournalCorrupt(
+                f"the embedded store is damaged: frame {number} (ending at byte {end}): {error}"
+            ) from error
+        cut = end
+    if cut == 0:
+        raise JournalCorrupt("the embedded store is damaged: its snapshot cannot be read")
+    return cut
+
+
+def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Whole frames with their end positions, up to a torn tail.
+
+    Raises:
+        JournalCorrupt: a bad frame is followed by a good one, so it was not the last write.
+    """
+    position = 0
+    while (frame := _frame_at(data, position)) is not None:
+        end, payload, intact = frame
+        if not intact:
+            following = _frame_at(data, end)
+            if following is not None and following[2]:
+                raise JournalCorrupt(
+                    f"the embedded store is damaged: wrong CRC at byte {position}, not at its end"
+                )
+            return
+        yield end, payload
+        position = end
+
+
+def _frame_at(data: bytes, position: int) -> tuple[int, bytes, bool] | None:
+    """(end, payload, CRC is right) of the frame at `position`, if all its bytes are there."""
+    start = position + _FRAME.size
+    if start > len(data):
+        return None
+    length, crc = _FRAME.unpack_from(data, position)
+    if length == 0 or start + length > len(data):
+        return None
+    payload = data[start : start + length]
+    return start + length, payload, zlib.crc32(payload) == crc
+
+
+def _frame(payload: bytes) -> bytes:
+    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def _encode_snapshot(tree: ZnodeTree) -> bytes:
+    nodes = [
+        (path, _text(node.data), *node.stat, node.children_created)
+        for path, node in sorted(tree.nodes.items())
+    ]
+    return orjson.dumps({"format": _FORMAT, "zxid": tree.zxid, "nodes": nodes})
+
+
+def _decode_snapshot(payload: bytes, tree: ZnodeTree) -> None:
+    snapshot = orjson.loads(payload)
+    if snapshot["format"] != _FORMAT:
+        raise ValueError(f"format {snapshot['format']} is not {_FORMAT}")
+    tree.zxid = snapshot["zxid"]
+    for path, data, *stat, children_created in snapshot["nodes"]:
+        tree.restore(path, TreeNode(_bytes(data), ZnodeStat(*stat), children_created))
+
+
+def _encode_transaction(transaction: Transaction) -> bytes:
+    zxid, time_ms, session_id, ops = transaction
+    return orjson.dumps((zxid, time_ms, session_id, [_encode_op(op) for op in ops]))
+
+
+def _decode_transaction(payload: bytes) -> Transaction:
+    zxid, time_ms, session_id, ops = orjson.loads(payload)
+    return Transaction(zxid, time_ms, session_id, [_decode_op(op) for op in ops])
+
+
+def _encode_op(op: Op) -> tuple[Any, ...]:
+    if isinstance(op, Create):
+        return ("create", op.path, _text(op.data), op.mode.value)
+    if isinstance(op, SetData):
+        return ("set", op.path, _text(op.data), op.version)
+    return ("delete" if isinstance(op, Delete) else "check", op.path, op.version)
+
+
+def _decode_op(row: list[Any]) -> Op:
+    match row:
+        case ["create", path, data, mode]:
+            return Create(path, _bytes(data), CreateMode(mode))
+        case ["set", path, data, version]:
+            return SetData(path, _bytes(data), version)
+        case ["delete", path, version]:
+            return Delete(path, version)
+        case ["check", path, version]:
+            return Check(path, version)
+    raise ValueError(f"unknown operation {row!r}")
+
+
+def _text(data: bytes) -> str:
+    """Any bytes as JSON text, one letter each."""
+    return data.decode("latin-1")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")

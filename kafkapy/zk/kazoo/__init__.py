@@ -1,0 +1,1 @@
+"""ZooKeeper over kazoo: the only package that imports it."""

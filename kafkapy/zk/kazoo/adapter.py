@@ -1,0 +1,267 @@
+"""ZooKeeper over the network, by kazoo: `zookeeper.ZooKeeper` for an ensemble.
+
+`kazoo_session` holds the session; here are Kafka's verbs, the chroot, the ACLs and the change from
+one session to the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.protocol import serialization as wire
+from kazoo.security import ACL, Id
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from kafkapy.zk.kazoo.session import CLOSE_LIMIT_S, ConnectionState, Session
+from kafkapy.zk.kazoo.watch_table import WatchOn
+from kafkapy.zk.stores.acls import default_acls
+from kafkapy.zk.zookeeper import (
+    ANY_VERSION,
+    Check,
+    Create,
+    CreateMode,
+    Delete,
+    Get,
+    Multi,
+    NodeExists,
+    Op,
+    OpResult,
+    Request,
+    Response,
+    SessionExpired,
+    SetData,
+    Watch,
+    Znode,
+    ZnodeStat,
+    ZooKeeperError,
+)
+
+_FLAGS: Final = {
+    CreateMode.PERSISTENT: 0,
+    CreateMode.EPHEMERAL: 1,
+    CreateMode.PERSISTENT_SEQUENTIAL: 2,
+}
+
+
+class ZooKeeperUnavailable(KafkapyError):
+    """No server of the ensemble answered in time."""
+
+
+class ZooKeeperAuthFailed(KafkapyError):
+    """The ensemble refused the login."""
+
+
+class KazooZooKeeper:
+    """A client of an ensemble, with one session at a time: `zookeeper.ZooKeeper`.
+
+    Requests wait for as long as there is no connection; they fail only with the session.
+    """
+
+    def __init__(
+        self, config: ZooKeeperClientConfig, make_client: Callable[..., Any] = KazooClient
+    ) -> None:
+        """Nothing is connected before `connect`; `make_client` makes what speaks to the ensemble.
+
+        `on_session_expired` is called once per session that the ensemble ended (or whose login it
+        refused): then `reconnect`. For metrics: `on_connection_state` hears every change,
+        `on_answer` the seconds from sending each request to its answer.
+        """
+        self._config = config
+        self._make_client = make_client
+        self._session: Session | None = None
+        self._session_id = 0
+        self.on_session_expired: Callable[[], None] | None = None
+        self.on_connection_state: Callable[[ConnectionState], None] | None = None
+        self.on_answer: Callable[[float], None] | None = None
+
+    @property
+    def session_id(self) -> int:
+        """The id of the current session, or of the last one."""
+        return self._session_id
+
+    async def connect(self) -> None:
+        """Begin the first session; make the chroot if it is missing.
+
+        Raises:
+            ZooKeeperUnavailable: no connection within `zookeeper.connection.timeout.ms`.
+            ZooKeeperAuthFailed: the ensemble refused the login.
+            ConfigError: the TLS stores or the login cannot be used.
+        """
+        await self._open()
+        await self._make_chroot()
+
+    async def reconnect(self) -> None:
+        """Begin a new session, in place of the expired one: no watches, no ephemerals.
+
+        Raises:
+            ZooKeeperUnavailable: not within `zookeeper.connection.timeout.ms`; call again.
+            ZooKeeperAuthFailed: the ensemble refused the login.
+        """
+        await self.close()
+        await self._open()
+
+    async def close(self, limit_s: float | None = None) -> None:
+        """End the session: its ephemerals go at once. What waits gets SessionExpired.
+
+        A server that does not take note of it within the limit (None: the usual one) finds out by
+        itself, when the session expires.
+        """
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close(CLOSE_LIMIT_S if limit_s is None else limit_s)
+
+    async def get(self, path: str, watch: Watch | None = None) -> Znode:
+        """A node's data and stat."""
+        data, stat = await self._read(wire.GetData, path, watch)
+        return Znode(data or b"", _stat(stat))
+
+    async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
+        """A node's stat, if it is there."""
+        stat = await self._read(wire.Exists, path, watch)
+        return None if stat is None else _stat(stat)
+
+    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        """The sorted names of a node's children."""
+        return sorted(await self._read(wire.GetChildren, path, watch, WatchOn.CHILDREN))
+
+    async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
+        """Create a node and give its path."""
+        made = await self._write(Create(path, data, mode))
+        assert isinstance(made, str), made
+        return made
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
+        """Replace a node's data."""
+        stat = await self._write(SetData(path, data, version))
+        assert isinstance(stat, ZnodeStat), stat
+        return stat
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Delete a node."""
+        await self._write(Delete(path, version))
+
+    async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
+        """All of the operations or none."""
+        values = await self._transact(ops)
+        return self._results(ops, values)
+
+    async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
+        """Every request in order, a window of them on the way at a time."""
+        futures = [
+            self._transact(request.ops)
+            if isinstance(request, Multi)
+            else self._read(wire.GetData, request.path, request.watch)
+            for request in requests
+        ]
+        answers = await asyncio.gather(*futures, return_exceptions=True)
+        return [
+            self._response(request, answer)
+            for request, answer in zip(requests, answers, strict=True)
+        ]
+
+    def _response(self, request: Request, answer: Any) -> Response:
+        if isinstance(answer, SessionExpired) or not isinstance(
+            answer, ZooKeeperError | list | tuple
+        ):
+            raise answer
+        if isinstance(answer, ZooKeeperError):
+            return answer
+        if isinstance(request, Get):
+            return Znode(answer[0] or b"", _stat(answer[1]))
+        return self._results(request.ops, answer)
+
+    def _read(
+        self, kind: Any, path: str, watch: Watch | None, on: WatchOn = WatchOn.DATA
+    ) -> asyncio.Future[Any]:
+        return self._live(path).read(kind, path, watch, on)
+
+    async def _write(self, op: Op) -> OpResult:
+        value = await self._live(op.path).send(op.path, self._record(op))
+        return self._results([op], [value])[0]
+
+    def _transact(self, ops: Sequence[Op]) -> asyncio.Future[Any]:
+        record = wire.Transaction([self._record(op) for op in ops])
+        return self._live(ops[0].path).send(ops[0].path, record, ops)
+
+    def _record(self, op: Op) -> Any:
+        path = self._live(op.path).absolute(op.path)
+        if isinstance(op, Create):
+            return wire.Create(path, op.data or None, self._acl(op.path), _FLAGS[op.mode])
+        if isinstance(op, SetData):
+            return wire.SetData(path, op.data or None, op.version)
+        if isinstance(op, Delete):
+            return wire.Delete(path, op.version)
+        assert isinstance(op, Check), op
+        return wire.CheckVersion(path, op.version)
+
+    def _acl(self, path: str) -> list[ACL]:
+        return [
+            ACL(acl.permissions, Id(acl.scheme, acl.identity))
+            for acl in default_acls(path, self._config.set_acl)
+        ]
+
+    def _results(self, ops: Sequence[Op], values: Sequence[Any]) -> list[OpResult]:
+        results: list[OpResult] = []
+        for op, value in zip(ops, values, strict=True):
+            if isinstance(op, Create):
+                results.append(value[len(self._config.chroot) :])
+            else:
+                results.append(_stat(value) if isinstance(op, SetData) else None)
+        return results
+
+    def _live(self, path: str) -> Session:
+        if self._session is None:
+            raise SessionExpired(path)
+        return self._session
+
+    async def _open(self) -> None:
+        session = Session(self._config, self._state_changed, self._make_client, self.on_answer)
+        try:
+            # An answer, and not the connection alone: the login comes between them.
+            await asyncio.wait_for(
+                session.read(wire.Exists, "/"), self._config.connection_timeout_ms / 1000
+            )
+            self._session, self._session_id = session, session.session_id
+        except TimeoutError:
+            why = f" ({session.problem})" if session.problem else ""
+            raise ZooKeeperUnavailable(
+                f"ZooKeeper at {','.join(self._config.hosts)} cannot be reached: no answer within"
+                f" zookeeper.connection.timeout.ms={self._config.connection_timeout_ms}{why}"
+            ) from None
+        except SessionExpired:
+            hosts = ",".join(self._config.hosts)
+            if session.ended_by is ConnectionState.AUTH_FAILED:
+                raise ZooKeeperAuthFailed(f"ZooKeeper at {hosts} refused the login") from None
+            raise ZooKeeperUnavailable(f"ZooKeeper at {hosts} ended the session") from None
+        finally:
+            if self._session is not session:
+                await session.close()
+
+    def _state_changed(self, state: ConnectionState) -> None:
+        if self.on_connection_state is not None:
+            self.on_connection_state(state)
+        ended = state in (ConnectionState.EXPIRED, ConnectionState.AUTH_FAILED)
+        if ended and self._session is not None and self.on_session_expired is not None:
+            self.on_session_expired()
+
+    async def _make_chroot(self) -> None:
+        """The nodes of the chroot's path that are not there, top down."""
+        session = self._live("/")
+        names = self._config.chroot.split("/")[1:]
+        for depth in range(1, len(names) + 1):
+            path = "/" + "/".join(names[:depth])
+            # Asked first: who may not create in the parent is refused even if the node exists.
+            if await session.send(path, wire.Exists(path, None)) is None:
+                with contextlib.suppress(NodeExists):
+                    await session.send(path, wire.Create(path, None, self._acl(path), 0))
+
+
+def _stat(stat: Any) -> ZnodeStat:
+    return ZnodeStat(
+        stat.czxid, stat.mzxid, stat.ctime, stat.mtime, stat.version, stat.ephemeralOwner
+    )

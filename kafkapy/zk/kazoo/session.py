@@ -1,0 +1,399 @@
+"""One ZooKeeper session over kazoo: what is sent, sent again, watched and watched again.
+
+kazoo reads and writes in a thread of its own. Everything here runs on the event loop, except
+`_Answer`, `Session._on_event` and `Session._on_state`, which kazoo's thread calls: they only post
+to the loop. kazoo's retries, recipes and watch keeping are not used; they lose what Kafka needs:
+
+- A request whose answer was lost is sent again, in order, once the session is connected again.
+- kazoo forgets the watches of a lost connection. `SetWatches` sets them again, and the server
+  fires those whose node changed meanwhile.
+- kazoo makes a new session in place of an expired one by itself. Here a session ends for good, for
+  everything that it owned is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import struct
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+from kazoo.protocol import serialization as wire
+from kazoo.protocol.connection import PURESASL_AVAILABLE
+from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.retry import KazooRetry
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
+from kafkapy.zk.kazoo.handler import Handler
+from kafkapy.zk.kazoo.request_window import RequestWindow
+from kafkapy.zk.kazoo.tls import ssl_context
+from kafkapy.zk.kazoo.watch_table import WatchOn, WatchTable
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    Op,
+    SessionExpired,
+    Watch,
+    WatchEvent,
+    WatchKind,
+    ZooKeeperError,
+)
+
+_log = logging.getLogger("org.apache.zookeeper.ClientCnxn")
+
+CLOSE_LIMIT_S: Final = 2.0
+_RECONNECT_MAX_DELAY_S: Final = 1.0
+_WATCHES_PER_REQUEST: Final = 1000
+
+_WATCH_KINDS: Final = {
+    1: WatchKind.CREATED,
+    2: WatchKind.DELETED,
+    3: WatchKind.DATA_CHANGED,
+    4: WatchKind.CHILDREN_CHANGED,
+}
+_ERRORS: Final[tuple[tuple[type[Exception], type[ZooKeeperError]], ...]] = (
+    (kazoo_errors.NoNodeError, NoNode),
+    (kazoo_errors.NoChildrenForEphemeralsError, NoNode),
+    (kazoo_errors.NodeExistsError, NodeExists),
+    (kazoo_errors.BadVersionError, BadVersion),
+    (kazoo_errors.NotEmptyError, NotEmpty),
+    (kazoo_errors.SessionExpiredError, SessionExpired),
+)
+# What stands in a failed multi for its other operations.
+_NOT_THE_CAUSE: Final = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
+
+
+class ConnectionState(Enum):
+    """States of a session, as Kafka's `SessionState` metric names them."""
+
+    CONNECTING = "CONNECTING"
+    CONNECTED = "CONNECTED"
+    EXPIRED = "EXPIRED"
+    AUTH_FAILED = "AUTH_FAILED"
+    CLOSED = "CLOSED"
+
+
+class _Read:
+    """A read, with the face of kazoo's request records.
+
+    Theirs would make kazoo remember the watch.
+    """
+
+    __slots__ = ("_kind", "_path", "_watched", "type")
+
+    def __init__(self, kind: Any, path: str, watched: bool) -> None:
+        self.type = kind.type
+        self._kind = kind
+        self._path = path
+        self._watched = watched
+
+    def serialize(self) -> bytes:
+        return self._kind(self._path, self._watched).serialize()  # type: ignore[no-any-return]
+
+    def deserialize(self, buffer: bytes, offset: int) -> Any:
+        return self._kind.deserialize(buffer, offset)
+
+
+class _SetWatches:
+    """ZooKeeper's request to watch again, with the face of kazoo's request records."""
+
+    type = 101
+
+    def __init__(self, relative_zxid: int, *paths: Sequence[str]) -> None:
+        """`paths` are those of the watches on data, on absence and on children."""
+        self._relative_zxid = relative_zxid
+        self._paths = paths
+
+    def serialize(self) -> bytes:
+        parts = [struct.pack(">q", self._relative_zxid)]
+        for paths in self._paths:
+            parts.append(struct.pack(">i", len(paths)))
+            parts += [wire.write_string(path) for path in paths]
+        return b"".join(parts)
+
+    def deserialize(self, buffer: bytes, offset: int) -> bool:
+        return True
+
+
+class _Call:
+    """One request until its answer. `path` is the caller's; `ops` are those of a multi."""
+
+    __slots__ = ("future", "on", "ops", "path", "record", "sent_s", "watch")
+
+    def __init__(
+        self,
+        path: str,
+        record: Any,
+        future: asyncio.Future[Any] | None,
+        watch: Watch | None = None,
+        on: WatchOn = WatchOn.DATA,
+        ops: Sequence[Op] = (),
+    ) -> None:
+        self.path = path
+        self.record = record
+        self.future = future
+        self.watch = watch
+        self.on = on
+        self.ops = ops
+        self.sent_s = 0.0
+
+
+class _Answer:
+    """Where kazoo puts a result; called in its thread."""
+
+    __slots__ = ("_call", "_session")
+
+    def __init__(self, session: Session, call: _Call) -> None:
+        self._session = session
+        self._call = call
+
+    def set(self, value: object = None) -> None:
+        self._session.post(self._session.answered, self._call, value, None)
+
+    def set_exception(self, error: Exception) -> None:
+        self._session.post(self._session.answered, self._call, None, error)
+
+
+class Session:
+    """One ZooKeeper session, from its first connection until it expires or is closed."""
+
+    def __init__(
+        self,
+        config: ZooKeeperClientConfig,
+        on_state: Callable[[ConnectionState], None],
+        make_client: Callable[..., Any] = KazooClient,
+        on_answer: Callable[[float], None] | None = None,
+    ) -> None:
+        """`on_answer` hears how many seconds each answer took."""
+        self.session_id = 0
+        self._chroot = config.chroot
+        self._loop = asyncio.get_running_loop()
+        self._notify = on_state
+        self._on_answer = on_answer
+        self.ended_by: ConnectionState | None = None
+        self._window: RequestWindow[_Call] = RequestWindow(config.max_in_flight_requests)
+        self._watches = WatchTable()
+        # While the server does not know our watches: the zxid up to which it did, and how many
+        # requests to tell it again are not answered yet.
+        self._watched_to: int | None = None
+        self._telling = 0
+        context = None if config.tls is None else ssl_context(config.tls)
+        connect_timeout_s = config.session_timeout_ms / 1000 / len(config.hosts)
+        self._handler: Handler = Handler(connect_timeout_s, context)
+        self._client = make_client(
+            ",".join(config.hosts),
+            timeout=config.session_timeout_ms / 1000,
+            handler=self._handler,
+            auth_data=[config.auth] if config.auth else None,
+            sasl_options=sasl_options(config),
+            connection_retry=KazooRetry(
+                max_tries=-1,
+                max_delay=_RECONNECT_MAX_DELAY_S,
+                sleep_func=self._handler.sleep_func,
+            ),
+            logger=_log,
+        )
+        # kazoo would hand an event to the watches it remembers, and it forgets them too early.
+        self._client._connection._read_watch_event = self._on_event
+        self._client.add_listener(self._on_state)
+        self._client.start_async()
+
+    @property
+    def problem(self) -> str:
+        """Why the last attempt to connect failed, "" when none has."""
+        return self._handler.problem
+
+    def read(
+        self, kind: Any, path: str, watch: Watch | None = None, on: WatchOn = WatchOn.DATA
+    ) -> asyncio.Future[Any]:
+        """Send a read; `kind` is the class of kazoo's record."""
+        record = _Read(kind, self.absolute(path), watch is not None)
+        return self._submit(path, record, watch, on)
+
+    def send(self, path: str, record: Any, ops: Sequence[Op] = ()) -> asyncio.Future[Any]:
+        """Send one of kazoo's records, its paths absolute; a multi comes with its `ops`."""
+        return self._submit(path, record, ops=ops)
+
+    def _submit(
+        self,
+        path: str,
+        record: Any,
+        watch: Watch | None = None,
+        on: WatchOn = WatchOn.DATA,
+        ops: Sequence[Op] = (),
+    ) -> asyncio.Future[Any]:
+        if self.ended_by is not None:
+            raise SessionExpired(path)
+        future = self._loop.create_future()
+        self._window.push(_Call(path, record, future, watch, on, ops))
+        self._pump()
+        return future
+
+    async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
+        """End the session; what waits for an answer gets SessionExpired."""
+        self._end(ConnectionState.CLOSED)
+        stopping = self._loop.run_in_executor(None, self._stop_client)
+        try:
+            await asyncio.wait([stopping], timeout=limit_s)
+        finally:
+            # Of no effect once the server has answered; if not, it will expire the session by
+            # itself. Also when cancelled: the end of the process would wait for the thread.
+            self._handler.sever()
+        await stopping
+
+    def post(self, callback: Callable[..., None], *args: object) -> None:
+        """Have the loop call back; from any thread."""
+        # A loop that was closed without closing the session has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback, *args)
+
+    def answered(self, call: _Call, value: Any, error: Exception | None) -> None:
+        """Take an answer from kazoo."""
+        if not self._window.answered(call):
+            return
+        if isinstance(error, kazoo_errors.ConnectionLoss):
+            self._lost(call)
+            return
+        if self._on_answer is not None:
+            self._on_answer(self._loop.time() - call.sent_s)
+        if call.future is None:
+            self._told()
+        else:
+            self._settle(call, call.future, value, error)
+        self._pump()
+
+    def _lost(self, call: _Call) -> None:
+        self._window.shut()
+        if call.future is not None and not call.future.done():
+            self._window.lost(call)
+
+    def _settle(
+        self, call: _Call, future: asyncio.Future[Any], value: Any, error: Exception | None
+    ) -> None:
+        path = call.path
+        if call.ops and error is None:
+            path, error = _failure_in(call.ops, value)
+        if error is None and call.watch is not None:
+            self._watches.add(WatchOn.ABSENCE if value is None else call.on, path, call.watch)
+        if future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(_refusal(error, path))
+
+    def _pump(self) -> None:
+        while (call := self._window.next()) is not None:
+            call.sent_s = self._loop.time()
+            # kazoo has no public call for a record of one's own, such as SetWatches.
+            self._client._call(call.record, _Answer(self, call))
+
+    def _on_event(self, buffer: bytes, offset: int) -> None:
+        """kazoo's thread: the server fired a watch."""
+        event, _ = wire.Watch.deserialize(buffer, offset)
+        if event.type in _WATCH_KINDS:
+            self.post(self._fire, _WATCH_KINDS[event.type], event.path)
+
+    def _fire(self, kind: WatchKind, path: str) -> None:
+        event = WatchEvent(kind, path[len(self._chroot) :] or "/")
+        for watch in self._watches.fire(event):
+            # Not at once: who awaits the read that set the watch goes first.
+            self._loop.call_soon(watch, event)
+
+    def _on_state(self, state: KazooState) -> None:
+        """kazoo's thread: the connection came, went, or the session is over."""
+        client = self._client
+        if client.client_state == KeeperState.EXPIRED_SESSION:
+            self._handler.give_up()
+        session_id = client.client_id[0] if state == KazooState.CONNECTED else 0
+        self.post(self._state_changed, client.client_state, session_id, client.last_zxid)
+
+    def _state_changed(self, state: str, session_id: int, zxid: int) -> None:
+        if self.ended_by is not None:
+            return
+        if state == KeeperState.CONNECTED:
+            self.session_id = session_id
+            self._window.open(self._calls_to_watch_again(zxid))
+            self._notify(ConnectionState.CONNECTED)
+            self._pump()
+        elif state == KeeperState.CONNECTING:
+            self._window.shut()
+            self._notify(ConnectionState.CONNECTING)
+        elif state == KeeperState.AUTH_FAILED:
+            self._end(ConnectionState.AUTH_FAILED)
+        else:
+            self._end(ConnectionState.EXPIRED)
+
+    def _calls_to_watch_again(self, zxid: int) -> list[_Call]:
+        """Tell the server of every watch; `zxid` is the last one seen before the reconnection."""
+        watched = [(on, self.absolute(path)) for on in WatchOn for path in self._watches.paths(on)]
+        if self._watched_to is None:
+            self._watched_to = zxid
+        calls = []
+        for at in range(0, len(watched), _WATCHES_PER_REQUEST):
+            some = watched[at : at + _WATCHES_PER_REQUEST]
+            lists = [[path for on, path in some if on is kind] for kind in WatchOn]
+            calls.append(_Call("/", _SetWatches(self._watched_to, *lists), None))
+        self._telling = len(calls) + 1
+        self._told()
+        return calls
+
+    def _told(self) -> None:
+        self._telling -= 1
+        if self._telling == 0:
+            self._watched_to = None
+
+    def _end(self, state: ConnectionState) -> None:
+        if self.ended_by is not None:
+            return
+        self.ended_by = state
+        self._window.shut()
+        for call in self._window.drain():
+            if call.future is not None and not call.future.done():
+                call.future.set_exception(SessionExpired(call.path))
+        self._notify(state)
+
+    def _stop_client(self) -> None:
+        """Blocks until the server has answered the farewell, or the connection is gone."""
+        self._client.stop()
+        self._client.close()
+
+    def absolute(self, path: str) -> str:
+        """A caller's path as the server knows it."""
+        return (self._chroot + path if path != "/" else self._chroot) or "/"
+
+
+def _failure_in(ops: Sequence[Op], values: Sequence[Any]) -> tuple[str, Exception | None]:
+    """The first operation of a multi that failed by itself; its path and error."""
+    for op, value in zip(ops, values, strict=True):
+        if isinstance(value, Exception) and not isinstance(value, _NOT_THE_CAUSE):
+            return op.path, value
+    return ops[0].path, None
+
+
+def _refusal(error: Exception, path: str) -> ZooKeeperError:
+    for theirs, ours in _ERRORS:
+        if isinstance(error, theirs):
+            return ours(path)
+    return ZooKeeperError(path, f"ZooKeeper refused {path}: {type(error).__name__}")
+
+
+def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
+    """How kazoo logs in, if it does. Raises ConfigError: the package for it is not there."""
+    if config.sasl is None:
+        return None
+    if not PURESASL_AVAILABLE:
+        raise ConfigError(f"{SASL_LOGIN} needs the package pure-sasl: pip install 'kafkapy[sasl]'")
+    return {
+        "mechanism": "DIGEST-MD5",
+        "username": config.sasl.username,
+        "password": config.sasl.password,
+    }

@@ -1,0 +1,240 @@
+"""Access control entries and their change notifications in ZooKeeper (`ZkAclStore`).
+
+Literal names are below `/kafka-acl`, prefixes below `/kafka-acl-extended/prefixed`; each of the two
+has change notifications of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.security.acls import (
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.change_notifications import purge, sequences
+from kafkapy.zk.stores.fencing import create_recursive, ensure
+from kafkapy.zk.stores.znodes import ZnodeError
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    CreateMode,
+    NodeExists,
+    NoNode,
+    Watch,
+    ZooKeeper,
+)
+
+UPDATE_ATTEMPTS_MAX: Final = 11
+
+_KINDS: Final = {kind: paths.java_name(kind.name) for kind in ResourceKind if kind > 1}
+_KINDS_BY_NAME: Final = {name: kind for kind, name in _KINDS.items()}
+_OPERATIONS: Final = {each: paths.java_name(each.name) for each in Operation if each > 1}
+_OPERATIONS_BY_NAME: Final = {name: each for each, name in _OPERATIONS.items()}
+_PERMISSIONS: Final = {Permission.ALLOW: "Allow", Permission.DENY: "Deny"}
+_PERMISSIONS_BY_NAME: Final = {name: each for each, name in _PERMISSIONS.items()}
+_STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
+
+Entries = frozenset[AccessControlEntry]
+
+
+class UpdateFailed(KafkapyError):
+    """Others changed the entries of a resource each time that this broker was about to."""
+
+
+class AclChange(NamedTuple):
+    """A notification: in which of the two folders, and its number there."""
+
+    folder: str
+    sequence: int
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return f"{self.folder}/{paths.ACL_CHANGE_PREFIX}{self.sequence:010d}"
+
+
+class AclStore:
+    """The entries of all resources."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def create_paths(self) -> None:
+        """The nodes that a broker with an authorizer makes sure of at its start."""
+        for pattern in _STORED:
+            for kind in _KINDS.values():
+                await ensure(self._zk, f"{_root(pattern)}/{kind}")
+        for folder in paths.ACL_CHANGE_FOLDERS:
+            await ensure(self._zk, folder)
+
+    async def get_all(self) -> dict[ResourcePattern, Entries]:
+        """Every resource that has entries."""
+        found = {}
+        for pattern in _STORED:
+            for kind, folder in _KINDS.items():
+                for name in await self._children(f"{_root(pattern)}/{folder}"):
+                    resource = ResourcePattern(kind, name, pattern)
+                    found[resource] = await self.get(resource)
+        return found
+
+    async def get(self, resource: ResourcePattern) -> Entries:
+        """The entries of one resource."""
+        return (await self._versioned(resource))[0]
+
+    async def _versioned(self, resource: ResourcePattern) -> tuple[Entries, int | None]:
+        path = _path(resource)
+        try:
+            node = await self._zk.get(path)
+        except NoNode:
+            return frozenset(), None
+        return decode_entries(path, node.data), node.stat.version
+
+    async def update(
+        self, resource: ResourcePattern, change: Callable[[Entries], Entries]
+    ) -> Entries:
+        """Replace a resource's entries by what `change` makes of them; what they are now.
+
+        Every broker is told, unless nothing changed.
+
+        Raises:
+            UpdateFailed: others were faster each time.
+        """
+        for _ in range(UPDATE_ATTEMPTS_MAX):
+            was, version = await self._versioned(resource)
+            now = change(was)
+            if now == was:
+                return now
+            if await self._write(resource, now, version):
+                await self._notify(resource)
+                return now
+        raise UpdateFailed(
+            f"Failed to update ACLs for {resource} after trying a maximum of"
+            f" {UPDATE_ATTEMPTS_MAX} times",
+        )
+
+    async def _write(
+        self, resource: ResourcePattern, entries: Entries, version: int | None
+    ) -> bool:
+        path, data = _path(resource), encode_entries(entries)
+        try:
+            if version is None:
+                await create_recursive(self._zk, path, data)
+            elif entries:
+                await self._zk.set(path, data, version)
+            else:
+                await self._zk.delete(path, version)
+        except (BadVersion, NoNode, NodeExists):
+            return False
+        return True
+
+    async def _notify(self, resource: ResourcePattern) -> None:
+        folder, data = _notification(resource)
+        path = f"{folder}/{paths.ACL_CHANGE_PREFIX}"
+        await self._zk.create(path, data, CreateMode.PERSISTENT_SEQUENTIAL)
+
+    async def changes(self, watch: Watch | None = None) -> list[AclChange]:
+        """The notifications there are, in the order of each folder."""
+        found = []
+        for folder in paths.ACL_CHANGE_FOLDERS:
+            numbers = await sequences(self._zk, folder, paths.ACL_CHANGE_PREFIX, watch)
+            found += [AclChange(folder, number) for number in numbers]
+        return found
+
+    async def changed(self, change: AclChange) -> ResourcePattern | None:
+        """The resource that a notification names; None once it is purged."""
+        try:
+            node = await self._zk.get(change.path)
+        except NoNode:
+            return None
+        return decode_change(change.path, node.data)
+
+    async def purge(self, changes: Iterable[AclChange], now_ms: int) -> None:
+        """Delete those of the notifications that are older than 15 minutes."""
+        await purge(self._zk, [change.path for change in changes], now_ms)
+
+    async def _children(self, path: str) -> list[str]:
+        try:
+            return await self._zk.children(path)
+        except NoNode:
+            return []
+
+
+def _root(pattern: PatternType) -> str:
+    return paths.ACLS if pattern is PatternType.LITERAL else paths.PREFIXED_ACLS
+
+
+def _path(resource: ResourcePattern) -> str:
+    return f"{_root(resource.pattern)}/{_KINDS[resource.kind]}/{resource.name}"
+
+
+def encode_entries(entries: Entries) -> bytes:
+    """`/kafka-acl/<type>/<name>`, version 1."""
+    rows = [
+        {
+            "principal": entry.principal,
+            "permissionType": _PERMISSIONS[entry.permission],
+            "operation": _OPERATIONS[entry.operation],
+            "host": entry.host,
+        }
+        for entry in sorted(entries)
+    ]
+    return orjson.dumps({"version": 1, "acls": rows})
+
+
+def decode_entries(path: str, data: bytes) -> Entries:
+    """The entries of one resource; an empty node has none."""
+    if not data:
+        return frozenset()
+    try:
+        node = orjson.loads(data)
+        return frozenset(
+            AccessControlEntry(
+                str(row["principal"]),
+                str(row["host"]),
+                _OPERATIONS_BY_NAME[row["operation"]],
+                _PERMISSIONS_BY_NAME[row["permissionType"]],
+            )
+            for row in node["acls"]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ZnodeError(path, repr(error)) from error
+
+
+def _notification(resource: ResourcePattern) -> tuple[str, bytes]:
+    """The folder and the text of a notification: JSON for prefixes only."""
+    if resource.pattern is PatternType.LITERAL:
+        return paths.ACL_CHANGES, f"{resource.kind.name}:{resource.name}".encode()
+    node: dict[str, Any] = {
+        "version": 1,
+        "resourceType": resource.kind.name,
+        "name": resource.name,
+        "patternType": resource.pattern.name,
+    }
+    return paths.EXTENDED_ACL_CHANGES, orjson.dumps(node)
+
+
+def decode_change(path: str, data: bytes) -> ResourcePattern:
+    """The resource named by a notification of either folder."""
+    try:
+        if not path.startswith(f"{paths.EXTENDED_ACL_CHANGES}/"):
+            kind, _, name = data.decode().partition(":")
+            return ResourcePattern(_kind(kind), name, PatternType.LITERAL)
+        node = orjson.loads(data)
+        pattern = PatternType[node["patternType"]]
+        return ResourcePattern(_kind(node["resourceType"]), str(node["name"]), pattern)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ZnodeError(path, repr(error)) from error
+
+
+def _kind(text: str) -> ResourceKind:
+    """Notifications have the enum's name; those of old brokers the folder's."""
+    return _KINDS_BY_NAME[text] if text in _KINDS_BY_NAME else ResourceKind[text]

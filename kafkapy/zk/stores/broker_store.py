@@ -1,0 +1,145 @@
+"""Broker registrations in ZooKeeper (`/brokers/ids`) and generated broker ids."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from kafkapy.common.cluster_state import BrokerInfo
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.znodes import ZnodeError, decode_broker, encode_broker
+from kafkapy.zk.zookeeper import (
+    Create,
+    CreateMode,
+    Delete,
+    Get,
+    NodeExists,
+    NoNode,
+    SetData,
+    Watch,
+    Znode,
+    ZnodeStat,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+_log = logging.getLogger("kafka.zk.KafkaZkClient")
+
+
+class BrokerIdTaken(KafkapyError):
+    """Another process is registered under this broker id, or advertises the same address."""
+
+
+class Registration(NamedTuple):
+    """A live broker and its broker epoch (the czxid of its znode)."""
+
+    broker: BrokerInfo
+    broker_epoch: int
+
+
+class BrokerStore:
+    """The live brokers."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def register(
+        self, broker: BrokerInfo, timestamp_ms: int, previous_session_id: int = 0
+    ) -> int:
+        """Register for as long as this session lives; the new broker epoch.
+
+        `previous_session_id` is this process's own expired session, whose node may linger.
+
+        Raises:
+            BrokerIdTaken: the id or an advertised address belongs to another broker.
+        """
+        await self._refuse_shared_address(broker)
+        path = paths.broker(broker.broker_id)
+        data = encode_broker(broker, timestamp_ms)
+        while True:
+            try:
+                results = await self._zk.multi(
+                    [Create(path, b"", CreateMode.EPHEMERAL), SetData(path, data, 0)]
+                )
+            except NodeExists:
+                stat = await self._zk.exists(path)
+                if stat is None:
+                    continue
+                if stat.ephemeral_owner == self._zk.session_id:
+                    return stat.czxid
+                if not previous_session_id or stat.ephemeral_owner != previous_session_id:
+                    raise BrokerIdTaken(
+                        f"broker id {broker.broker_id} is already registered at {path}: another"
+                        " broker runs with this id, or its session has not expired yet"
+                    ) from None
+                await self._delete_own(path, stat)
+                continue
+            written = results[1]
+            assert isinstance(written, ZnodeStat), written
+            return written.czxid
+
+    async def owner(self, broker_id: int, watch: Watch | None = None) -> int:
+        """The session that a broker is registered by, 0 if by none; the watch tells of changes."""
+        stat = await self._zk.exists(paths.broker(broker_id), watch)
+        return 0 if stat is None else stat.ephemeral_owner
+
+    async def update(self, broker: BrokerInfo, timestamp_ms: int) -> None:
+        """Change what a registered broker advertises; its broker epoch stays."""
+        await self._zk.set(paths.broker(broker.broker_id), encode_broker(broker, timestamp_ms))
+
+    async def ids(self, watch: Watch | None = None) -> list[int]:
+        """The ids of all live brokers, ascending."""
+        return sorted(int(name) for name in await self._zk.children(paths.BROKER_IDS, watch))
+
+    async def get(self, broker_id: int, watch: Watch | None = None) -> Registration | None:
+        """One live broker."""
+        try:
+            return _registration(broker_id, await self._zk.get(paths.broker(broker_id), watch))
+        except NoNode:
+            return None
+
+    async def get_all(self, watch: Watch | None = None) -> dict[int, Registration]:
+        """All live brokers by id, save those whose znode cannot be read (logged).
+
+        The watch is for their coming and going.
+        """
+        ids = await self.ids(watch)
+        answers = await self._zk.pipeline([Get(paths.broker(broker_id)) for broker_id in ids])
+        found = {}
+        for broker_id, answer in zip(ids, answers, strict=True):
+            if isinstance(answer, Znode):
+                try:
+                    found[broker_id] = _registration(broker_id, answer)
+                except ZnodeError as error:
+                    _log.error("Broker %d is not admitted: %s", broker_id, error)
+            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                raise answer
+        return found
+
+    async def generate_id(self, reserved_max: int) -> int:
+        """A broker id above `reserved_max` (`reserved.broker.max.id`) that no other broker got."""
+        await ensure(self._zk, paths.BROKER_SEQUENCE)
+        stat = await self._zk.set(paths.BROKER_SEQUENCE, b"")
+        return reserved_max + stat.version
+
+    async def _delete_own(self, path: str, stat: ZnodeStat) -> None:
+        try:
+            await self._zk.multi([Delete(path, stat.version)])
+        except NoNode:
+            return
+
+    async def _refuse_shared_address(self, broker: BrokerInfo) -> None:
+        mine = {(e.host, e.port): e for e in broker.endpoints if e.port > 0}
+        for other_id, registration in (await self.get_all()).items():
+            shared = [e for e in registration.broker.endpoints if (e.host, e.port) in mine]
+            if other_id != broker.broker_id and shared:
+                raise BrokerIdTaken(
+                    f"advertised address {shared[0].host}:{shared[0].port} of broker"
+                    f" {broker.broker_id} is already that of broker {other_id}"
+                )
+
+
+def _registration(broker_id: int, node: Znode) -> Registration:
+    return Registration(decode_broker(broker_id, node.data), node.stat.czxid)

@@ -1,0 +1,31 @@
+"""Sequential nodes by which brokers tell each other of changes; whoever sees them deletes those
+that are older than 15 minutes (`ZkNodeChangeNotificationListener`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kafkapy.zk.stores import paths
+from kafkapy.zk.zookeeper import NoNode, Watch, ZooKeeper
+
+CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
+
+
+async def sequences(
+    zk: ZooKeeper, folder: str, prefix: str, watch: Watch | None = None
+) -> list[int]:
+    """The sequence numbers of the notifications in a folder, ascending. Raises NoNode."""
+    names = await zk.children(folder, watch)
+    return sorted(paths.sequence_of(name) for name in names if name.startswith(prefix))
+
+
+async def purge(zk: ZooKeeper, notifications: Iterable[str], now_ms: int) -> None:
+    """Delete those of the notifications (paths) that are older than 15 minutes."""
+    for path in notifications:
+        stat = await zk.exists(path)
+        if stat is not None and now_ms - stat.ctime_ms > CHANGE_EXPIRATION_MS:
+            try:
+                await zk.delete(path)
+            except NoNode:
+                continue

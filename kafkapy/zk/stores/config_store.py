@@ -1,0 +1,200 @@
+"""Entity configs and their change notifications in ZooKeeper.
+
+Entity types are `topics clients users brokers ips`; the default entity is `<default>`. Names of
+users, clients and ips are given sanitized (`paths.sanitize`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.zk.stores import change_notifications, paths
+from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure
+from kafkapy.zk.stores.znodes import (
+    ConfigChange,
+    decode_config,
+    decode_config_change,
+    encode_config,
+    encode_config_change,
+)
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    Check,
+    CreateMode,
+    Delete,
+    Get,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SetData,
+    Watch,
+    Znode,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+# Of which Kafka leaves no node without configs.
+_FORGOTTEN: Final = ("users", "clients", "ips")
+
+
+class ConfigStore:
+    """What is configured for topics, brokers, users, clients and addresses."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def get(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """An entity's own configs; empty if it has none."""
+        path = paths.config(entity_type, entity_name)
+        try:
+            return decode_config(path, (await self._zk.get(path)).data)
+        except NoNode:
+            return {}
+
+    async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
+        """The configs of every entity of a type, by name, sorted.
+
+        Users with clients appear as `user/clients/client` too.
+        """
+        names = await self._names(entity_type)
+        requests = [Get(paths.config(entity_type, name)) for name in names]
+        found = {}
+        for request, name, answer in zip(
+            requests, names, await self._zk.pipeline(requests), strict=True
+        ):
+            if isinstance(answer, Znode):
+                found[name] = decode_config(request.path, answer.data)
+            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                raise answer
+        return found
+
+    async def begin_broker(self, broker_id: str, configs: Mapping[str, str]) -> None:
+        """Replace the configs of a broker that does not run yet: nobody has to hear of it, and
+        there may be no controller."""
+        path, data = paths.config("brokers", broker_id), encode_config(configs)
+        try:
+            await self._zk.set(path, data)
+        except NoNode:
+            await create_recursive(self._zk, path, data)
+
+    async def set(
+        self,
+        entity_type: str,
+        entity_name: str,
+        configs: Mapping[str, str],
+        *,
+        needs_controller: bool = True,
+    ) -> None:
+        """Replace an entity's configs, provided that the cluster has a controller. Users, clients
+        and addresses that have none left are forgotten.
+
+        Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
+        credentials that the first broker of a cluster logs in with.
+
+        Raises:
+            ControllerMoved: there is no controller, or it changed meanwhile: try again.
+        """
+        checks = [await self._controller()] if needs_controller else []
+        path, data = paths.config(entity_type, entity_name), encode_config(configs)
+        if (
+            not configs
+            and entity_type in _FORGOTTEN
+            and await self._forget(entity_type, entity_name, checks)
+        ):
+            return
+        while True:
+            try:
+                await self._zk.multi([*checks, SetData(path, data)])
+                return
+            except (BadVersion, NoNode) as error:
+                if error.path == paths.CONTROLLER:
+                    raise _moved() from error
+            try:
+                await create_recursive(self._zk, path, data)
+                return
+            except NodeExists:
+                continue
+
+    async def _controller(self) -> Check:
+        """That the controller is still the one of now. Raises ControllerMoved: there is none."""
+        stat = await self._zk.exists(paths.CONTROLLER)
+        if stat is None:
+            raise ControllerMoved("there is no controller: configs cannot be changed now")
+        return Check(paths.CONTROLLER, stat.version)
+
+    async def _forget(self, entity_type: str, name: str, checks: list[Check]) -> bool:
+        """Delete an entity's node, if nothing is below it. With a user's last client go what held
+        his clients and, if nothing is configured for him, the user."""
+        if not await self._delete(paths.config(entity_type, name), checks):
+            return False
+        user, is_client, _ = name.partition("/clients/")
+        if entity_type == "users" and is_client:
+            emptied = await self._delete(paths.config("users", f"{user}/clients"), checks)
+            if emptied and not await self.get("users", user):
+                await self._delete(paths.config("users", user), checks)
+        return True
+
+    async def _delete(self, path: str, checks: list[Check]) -> bool:
+        """Whether a node is gone, as it is not if it has children."""
+        try:
+            await self._zk.multi([*checks, Delete(path)])
+        except NotEmpty:
+            return False
+        except (BadVersion, NoNode) as error:
+            if error.path == paths.CONTROLLER:
+                raise _moved() from error
+        return True
+
+    async def notify(self, change: ConfigChange) -> None:
+        """Tell every broker to read the entity's configs again."""
+        node = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
+        data, mode = encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL
+        try:
+            await self._zk.create(node, data, mode)
+        except NoNode:  # no broker has ever been there
+            await ensure(self._zk, paths.CONFIG_CHANGES)
+            await self._zk.create(node, data, mode)
+
+    async def changes(self, watch: Watch | None = None) -> list[int]:
+        """The sequence numbers of the notifications there are, ascending."""
+        return await change_notifications.sequences(
+            self._zk, paths.CONFIG_CHANGES, paths.CONFIG_CHANGE_PREFIX, watch
+        )
+
+    async def change(self, sequence: int) -> tuple[ConfigChange, int] | None:
+        """One notification and its age's start (ctime, ms); None once it is purged."""
+        path = _change_path(sequence)
+        try:
+            node = await self._zk.get(path)
+        except NoNode:
+            return None
+        return decode_config_change(path, node.data), node.stat.ctime_ms
+
+    async def purge_changes(self, sequences: list[int], now_ms: int) -> None:
+        """Delete those of the notifications that are older than 15 minutes."""
+        await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
+
+    async def _names(self, entity_type: str) -> list[str]:
+        names = await self._children(f"{paths.CONFIG}/{entity_type}")
+        if entity_type != "users":
+            return names
+        nested = list(names)
+        for user in names:
+            clients = await self._children(f"{paths.CONFIG}/users/{user}/clients")
+            nested += [f"{user}/clients/{client}" for client in clients]
+        return nested
+
+    async def _children(self, path: str) -> list[str]:
+        try:
+            return await self._zk.children(path)
+        except NoNode:
+            return []
+
+
+def _moved() -> ControllerMoved:
+    return ControllerMoved("the controller changed meanwhile")
+
+
+def _change_path(sequence: int) -> str:
+    return f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}{sequence:010d}"

@@ -1,0 +1,95 @@
+"""Who is the controller: `/controller` and `/controller_epoch`."""
+
+from __future__ import annotations
+
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.fencing import ControllerMoved, Fence, fenced
+from kafkapy.zk.stores.znodes import decode_controller, decode_controller_epoch, encode_controller
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    Create,
+    CreateMode,
+    Delete,
+    NodeExists,
+    NoNode,
+    SetData,
+    Watch,
+    Znode,
+    ZnodeStat,
+    ZooKeeper,
+)
+
+
+class ElectionStore:
+    """The controller's seat."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def controller_id(self, watch: Watch | None = None) -> int | None:
+        """The controller's broker id; the watch also waits for a controller to come."""
+        if watch is not None:
+            await self._zk.exists(paths.CONTROLLER, watch)
+        try:
+            return decode_controller((await self._zk.get(paths.CONTROLLER)).data)
+        except NoNode:
+            return None
+
+    async def controller_version(self) -> int | None:
+        """The data version of `/controller`, on which config writes are guarded."""
+        stat = await self._zk.exists(paths.CONTROLLER)
+        return None if stat is None else stat.version
+
+    async def elect(self, broker_id: int, timestamp_ms: int) -> Fence:
+        """Become the controller.
+
+        Raises:
+            ControllerMoved: another broker won.
+        """
+        epoch_node = await self._epoch()
+        epoch = decode_controller_epoch(epoch_node.data) + 1
+        version = epoch_node.stat.version
+        node = encode_controller(broker_id, timestamp_ms)
+        try:
+            results = await self._zk.multi(
+                [
+                    Create(paths.CONTROLLER, node, CreateMode.EPHEMERAL),
+                    SetData(paths.CONTROLLER_EPOCH, str(epoch).encode(), version),
+                ]
+            )
+        except (NodeExists, BadVersion):
+            return await self._already_elected(broker_id, epoch)
+        stat = results[1]
+        assert isinstance(stat, ZnodeStat), stat
+        return Fence(epoch, stat.version)
+
+    async def abdicate(self, fence: Fence) -> None:
+        """Delete `/controller`, so that someone is elected anew (`triggerControllerMove`).
+
+        Raises:
+            ControllerMoved: someone else is the controller already.
+        """
+        try:
+            await fenced(self._zk, fence, [Delete(paths.CONTROLLER)])
+        except NoNode:
+            return
+
+    async def _already_elected(self, broker_id: int, epoch: int) -> Fence:
+        """After a lost answer the seat may be ours: then the epoch is the one we tried to write."""
+        if await self.controller_id() == broker_id:
+            node = await self._epoch()
+            stat = await self._zk.exists(paths.CONTROLLER)
+            ours = stat is not None and stat.ephemeral_owner == self._zk.session_id
+            if ours and decode_controller_epoch(node.data) == epoch:
+                return Fence(epoch, node.stat.version)
+        raise ControllerMoved("another broker won the controller election")
+
+    async def _epoch(self) -> Znode:
+        while True:
+            try:
+                return await self._zk.get(paths.CONTROLLER_EPOCH)
+            except NoNode:
+                try:
+                    await self._zk.create(paths.CONTROLLER_EPOCH, b"0")
+                except NodeExists:
+                    continue

@@ -1,0 +1,181 @@
+"""Requests and notifications left in ZooKeeper for the controller, which deletes them when done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.fencing import Fence, create_recursive, fenced, fenced_each
+from kafkapy.zk.stores.znodes import (
+    ZnodeError,
+    decode_log_dir_event,
+    decode_partitions,
+    decode_reassignments,
+    encode_log_dir_event,
+    encode_partitions,
+    encode_reassignments,
+)
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    CreateMode,
+    Delete,
+    Get,
+    NoNode,
+    SetData,
+    Watch,
+    Znode,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger("kafka.zk.KafkaZkClient")
+
+
+class RequestStore:
+    """Topic deletions, reassignments, preferred elections, ISR changes, failed log directories."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def topic_deletions(self, watch: Watch | None = None) -> list[str]:
+        """The topics queued for deletion, sorted."""
+        return await self._zk.children(paths.DELETE_TOPICS, watch)
+
+    async def is_queued_for_deletion(self, topic: str) -> bool:
+        """Whether the topic's deletion was requested."""
+        return await self._zk.exists(paths.delete_topic(topic)) is not None
+
+    async def request_topic_deletion(self, topic: str) -> None:
+        """Queue a topic for deletion. Raises NodeExists."""
+        await create_recursive(self._zk, paths.delete_topic(topic))
+
+    async def remove_topic_deletions(self, topics: Iterable[str], fence: Fence) -> None:
+        """Forget deletion requests that will not be carried out."""
+        await self._remove([paths.delete_topic(topic) for topic in topics], fence)
+
+    async def preferred_elections(self, watch: Watch | None = None) -> list[TopicPartition] | None:
+        """The partitions of `/admin/preferred_replica_election`; the watch waits for the node.
+
+        None if it is not there. One that cannot be read is logged and left where it is: None too.
+        """
+        path = paths.PREFERRED_REPLICA_ELECTION
+        if watch is not None:
+            await self._zk.exists(path, watch)
+        try:
+            return decode_partitions(path, (await self._zk.get(path)).data)
+        except NoNode:
+            return None
+        except ZnodeError as error:
+            _log.error("Ignoring a preferred replica election: %s", error)
+            return None
+
+    async def request_preferred_elections(self, partitions: Iterable[TopicPartition]) -> None:
+        """Ask the controller to elect preferred leaders. Raises NodeExists while it does."""
+        path = paths.PREFERRED_REPLICA_ELECTION
+        await create_recursive(self._zk, path, encode_partitions(partitions))
+
+    async def remove_preferred_elections(self, fence: Fence) -> None:
+        """Delete `/admin/preferred_replica_election`."""
+        await self._remove([paths.PREFERRED_REPLICA_ELECTION], fence)
+
+    async def reassignments(
+        self, watch: Watch | None = None
+    ) -> dict[TopicPartition, tuple[int, ...]]:
+        """The target replicas in `/admin/reassign_partitions`; the watch waits for the node.
+
+        One that cannot be read is logged and left where it is.
+        """
+        path = paths.REASSIGN_PARTITIONS
+        if watch is not None:
+            await self._zk.exists(path, watch)
+        try:
+            return decode_reassignments((await self._zk.get(path)).data)
+        except NoNode:
+            return {}
+        except ZnodeError as error:
+            _log.error("Ignoring a partition reassignment: %s", error)
+            return {}
+
+    async def request_reassignments(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Ask the controller to move partitions. Raises NodeExists while others move so."""
+        await create_recursive(self._zk, paths.REASSIGN_PARTITIONS, encode_reassignments(targets))
+
+    async def remove_reassignments(
+        self, is_over: Callable[[TopicPartition, tuple[int, ...]], bool], fence: Fence
+    ) -> None:
+        """Take the rows (partition, target) that are over out of `/admin/reassign_partitions`,
+        and the node away with the last one. A row that a tool adds meanwhile is kept.
+
+        Raises:
+            ControllerMoved: the fence does not hold.
+        """
+        path = paths.REASSIGN_PARTITIONS
+        while True:
+            try:
+                node = await self._zk.get(path)
+                targets = decode_reassignments(node.data)
+            except (NoNode, ZnodeError):
+                return
+            left = {p: target for p, target in targets.items() if not is_over(p, target)}
+            if targets and len(left) == len(targets):
+                return
+            version = node.stat.version
+            change = SetData(path, encode_reassignments(left), version) if left else None
+            try:
+                await fenced(self._zk, fence, [change or Delete(path, version)])
+                return
+            except (BadVersion, NoNode):
+                continue
+
+    async def notify_log_dir_failure(self, broker_id: int) -> None:
+        """Tell the controller that a log directory of this broker failed."""
+        await self._zk.create(
+            f"{paths.LOG_DIR_EVENT_NOTIFICATION}/{paths.LOG_DIR_EVENT_PREFIX}",
+            encode_log_dir_event(broker_id),
+            CreateMode.PERSISTENT_SEQUENTIAL,
+        )
+
+    async def take_log_dir_events(self, fence: Fence, watch: Watch | None = None) -> list[int]:
+        """Read and delete the notifications: the brokers that lost a directory, ascending."""
+        root = paths.LOG_DIR_EVENT_NOTIFICATION
+        brokers = await self._take(root, fence, watch, lambda p, d: [decode_log_dir_event(p, d)])
+        return sorted(set(brokers))
+
+    async def take_isr_changes(
+        self, fence: Fence, watch: Watch | None = None
+    ) -> list[TopicPartition]:
+        """Read and delete the notifications of older leaders: the partitions changed, sorted."""
+        root = paths.ISR_CHANGE_NOTIFICATION
+        return sorted(set(await self._take(root, fence, watch, decode_partitions)))
+
+    async def _take(
+        self,
+        root: str,
+        fence: Fence,
+        watch: Watch | None,
+        decode: Callable[[str, bytes], list[_T]],
+    ) -> list[_T]:
+        names = await self._zk.children(root, watch)
+        node_paths = [f"{root}/{name}" for name in names]
+        found: list[_T] = []
+        for path, answer in zip(
+            node_paths, await self._zk.pipeline([Get(p) for p in node_paths]), strict=True
+        ):
+            if isinstance(answer, Znode):
+                try:
+                    found += decode(path, answer.data)
+                except ZnodeError as error:
+                    _log.error("Ignoring a notification: %s", error)
+        await self._remove(node_paths, fence)
+        return found
+
+    async def _remove(self, node_paths: Sequence[str], fence: Fence) -> None:
+        answers = await fenced_each(self._zk, fence, [[Delete(path)] for path in node_paths])
+        for answer in answers:
+            if isinstance(answer, ZooKeeperError) and not isinstance(answer, NoNode):
+                raise answer

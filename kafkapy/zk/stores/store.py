@@ -1,0 +1,110 @@
+"""`ZkStore`: Kafka's data in ZooKeeper, typed, over the port of `zookeeper` (`KafkaZkClient`).
+
+Each area is a small store of its own: `brokers topics configs election requests acls tokens`;
+what is left, the cluster's own few nodes, is here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.acl_store import AclStore
+from kafkapy.zk.stores.broker_store import BrokerIdTaken, BrokerStore, Registration
+from kafkapy.zk.stores.config_store import ConfigStore
+from kafkapy.zk.stores.election_store import ElectionStore
+from kafkapy.zk.stores.fencing import (
+    ControllerMoved,
+    Fence,
+    create_recursive,
+    ensure,
+    fenced,
+)
+from kafkapy.zk.stores.request_store import RequestStore
+from kafkapy.zk.stores.token_store import TokenStore
+from kafkapy.zk.stores.topic_store import StateWrites, TopicStore
+from kafkapy.zk.stores.znodes import (
+    PRODUCER_ID_BLOCK_SIZE,
+    ProducerIdBlock,
+    decode_cluster_id,
+    decode_producer_id_block,
+    encode_cluster_id,
+    encode_feature,
+    encode_producer_id_block,
+)
+from kafkapy.zk.zookeeper import BadVersion, Create, NodeExists, NoNode, ZooKeeper
+
+__all__ = [
+    "BrokerIdTaken",
+    "ControllerMoved",
+    "Fence",
+    "Registration",
+    "StateWrites",
+    "ZkStore",
+]
+
+_LAST_PRODUCER_ID: Final = 2**63 - 1
+
+
+class ZkStore:
+    """Typed access to everything Kafka keeps in ZooKeeper."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self.zookeeper = zk
+        self.brokers = BrokerStore(zk)
+        self.topics = TopicStore(zk)
+        self.configs = ConfigStore(zk)
+        self.election = ElectionStore(zk)
+        self.requests = RequestStore(zk)
+        self.acls = AclStore(zk)
+        self.tokens = TokenStore(zk)
+
+    async def create_persistent_paths(self) -> None:
+        """The nodes that every broker makes sure of at its start."""
+        for path in paths.PERSISTENT_PATHS:
+            await ensure(self.zookeeper, path)
+
+    async def cluster_id(self) -> str | None:
+        """The cluster's id, if it has one yet."""
+        try:
+            return decode_cluster_id((await self.zookeeper.get(paths.CLUSTER_ID)).data)
+        except NoNode:
+            return None
+
+    async def get_or_create_cluster_id(self, proposed: str) -> str:
+        """The cluster's id; `proposed` becomes it if there is none."""
+        try:
+            await create_recursive(self.zookeeper, paths.CLUSTER_ID, encode_cluster_id(proposed))
+        except NodeExists:
+            node = await self.zookeeper.get(paths.CLUSTER_ID)
+            return decode_cluster_id(node.data)
+        return proposed
+
+    async def create_feature_node(self, fence: Fence) -> None:
+        """Have `/feature` as the first step of a controller's failover."""
+        try:
+            await fenced(self.zookeeper, fence, [Create(paths.FEATURE, encode_feature())])
+        except NodeExists:
+            return
+
+    async def allocate_producer_id_block(self, broker_id: int) -> ProducerIdBlock:
+        """The next 1000 producer ids, for this broker alone.
+
+        Raises:
+            KafkapyError: the ids are used up.
+        """
+        await ensure(self.zookeeper, paths.PRODUCER_ID_BLOCK)
+        while True:
+            node = await self.zookeeper.get(paths.PRODUCER_ID_BLOCK)
+            start = decode_producer_id_block(node.data).end + 1 if node.data else 0
+            if start > _LAST_PRODUCER_ID - PRODUCER_ID_BLOCK_SIZE:
+                raise KafkapyError(f"producer ids are used up: the last block ends at {start - 1}")
+            block = ProducerIdBlock(broker_id, start, start + PRODUCER_ID_BLOCK_SIZE - 1)
+            try:
+                await self.zookeeper.set(
+                    paths.PRODUCER_ID_BLOCK, encode_producer_id_block(block), node.stat.version
+                )
+            except BadVersion:
+                continue
+            return block

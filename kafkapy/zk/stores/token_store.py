@@ -1,0 +1,167 @@
+"""Delegation tokens and their change notifications in ZooKeeper (`DelegationTokenInfoZNode`).
+
+A token's HMAC is nowhere stored: it is made with the brokers' secret. A notification is the id of
+a token that was changed or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import orjson
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.acls import parse_principal
+from kafkapy.security.delegation_tokens import TokenInformation
+from kafkapy.zk.stores import change_notifications, paths
+from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.znodes import ZnodeError
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    CreateMode,
+    Get,
+    NoNode,
+    Watch,
+    Znode,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+VERSION: Final = 3
+_FIRST_WITH_REQUESTER: Final = 3  # KIP-373
+
+
+class TokenStore:
+    """All tokens."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def create_paths(self) -> None:
+        """The nodes that a broker with a secret makes sure of at its start."""
+        for path in (paths.TOKEN_CHANGES, paths.TOKENS):
+            await ensure(self._zk, path)
+
+    async def get_all(self) -> dict[str, TokenInformation | ZnodeError]:
+        """All tokens by id, or why one cannot be read."""
+        ids = await self._zk.children(paths.TOKENS)
+        requests = [Get(_path(token_id)) for token_id in ids]
+        found: dict[str, TokenInformation | ZnodeError] = {}
+        answers = await self._zk.pipeline(requests)
+        for token_id, request, answer in zip(ids, requests, answers, strict=True):
+            if isinstance(answer, Znode):
+                try:
+                    found[token_id] = decode_token(request.path, answer.data)
+                except ZnodeError as error:
+                    found[token_id] = error
+            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                raise answer
+        return found
+
+    async def get(self, token_id: str) -> tuple[TokenInformation, int] | None:
+        """A token and its node's data version; None if there is none.
+
+        Raises:
+            ZnodeError: it cannot be read.
+        """
+        path = _path(token_id)
+        try:
+            node = await self._zk.get(path)
+        except NoNode:
+            return None
+        return decode_token(path, node.data), node.stat.version
+
+    async def create(self, token: TokenInformation) -> None:
+        """Store a new token. Raises NodeExists."""
+        await self._zk.create(_path(token.token_id), encode_token(token))
+
+    async def replace(self, token: TokenInformation, version: int) -> bool:
+        """Store a token's new state, unless it has changed or gone since `version`."""
+        try:
+            await self._zk.set(_path(token.token_id), encode_token(token), version)
+        except (BadVersion, NoNode):
+            return False
+        return True
+
+    async def delete(self, token_id: str, version: int) -> bool:
+        """Delete a token, unless it has changed or gone since `version`."""
+        try:
+            await self._zk.delete(_path(token_id), version)
+        except (BadVersion, NoNode):
+            return False
+        return True
+
+    async def notify(self, token_id: str) -> None:
+        """Tell every broker to read the token again."""
+        path = f"{paths.TOKEN_CHANGES}/{paths.TOKEN_CHANGE_PREFIX}"
+        await self._zk.create(path, token_id.encode(), CreateMode.PERSISTENT_SEQUENTIAL)
+
+    async def changes(self, watch: Watch | None = None) -> list[int]:
+        """The sequence numbers of the notifications there are, ascending."""
+        return await change_notifications.sequences(
+            self._zk, paths.TOKEN_CHANGES, paths.TOKEN_CHANGE_PREFIX, watch
+        )
+
+    async def changed(self, sequence: int) -> str | None:
+        """The id of the token that a notification names; None once it is purged, or if it names
+        none."""
+        try:
+            node = await self._zk.get(_change_path(sequence))
+        except NoNode:
+            return None
+        return node.data.decode(errors="replace") or None
+
+    async def purge(self, sequences: Iterable[int], now_ms: int) -> None:
+        """Delete those of the notifications that are older than 15 minutes."""
+        await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
+
+
+def _path(token_id: str) -> str:
+    return f"{paths.TOKENS}/{token_id}"
+
+
+def _change_path(sequence: int) -> str:
+    return f"{paths.TOKEN_CHANGES}/{paths.TOKEN_CHANGE_PREFIX}{sequence:010d}"
+
+
+def encode_token(token: TokenInformation) -> bytes:
+    """`/delegation_token/tokens/<id>`, version 3, its keys in the order that Kafka's have."""
+    node = {
+        "issueTimestamp": token.issue_ms,
+        "renewers": [paths.sanitize(renewer) for renewer in token.renewers],
+        "tokenRequester": paths.sanitize(token.requester),
+        "tokenId": token.token_id,
+        "owner": paths.sanitize(token.owner),
+        "expiryTimestamp": token.expiry_ms,
+        "maxTimestamp": token.max_ms,
+        "version": VERSION,
+    }
+    return orjson.dumps(node)
+
+
+def decode_token(path: str, data: bytes) -> TokenInformation:
+    """Versions 1 to 3; up to 2 whoever owns a token has asked for it."""
+    try:
+        node = orjson.loads(data)
+        if not 1 <= node["version"] <= VERSION:
+            raise ZnodeError(path, f"version {node['version']} is none of 1 to {VERSION}")
+        owner = _principal(node["owner"])
+        has_requester = node["version"] >= _FIRST_WITH_REQUESTER
+        return TokenInformation(
+            str(node["tokenId"]),
+            owner,
+            _principal(node["tokenRequester"]) if has_requester else owner,
+            tuple(_principal(renewer) for renewer in node["renewers"]),
+            int(node["issueTimestamp"]),
+            int(node["maxTimestamp"]),
+            int(node["expiryTimestamp"]),
+        )
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        raise ZnodeError(path, repr(error)) from error
+
+
+def _principal(text: str) -> str:
+    principal = paths.desanitize(text)
+    parse_principal(principal)
+    return principal

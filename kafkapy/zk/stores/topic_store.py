@@ -1,0 +1,366 @@
+"""Topics and their partition states in ZooKeeper.
+
+Creation and expansion are any broker's plain writes; partition states, deletions and reassigned
+topics are the controller's, fenced.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from kafkapy.common.cluster_state import LeaderAndIsr, TopicDescription
+from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
+from kafkapy.zk.stores import paths
+from kafkapy.zk.stores.fencing import Fence, fenced, fenced_each
+from kafkapy.zk.stores.znodes import (
+    ZnodeError,
+    decode_partition_state,
+    decode_topic,
+    encode_partition_state,
+    encode_topic,
+)
+from kafkapy.zk.zookeeper import (
+    BadVersion,
+    Create,
+    Delete,
+    Get,
+    NodeExists,
+    NoNode,
+    Op,
+    OpResult,
+    SetData,
+    Watch,
+    Znode,
+    ZnodeStat,
+    ZooKeeper,
+    ZooKeeperError,
+)
+
+_log = logging.getLogger("kafka.zk.KafkaZkClient")
+
+# Nodes in one transaction: well below ZooKeeper's 1 MiB frame.
+_BATCH_NODES: Final = 500
+# Fewer: one node that somebody else wrote meanwhile spoils its batch.
+_BATCH_STATES: Final = 100
+
+
+class StateWrites(NamedTuple):
+    """What became of conditional state writes, by partition."""
+
+    written: dict[TopicPartition, LeaderAndIsr]
+    retry: list[TopicPartition]
+    failed: dict[TopicPartition, ZooKeeperError]
+
+
+class TopicStore:
+    """Topics, their assignments and their partitions' leaders."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+        self._ignored: set[str] = set()  # names that were warned of
+
+    async def names(self, watch: Watch | None = None) -> list[str]:
+        """Every topic, sorted. A child whose name no topic can have is warned of and left out."""
+        names = await self._zk.children(paths.TOPICS, watch)
+        for name in names:
+            if not is_topic_name(name) and name not in self._ignored:
+                self._ignored.add(name)
+                _log.warning("%s has the child %s, which is no topic", paths.TOPICS, quoted(name))
+        return [name for name in names if name not in self._ignored]
+
+    async def exists(self, topic: str) -> bool:
+        """Whether the topic has a znode."""
+        return await self._zk.exists(paths.topic(topic)) is not None
+
+    async def get(self, topic: str, watch: Watch | None = None) -> TopicDescription | None:
+        """A topic's id and assignment."""
+        try:
+            return decode_topic(topic, (await self._zk.get(paths.topic(topic), watch)).data)
+        except NoNode:
+            return None
+
+    async def get_all(
+        self, topics: Sequence[str], watches: Mapping[str, Watch]
+    ) -> dict[str, TopicDescription]:
+        """The topics that exist, in the order asked; `watches` by topic wait for their change.
+
+        A topic whose znode cannot be read is logged and left out.
+        """
+        requests = [Get(paths.topic(topic), watches.get(topic)) for topic in topics]
+        answers = await self._zk.pipeline(requests)
+        found = {}
+        for topic, node in zip(topics, _nodes(answers), strict=True):
+            if node is None:
+                continue
+            try:
+                found[topic] = decode_topic(topic, node.data)
+            except ZnodeError as error:
+                _log.error("Topic %s is left alone: %s", topic, error)
+        return found
+
+    async def create(self, topic: TopicDescription) -> None:
+        """Create a topic's znode. Raises NodeExists."""
+        await self._zk.create(paths.topic(topic.topic), encode_topic(topic))
+
+    async def update(self, topic: TopicDescription, known: TopicDescription | None = None) -> None:
+        """Replace a topic's assignment as an admin does (partition expansion).
+
+        Raises:
+            NoNode: there is no such topic.
+            BadVersion: it is not as `known` any more (Kafka overwrites what a reassignment wrote).
+        """
+        path = paths.topic(topic.topic)
+        node = await self._zk.get(path)
+        if known is not None and decode_topic(topic.topic, node.data) != known:
+            raise BadVersion(path)
+        await self._zk.set(path, encode_topic(topic), node.stat.version)
+
+    async def update_as_controller(self, topic: TopicDescription, fence: Fence) -> None:
+        """Replace a topic's assignment or id. Raises ControllerMoved or NoNode."""
+        await fenced(self._zk, fence, [SetData(paths.topic(topic.topic), encode_topic(topic))])
+
+    async def reassign(
+        self,
+        partition: TopicPartition,
+        replicas: tuple[int, ...],
+        adding: tuple[int, ...],
+        removing: tuple[int, ...],
+        fence: Fence,
+    ) -> None:
+        """Write one partition's replicas, and no other's: an admin may be adding partitions.
+
+        Raises:
+            ControllerMoved: the fence does not hold.
+            NoNode: there is no such topic.
+        """
+        path, index = paths.topic(partition.topic), partition.partition
+        while True:
+            node = await self._zk.get(path)
+            topic = decode_topic(partition.topic, node.data)
+            moved = replace(
+                topic,
+                assignment={**topic.assignment, index: replicas},
+                adding_replicas={**topic.adding_replicas, index: adding},
+                removing_replicas={**topic.removing_replicas, index: removing},
+            )
+            try:
+                await fenced(
+                    self._zk, fence, [SetData(path, encode_topic(moved), node.stat.version)]
+                )
+                return
+            except BadVersion:
+                continue
+
+    async def states(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """The states of those partitions that have one; an unreadable one is logged, left out."""
+        found = await self.states_and_zxids(partitions)
+        return {partition: state for partition, (state, _) in found.items()}
+
+    async def states_and_zxids(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
+        """As `states`, each with the zxid of its last write, which compares with broker epochs."""
+        state_paths = [paths.partition_state(*partition) for partition in partitions]
+        answers = await self._zk.pipeline([Get(path) for path in state_paths])
+        found = {}
+        for partition, path, node in zip(partitions, state_paths, _nodes(answers), strict=True):
+            if node is None:
+                continue
+            try:
+                state = decode_partition_state(path, node.data, node.stat.version)
+                found[partition] = state, node.stat.mzxid
+            except ZnodeError as error:
+                _log.error("Partition %s has no usable state: %s", partition, error)
+        return found
+
+    async def create_states(
+        self, states: Mapping[TopicPartition, LeaderAndIsr], fence: Fence
+    ) -> dict[TopicPartition, ZooKeeperError]:
+        """Create state nodes and the nodes above them; the partitions that failed, with the error.
+
+        Raises:
+            ControllerMoved: the fence does not hold.
+        """
+        await self._create_parents(states, fence)
+        groups = list(_grouped(states))
+        answers = await fenced_each(
+            self._zk, fence, [_create_ops(group, states) for group in groups]
+        )
+        failed: dict[TopicPartition, ZooKeeperError] = {}
+        for group, answer in zip(groups, answers, strict=True):
+            if isinstance(answer, ZooKeeperError):
+                failed |= await self._create_one_by_one(group, states, fence)
+        return failed
+
+    async def update_states(
+        self, states: Mapping[TopicPartition, LeaderAndIsr], fence: Fence
+    ) -> StateWrites:
+        """Write each state if its `partition_epoch` is still the node's version.
+
+        Many go in one transaction; those of a transaction that fails are written one by one.
+
+        Raises:
+            ControllerMoved: the fence does not hold.
+        """
+        outcome = StateWrites({}, [], {})
+        partitions = list(states)
+        groups = [
+            partitions[start : start + _BATCH_STATES]
+            for start in range(0, len(partitions), _BATCH_STATES)
+        ]
+        answers = await fenced_each(
+            self._zk, fence, [[_update_op(p, states[p]) for p in group] for group in groups]
+        )
+        alone: list[TopicPartition] = []
+        for group, answer in zip(groups, answers, strict=True):
+            if isinstance(answer, ZooKeeperError) and len(group) > 1:
+                alone += group
+            else:
+                _note(outcome, states, group, answer)
+        answers = await fenced_each(self._zk, fence, [[_update_op(p, states[p])] for p in alone])
+        for partition, answer in zip(alone, answers, strict=True):
+            _note(outcome, states, [partition], answer)
+        wanted = {
+            p: replace(states[p], partition_epoch=states[p].partition_epoch + 1)
+            for p in outcome.retry
+        }
+        for partition in await self._written_before(wanted):
+            outcome.written[partition] = wanted[partition]
+            outcome.retry.remove(partition)
+        return outcome
+
+    async def _written_before(
+        self, wanted: Mapping[TopicPartition, LeaderAndIsr]
+    ) -> list[TopicPartition]:
+        """A write whose answer was lost is sent again, and then refused for its own version: what
+        this controller wanted is there, so it was written. Kafka lets the leader wait for good."""
+        found = await self.states(list(wanted)) if wanted else {}
+        return [partition for partition, state in found.items() if state == wanted[partition]]
+
+    async def delete(self, topic: str, fence: Fence) -> None:
+        """Delete a topic's znodes, its config and its deletion request, in this order.
+
+        Raises:
+            ControllerMoved: the fence does not hold.
+        """
+        for path in (
+            paths.topic(topic),
+            paths.config("topics", topic),
+            paths.delete_topic(topic),
+        ):
+            below = await self._subtree(path)
+            for start in range(0, len(below), _BATCH_NODES):
+                batch = [Delete(node) for node in below[start : start + _BATCH_NODES]]
+                await fenced(self._zk, fence, batch)
+
+    async def _subtree(self, path: str) -> list[str]:
+        """`path` and all below it, children first; empty if it is not there."""
+        try:
+            names = await self._zk.children(path)
+        except NoNode:
+            return []
+        found: list[str] = []
+        for name in names:
+            found += await self._subtree(f"{path}/{name}")
+        return [*found, path]
+
+    async def _create_parents(self, partitions: Iterable[TopicPartition], fence: Fence) -> None:
+        topics = sorted({partition.topic for partition in partitions})
+        answers = await fenced_each(
+            self._zk, fence, [[Create(paths.partitions(topic), b"")] for topic in topics]
+        )
+        for answer in answers:
+            # A topic without its own node fails again, by partition, when its states are created.
+            if isinstance(answer, ZooKeeperError) and not isinstance(answer, NodeExists | NoNode):
+                raise answer
+
+    async def _create_one_by_one(
+        self,
+        partitions: Sequence[TopicPartition],
+        states: Mapping[TopicPartition, LeaderAndIsr],
+        fence: Fence,
+    ) -> dict[TopicPartition, ZooKeeperError]:
+        """The slow way, for a batch in which some nodes exist already."""
+        await fenced_each(
+            self._zk,
+            fence,
+            [[Create(paths.partition(*partition), b"")] for partition in partitions],
+        )
+        answers = await fenced_each(
+            self._zk,
+            fence,
+            [
+                [Create(paths.partition_state(*p), encode_partition_state(states[p]))]
+                for p in partitions
+            ],
+        )
+        failed = {
+            partition: answer
+            for partition, answer in zip(partitions, answers, strict=True)
+            if isinstance(answer, ZooKeeperError)
+        }
+        existing = [p for p, error in failed.items() if isinstance(error, NodeExists)]
+        wanted = {p: replace(states[p], partition_epoch=0) for p in existing}
+        for partition in await self._written_before(wanted):
+            del failed[partition]
+        return failed
+
+
+def _nodes(answers: Iterable[object]) -> Iterator[Znode | None]:
+    for answer in answers:
+        if isinstance(answer, NoNode):
+            yield None
+        elif isinstance(answer, ZooKeeperError):
+            raise answer
+        else:
+            assert isinstance(answer, Znode), answer
+            yield answer
+
+
+def _update_op(partition: TopicPartition, state: LeaderAndIsr) -> Op:
+    path = paths.partition_state(*partition)
+    return SetData(path, encode_partition_state(state), state.partition_epoch)
+
+
+def _note(
+    outcome: StateWrites,
+    states: Mapping[TopicPartition, LeaderAndIsr],
+    group: Sequence[TopicPartition],
+    answer: Sequence[OpResult] | ZooKeeperError,
+) -> None:
+    """Sort the partitions of one transaction by its answer."""
+    if isinstance(answer, BadVersion):
+        outcome.retry.extend(group)
+    elif isinstance(answer, ZooKeeperError):
+        outcome.failed.update(dict.fromkeys(group, answer))
+    else:
+        for partition, stat in zip(group, answer, strict=True):
+            assert isinstance(stat, ZnodeStat), stat
+            outcome.written[partition] = replace(states[partition], partition_epoch=stat.version)
+
+
+def _grouped(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
+    """Partitions of one topic together, so that one conflict spoils no other topic's batch."""
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition)
+    size = _BATCH_NODES // 2
+    for group in by_topic.values():
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
+
+
+def _create_ops(
+    partitions: Sequence[TopicPartition], states: Mapping[TopicPartition, LeaderAndIsr]
+) -> list[Op]:
+    ops: list[Op] = []
+    for partition in partitions:
+        ops.append(Create(paths.partition(*partition), b""))
+        state = encode_partition_state(states[partition])
+        ops.append(Create(paths.partition_state(*partition), state))
+    return ops

@@ -1,0 +1,120 @@
+"""Whole jobs of `kafkapy spark-submit`, with a fork server and without, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker_process import BrokerProcess
+from tests.support.spark_jobs import printed, running_job
+from tests.support.spark_topics import Topic
+
+COUNT = """
+import sys
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+spark = SparkSession.builder.getOrCreate()
+frame = kafkapy.spark.read(spark)
+print("ROWS", frame.count(), frame.selectExpr("max(CAST(value AS STRING))").first()[0])
+draw = lambda _: (open("/proc/self/cmdline").read(), __import__("numpy").random.random())
+found = spark.sparkContext.parallelize(range(2), 2).map(draw).collect()
+print("PYTHON", *(command.replace(chr(0), " ") for command, _ in found))
+print("DRAWN", len({number for _, number in found}))
+"""
+STREAM = """
+import os
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+spark = SparkSession.builder.getOrCreate()
+query = kafkapy.spark.read_stream(spark).writeStream.format("noop").start()
+query.processAllAvailable()
+print("RUNNING", os.getpid(), flush=True)
+query.awaitTermination()
+"""
+
+KILL = """
+import os
+import signal
+from pyspark.sql import SparkSession
+import kafkapy.spark
+
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+
+spark = SparkSession.builder.getOrCreate()
+workers = spark.sparkContext.parallelize([0])
+fork_server = workers.map(lambda _: parent(os.getppid())).first()
+print("FORK_SERVER", open(f"/proc/{fork_server}/cmdline").read().replace(chr(0), " "))
+os.kill(fork_server, signal.SIGKILL)
+print("ROWS", kafkapy.spark.read(spark).count(), workers.count())
+"""
+
+
+def submitted(
+    topic: Topic, script: Path, **environ: str
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A job in local mode."""
+    words = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    words += ["--from", topic.name, "--bootstrap-server", topic.servers, str(script)]
+    command = [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words]
+    return running_job(command, script.parent / "log", **environ)
+
+
+@pytest.fixture
+def topic(broker: BrokerProcess) -> Topic:
+    made = Topic(broker.bootstrap_servers, 2)
+    made.write(10)
+    return made
+
+
+def test_workers_are_forked_from_it(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(COUNT)
+    (tmp_path / "tmp").mkdir()
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path / "tmp")) as process:
+        found = printed(process)
+    assert found["ROWS"] == "10 value 9"
+    assert found["PYTHON"].count(" -m kafkapy.spark.workers.fork_server ") == 2
+    assert found["DRAWN"] == "2"
+    assert not list((tmp_path / "tmp").glob("kafkapy-*"))
+
+
+def test_without_it_workers_start_alone(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(COUNT)
+    too_long = tmp_path / ("for a socket's name " * 10)
+    too_long.mkdir()
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(too_long)) as process:
+        found = printed(process)
+    assert found["ROWS"] == "10 value 9"
+    assert found["PYTHON"].count(" -m pyspark.daemon pyspark.worker") == 2
+    assert found["DRAWN"] == "2"
+    assert not list(too_long.glob("kafkapy-*"))
+
+
+def test_its_own_end_costs_only_speed(topic: Topic, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(KILL)
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path)) as process:
+        found = printed(process)
+    assert " -m kafkapy.spark.workers.fork_server " in found["FORK_SERVER"]
+    assert found["ROWS"] == "10 1"
+
+
+@pytest.mark.parametrize("whom", ["spark-submit", "driver", "terminal"])
+def test_a_killed_job_leaves_nothing(topic: Topic, tmp_path: Path, whom: str) -> None:
+    (tmp_path / "job.py").write_text(STREAM)
+    with submitted(topic, tmp_path / "job.py") as process:
+        assert process.stdout is not None
+        running = next(line for line in process.stdout if line.startswith("RUNNING"))
+        if whom == "terminal":
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            driver = int(running.split()[1])
+            os.kill(process.pid if whom == "spark-submit" else driver, signal.SIGKILL)
+        process.stdout.read()

@@ -1,0 +1,39 @@
+"""Eligible leader replicas: asked page by page, where a broker knows them."""
+
+from kafkapy.admin.planning.eligible_leaders import EligibleLeaders, eligible_leaders
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import describe_topic_partitions as described
+from tests.support.scripted_broker import ScriptedCluster
+
+
+def topic(index: int, elr: list[int] | None) -> described.DescribeTopicPartitionsResponseTopic:
+    partition = described.DescribeTopicPartitionsResponsePartition(
+        partition_index=index, eligible_leader_replicas=elr, last_known_elr=[3] if elr else elr
+    )
+    return described.DescribeTopicPartitionsResponseTopic(name="t", partitions=[partition])
+
+
+def test_the_next_page_is_asked_for_until_there_is_none() -> None:
+    cursor = described.CursorResponse(topic_name="t", partition_index=1)
+    pages = [
+        described.DescribeTopicPartitionsResponse(topics=[topic(0, [1, 2])], next_cursor=cursor),
+        described.DescribeTopicPartitionsResponse(topics=[topic(1, []), topic(2, None)]),
+    ]
+    scripted = ScriptedCluster({ApiKey.DESCRIBE_TOPIC_PARTITIONS: pages})
+    found = eligible_leaders(Cluster("b:1", connector=scripted.connect), ["t"], page_size=1)
+    assert found == {
+        TopicPartition("t", 0): EligibleLeaders((1, 2), (3,)),
+        TopicPartition("t", 1): EligibleLeaders((), ()),
+    }
+    first, second = scripted.asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+    assert ([t.name for t in first.topics], first.response_partition_limit) == (["t"], 1)
+    assert first.cursor is None
+    assert (second.cursor.topic_name, second.cursor.partition_index) == ("t", 1)
+
+
+def test_a_broker_without_the_request_is_not_asked() -> None:
+    versions = {ApiKey.API_VERSIONS: (0, 3)}
+    scripted = ScriptedCluster({}, versions)
+    assert eligible_leaders(Cluster("b:1", connector=scripted.connect), ["t"]) == {}

@@ -1,0 +1,42 @@
+"""`reassign --verify --watch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkapy.cli.commands.reassign.watch import progress_line
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.reassign.move_progress import Pace
+from tests.support.cli import Outcome, kafkapy
+from tests.support.moving_cluster import MovingCluster
+
+MOVES = '{"partitions":[{"topic":"t","partition":0,"replicas":[2,3]}]}'
+
+
+def watch(directory: Path, *, terminal: bool) -> Outcome:
+    (directory / "moves").write_text(MOVES)
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.begin(TopicPartition("t", 0), [2, 3], 2)
+    words = ("--bootstrap-server", "b:9002", "--verify", "--watch")
+    file = ("--reassignment-json-file", str(directory / "moves"))
+    return kafkapy("reassign", *words, *file, cluster=moving.scripted, terminal=terminal)
+
+
+def test_lines_on_a_pipe_then_the_result(tmp_path: Path) -> None:
+    outcome = watch(tmp_path, terminal=False)
+    first, second = outcome.stderr.splitlines()
+    assert first == "1 move: 0 B of 1000 B, 1000 B left"
+    assert second.startswith("1 move: 1000 B of 1000 B, 0 B left, ")
+    assert "Reassignment of partition t-0 is completed.\n" in outcome.stdout
+
+
+def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
+    outcome = watch(tmp_path, terminal=True)
+    assert "t-0" in outcome.stdout
+    assert "1,000/1,000 bytes" in outcome.stdout
+    assert "Reassignment of partition t-0 is completed.\n" in outcome.stdout
+
+
+def test_the_line_tells_rate_and_estimate() -> None:
+    line = progress_line(2, 1 << 20, 4 << 20, Pace(512 * 1024.0, 6.0))
+    assert line == "2 moves: 1.0 MiB of 4.0 MiB, 3.0 MiB left, 512.0 KiB/s, 6 s left"

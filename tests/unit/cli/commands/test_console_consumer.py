@@ -1,0 +1,221 @@
+"""`kafkapy console-consumer`: flags, groups, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.cli.commands.console_consumer import (
+    ConsoleConsumerOptions,
+    check,
+    consumer_properties,
+    formatter_properties,
+)
+from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.tools.console import console_consumer
+from kafkapy.tools.console.console_consumer import EARLIEST, LATEST, Source
+from kafkapy.tools.console.message_formatter import Message
+from tests.support.cli import kafkapy
+
+
+def options(**given: Any) -> ConsoleConsumerOptions:
+    return ConsoleConsumerOptions(**({"bootstrap_server": "b:1", "topic": "t"} | given))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"topic": None}, "Exactly one of --include/--topic is required"),
+        ({"include": "x"}, "Exactly one of --include/--topic is required"),
+        ({"bootstrap_server": None}, "bootstrap-server"),
+        ({"topic": None, "include": "x", "partition": 1}, "The topic is required when partition"),
+        ({"offset": "1"}, "The partition is required when offset is specified"),
+        ({"partition": 0, "offset": "1", "from_beginning": True}, "from-beginning and offset"),
+        ({"partition": 0, "offset": "x"}, "The provided offset value 'x' is incorrect"),
+        ({"partition": 0, "offset": "-1"}, "The provided offset value '-1' is incorrect"),
+        ({"isolation_level": "x"}, "--isolation-level x is not a level"),
+        ({"topic": None, "include": "a("}, r"a\( is an invalid regex"),
+    ],
+)
+def test_wrong_usage(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check(options(**given))
+
+
+def test_whitelist_is_include() -> None:
+    old = options(topic=None, whitelist="a.*")
+    check(old)
+    assert old.include == "a.*"
+
+
+def test_without_a_group_nothing_is_committed() -> None:
+    found = consumer_properties(options())
+    assert found["group.id"].startswith("console-consumer-")
+    assert found["enable.auto.commit"] == "false"
+    assert found["auto.offset.reset"] == "latest"
+    assert found["isolation.level"] == "read_uncommitted"
+
+
+def test_with_a_group_the_default_is_to_commit(tmp_path: Path) -> None:
+    found = consumer_properties(options(group="g", from_beginning=True))
+    assert found["group.id"] == "g"
+    assert "enable.auto.commit" not in found
+    assert found["auto.offset.reset"] == "earliest"
+
+
+def test_places_must_agree_on_the_group(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("group.id=b\nclient.id=file")
+    file = str(tmp_path / "f")
+    same = options(group="b", consumer_config=file, consumer_property=["group.id=b"])
+    assert consumer_properties(same)["client.id"] == "file"
+    with pytest.raises(UsageError, match="Detected group ids: 'a', 'b'"):
+        consumer_properties(options(group="a", consumer_config=file))
+
+
+def test_what_cannot_go_together() -> None:
+    with pytest.raises(UsageError, match="group and partition cannot be specified together"):
+        consumer_properties(options(group="g", partition=0))
+    words = ["auto.offset.reset=latest"]
+    with pytest.raises(UsageError, match=r"--from-beginning and 'auto\.offset\.reset=latest'"):
+        consumer_properties(options(from_beginning=True, consumer_property=words))
+    words = ["auto.offset.reset=earliest"]
+    found = consumer_properties(options(consumer_property=words))
+    assert found["auto.offset.reset"] == "earliest"
+
+
+def test_formatter_properties(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("print.key=true\nprint.value=true")
+    found = formatter_properties(
+        options(
+            formatter_config=str(tmp_path / "f"),
+            property=["print.value=false", "key.deserializer=X"],
+            key_deserializer="LongDeserializer",
+        )
+    )
+    assert found == {
+        "print.key": "true",
+        "print.value": "false",
+        "key.deserializer": "LongDeserializer",
+    }
+
+
+class FakeConsumer:
+    """Hands out `records`, then does what `after` does."""
+
+    records: list[Message] = []  # noqa: RUF012
+    after: Callable[[], None]
+    made: list[Any] = []  # noqa: RUF012
+
+    def __init__(self, source: Source, properties: dict[str, str], warn: Any) -> None:
+        self.source = source
+        self.closed = False
+        FakeConsumer.made.append(self)
+
+    def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
+        yield from self.records
+        idle()
+        type(self).after()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def record(offset: int, value: bytes | None) -> Message:
+    return Message("t", 0, offset, 99, "CreateTime", b"k", value, [("h", b"\xff")])
+
+
+def time_out() -> None:
+    raise TimeoutError
+
+
+@pytest.fixture
+def consumers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    FakeConsumer.made = []
+    FakeConsumer.records = [record(0, b"one"), record(1, None), record(2, b"three")]
+    FakeConsumer.after = staticmethod(time_out)
+    monkeypatch.setattr(console_consumer, "ConsoleConsumer", FakeConsumer)
+    return FakeConsumer.made
+
+
+WORDS = ("console-consumer", "--topic", "t", "--bootstrap-server", "b:1")
+TIMED_OUT = "ERROR Error processing message, terminating consumer process: TimeoutException\n"
+
+
+def test_a_timeout_is_success(consumers: Any) -> None:
+    outcome = kafkapy(*WORDS, "--timeout-ms", "5")
+    assert outcome.stdout == "one\nnull\nthree\n"
+    assert outcome.stderr == TIMED_OUT + "Processed a total of 3 messages\n"
+    assert outcome.status == 0
+    assert consumers[0].closed
+
+
+@pytest.mark.parametrize(("limit", "lines"), [("0", ""), ("2", "one\nnull\n")])
+def test_max_messages(consumers: Any, limit: str, lines: str) -> None:
+    outcome = kafkapy(*WORDS, "--max-messages", limit)
+    assert outcome.stdout == lines
+    assert outcome.stderr == f"Processed a total of {limit} messages\n"
+
+
+def test_a_record_that_cannot_be_shown(consumers: Any) -> None:
+    words = (*WORDS, "--value-deserializer", "LongDeserializer")
+    outcome = kafkapy(*words)
+    assert outcome.status == 1
+    assert outcome.stderr.splitlines()[0] == "Processed a total of 1 messages"
+    assert "Size of data received by the deserializer is not 8" in outcome.stderr
+    outcome = kafkapy(*words, "--skip-message-on-error")
+    assert outcome.status == 0
+    assert outcome.stderr.count("skipping this message") == 3
+    assert outcome.stderr.endswith("Processed a total of 3 messages\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "source"),
+    [
+        ((), Source("t")),
+        (("--partition", "2"), Source("t", None, 2, LATEST)),
+        (("--partition", "2", "--offset", "Earliest"), Source("t", None, 2, EARLIEST)),
+        (("--partition", "2", "--offset", "7"), Source("t", None, 2, 7)),
+        (("--partition", "2", "--from-beginning"), Source("t", None, 2, EARLIEST)),
+    ],
+)
+def test_where_it_starts(consumers: Any, words: tuple[str, ...], source: Source) -> None:
+    kafkapy(*WORDS, *words)
+    wanted = consumers[0].source
+    assert (wanted.topic, wanted.partition) == (source.topic, source.partition)
+    assert source.partition is None or wanted.offset == source.offset
+
+
+def test_json_is_an_envelope_a_line(consumers: Any) -> None:
+    FakeConsumer.records = [record(0, b"one"), record(1, b"\xff")]
+    lines = kafkapy(*WORDS, "--output", "json").stdout.splitlines()
+    first, second = (json.loads(line)["data"][0] for line in lines)
+    assert first == {
+        "topic": "t",
+        "partition": 0,
+        "offset": 0,
+        "timestamp": 99,
+        "timestamp_type": "CreateTime",
+        "headers": [{"key": "h", "value_base64": "/w=="}],
+        "key": "k",
+        "value": "one",
+    }
+    assert second["value_base64"] == "/w=="
+
+
+def test_system_test_events(consumers: Any) -> None:
+    assert kafkapy(*WORDS, "--enable-systest-events").stdout.endswith("shutdown_complete\n")
+
+
+def test_sigterm_ends_it_with_its_count(consumers: Any) -> None:
+    FakeConsumer.after = staticmethod(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    outcome = kafkapy(*WORDS)
+    assert outcome.stderr == "Processed a total of 3 messages\n"
+    assert outcome.status == 143
+    assert signal.getsignal(signal.SIGTERM) is before

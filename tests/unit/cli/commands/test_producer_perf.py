@@ -1,0 +1,50 @@
+"""`kafkapy producer-perf`: flags and properties."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.cli.commands.producer_perf import ProducerPerfOptions, producer_properties
+from tests.support.cli import kafkapy
+
+NEEDED = ("--topic", "t", "--num-records", "1", "--throughput", "-1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--topic", "t"], 'Missing required argument "[num-records]"'),
+        ([*NEEDED, "--producer-props", "a=b"], "Exactly one of --record-size, --payload-file and"),
+        ([*NEEDED, "--record-size", "0"], "--record-size should be greater than zero."),
+        ([*NEEDED, "--record-size", "1"], "Either --producer-props or --producer.config must be"),
+        (
+            [*NEEDED, "--record-size", "1", "--producer-props", "a=b", "c=d=e"],
+            "Invalid property: c=d=e",
+        ),
+        ([*NEEDED, "--record-size", "1", "--producer-props", "a=b"], "No server is named"),
+        (
+            [*NEEDED, "--payload-file", "/none", "--bootstrap-server", "127.0.0.1:1"],
+            "File does not exist or empty file provided.",
+        ),
+    ],
+)
+def test_wrong_words(words: list[str], said: str) -> None:
+    done = kafkapy("producer-perf", *words)
+    assert said in done.stderr
+    assert (done.stdout, done.status) == ("", 1)
+
+
+def test_properties_come_from_words_then_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("acks=1\nbootstrap.servers=file:1\nlinger.ms=5\n")
+    options = ProducerPerfOptions(
+        producer_config=str(tmp_path / "file"),
+        producer_props=["bootstrap.servers=word:1"],
+        transaction_duration_ms=100,
+    )
+    assert producer_properties(options) == {
+        "client.id": "perf-producer-client",
+        "acks": "1",
+        "linger.ms": "5",
+        "bootstrap.servers": "word:1",
+        "transactional.id": "performance-producer-default-transactional-id",
+    }

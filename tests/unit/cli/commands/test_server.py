@@ -1,0 +1,133 @@
+"""`kafkapy server`: what is started, who is stopped, without any broker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.tools.local import broker_processes
+from tests.support.cli import kafkapy
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The properties of brokers that were run; they end at once with status 0. One that ends with
+    its input says so."""
+    ran: list[dict[str, str]] = []
+
+    def run(properties: dict[str, str], until_eof: bool) -> int:
+        ran.append(properties | {"until": "eof"} if until_eof else properties)
+        return int(properties.get("status", 0))
+
+    monkeypatch.setitem(sys.modules, "kafkapy.server.process", SimpleNamespace(run=run))
+    return ran
+
+
+def test_start_with_a_file_and_overrides(started: Any, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("a=1\nb=2\n")
+    words = ("--override", "b=3=4", "--override", "c")
+    assert kafkapy("server", "start", str(file), *words).status == 0
+    assert started == [{"a": "1", "b": "3=4", "c": ""}]
+
+
+def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
+    assert kafkapy("server", "start").status == 0
+    assert kafkapy("server", "start", "--override", "status=1").status == 1
+    assert kafkapy("server", "start", "--until-eof").status == 0
+    assert started == [{}, {"status": "1"}, {"until": "eof"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--override", "a=b"], "Say what to do: kafkapy server start|stop"),
+        (["restart"], "Say what to do: kafkapy server start|stop"),
+        (["start", "a", "b", "c"], "Found non argument parameters: b,c"),
+        (["start", "--daemon", "--until-eof"], "--until-eof is for a broker in the foreground"),
+        (["start", "/nope"], "Cannot read /nope: No such file or directory"),
+        (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),
+    ],
+)
+def test_wrong_usage(started: Any, words: list[str], said: str) -> None:
+    outcome = kafkapy("server", *words)
+    assert outcome.stderr.startswith(said)
+    assert (outcome.status, started) == (1, [])
+
+
+class Processes:
+    """A stand-in for the processes of the machine."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *pids: int) -> None:
+        self.pids = list(pids)
+        self.stopped: list[tuple[int, float, int]] = []
+        self.stubborn: set[int] = set()
+        monkeypatch.setattr(broker_processes, "running_brokers", lambda: self.pids)
+        monkeypatch.setattr(broker_processes, "is_broker", lambda pid: pid in self.pids)
+        monkeypatch.setattr(broker_processes, "stop", self.stop)
+        monkeypatch.setattr(broker_processes, "broker_of", self.broker_of)
+
+    def stop(self, pid: int, limit_s: float, sent: int) -> bool:
+        self.stopped.append((pid, limit_s, sent))
+        return pid not in self.stubborn
+
+    def broker_of(self, directories: list[str]) -> int | None:
+        return 7 if "/logs" in directories else None
+
+
+def test_stop_ends_every_broker_as_kafkas_script_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = Processes(monkeypatch, 5, 6)
+    outcome = kafkapy("server", "stop")
+    assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 0)
+    assert processes.stopped == [(5, 60.0, 15), (6, 60.0, 15)]
+
+
+@pytest.mark.parametrize(
+    ("words", "pid"),
+    [
+        (["--pid", "5"], 5),
+        (["--log-dir", "/logs"], 7),
+        (["--override", "log.dirs=/other,/logs"], 7),
+    ],
+)
+def test_stop_of_one(monkeypatch: pytest.MonkeyPatch, words: list[str], pid: int) -> None:
+    processes = Processes(monkeypatch, 5, 6)
+    kafkapy("server", "stop", "--signal", "int", "--timeout-ms", "500", *words)
+    assert processes.stopped == [(pid, 0.5, 2)]
+
+
+@pytest.mark.parametrize("words", [[], ["--pid", "9"], ["--log-dir", "/none"]])
+def test_nobody_to_stop(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    Processes(monkeypatch)
+    outcome = kafkapy("server", "stop", *words)
+    assert (outcome.stdout, outcome.status) == ("No kafka server to stop\n", 1)
+
+
+def test_a_broker_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    Processes(monkeypatch, 5, 6).stubborn = {6}
+    outcome = kafkapy("server", "stop", "--timeout-ms", "10")
+    assert (outcome.stderr, outcome.status) == ("Still running after 10 ms: 6\n", 1)
+
+
+def test_an_unknown_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    Processes(monkeypatch, 5)
+    outcome = kafkapy("server", "stop", "--signal", "LOUD")
+    assert outcome.stderr.startswith("LOUD is not the name of a signal")
+
+
+def test_a_daemon_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def start(words: list[str], directories: list[str]) -> tuple[int, Path]:
+        asked.append((words, directories))
+        return 12, tmp_path / "out"
+
+    monkeypatch.setattr(broker_processes, "start_in_background", start)
+    words = ("-daemon", "--override", "log.dirs=/a,/b")
+    outcome = kafkapy("server", "start", *words)
+    assert outcome.stdout == f"Started the broker with pid 12; its output is in {tmp_path}/out\n"
+    assert asked == [(["--override=log.dirs=/a,/b"], ["/a", "/b"])]

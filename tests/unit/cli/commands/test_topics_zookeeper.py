@@ -1,0 +1,85 @@
+"""The older form of `topics`: what it wants, what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.cli.commands import topics_zookeeper
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import TopicMetadata
+from kafkapy.common.errors import ConfigError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.create_partitions import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from kafkapy.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+from tests.support.cli import kafkapy
+from tests.support.describing import describing_cluster
+from tests.support.scripted_broker import ScriptedCluster
+
+
+def cluster_with(scripted: ScriptedCluster) -> tuple[Cluster, TopicMetadata]:
+    cluster = Cluster("b:1", connector=scripted.connect)
+    return cluster, cluster.metadata(["t"]).topics["t"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--list", "--bootstrap-server", "b:1"], "Only one of --bootstrap-server or --zookeeper"),
+        (["--create", "--topic", "n"], 'Missing required argument "[partitions]"'),
+        (["--alter", "--topic", "n"], 'Missing required argument "[partitions]"'),
+        (
+            ["--list", "--delete-config", "a"],
+            '"[delete-config]" can\'t be used with option "[list]',
+        ),
+    ],
+)
+def test_wrong_words(words: list[str], said: str) -> None:
+    done = kafkapy("topics", "--zookeeper", "127.0.0.1:1", *words)
+    assert said in done.stderr
+    assert done.status == 1
+
+
+def test_configs_and_partitions_change_with_their_warnings() -> None:
+    scripted = describing_cluster(
+        INCREMENTAL_ALTER_CONFIGS=IncrementalAlterConfigsResponse(),
+        CREATE_PARTITIONS=CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name="t")]),
+    )
+    cluster, topic = cluster_with(scripted)
+    report = topics_zookeeper.alter(cluster, [topic], {"retention.ms": "1"}, [], 6, None)
+    assert list(report.text) == [
+        "WARNING: Altering topic configuration from this script has been deprecated and may be"
+        " removed in future releases.",
+        "         Going forward, please use kafka-configs.sh for this functionality",
+        "Updated config for topic t.",
+        "WARNING: If partitions are increased for a topic that has a key, the partition logic or"
+        " ordering of the messages will be affected",
+        "Adding partitions succeeded!",
+    ]
+    assert scripted.asked(ApiKey.CREATE_PARTITIONS)[0].topics[0].count == 6
+
+
+@pytest.mark.parametrize(
+    ("topic", "wanted", "said"),
+    [
+        ("t", 5, "Topic t currently has 5 partitions, 5 would not be an increase."),
+        ("__consumer_offsets", 9, "internal topic __consumer_offsets cannot be changed"),
+    ],
+)
+def test_partitions_that_cannot_be(topic: str, wanted: int, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        topics_zookeeper.refuse_partitions(topic, 5, wanted)
+
+
+def test_deletes_are_marks() -> None:
+    deleted = DeleteTopicsResponse(responses=[DeletableTopicResult(name="t")])
+    cluster, topic = cluster_with(describing_cluster(DELETE_TOPICS=deleted))
+    assert list(topics_zookeeper.delete(cluster, [topic]).text) == [
+        "Topic t is marked for deletion.",
+        "Note: This will have no impact if delete.topic.enable is not set to true.",
+    ]
+    with pytest.raises(ConfigError, match="not allowed to be marked for deletion"):
+        topics_zookeeper.delete(cluster, [TopicMetadata("__consumer_offsets")])

@@ -1,0 +1,14 @@
+"""The table of commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.cli.framework.command_table import COMMANDS, commands, load
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_name_leads_to_its_command(name: str) -> None:
+    # `dump-log` is the other name of a command.
+    assert load(name).name.startswith(name)
+    assert commands()[name] is load(name)

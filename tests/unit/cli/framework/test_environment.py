@@ -1,0 +1,40 @@
+"""The process as commands see it."""
+
+import io
+import sys
+
+import pytest
+
+from kafkapy.cli.framework.environment import Environment
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_results_and_warnings_go_their_own_ways() -> None:
+    env = Environment(stdout=io.StringIO(), stderr=io.StringIO())
+    env.write("a")
+    env.line("b")
+    env.warn("c")
+    assert isinstance(env.stdout, io.StringIO)
+    assert isinstance(env.stderr, io.StringIO)
+    assert (env.stdout.getvalue(), env.stderr.getvalue()) == ("ab\n", "c\n")
+
+
+def test_who_is_looking() -> None:
+    pipe, screen = io.StringIO(), Screen()
+    assert Environment(stdin=screen, stdout=screen).interactive
+    assert not Environment(stdin=pipe, stdout=screen).interactive
+    assert Environment(stdin=pipe, stdout=screen).on_terminal
+    assert not Environment(stdin=screen, stdout=pipe).on_terminal
+
+
+def test_an_abandoned_stdout_takes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    env = Environment()
+    env.abandon_stdout()
+    env.line("lost")
+    assert sys.stdout is env.stdout
+    env.stdout.close()

@@ -1,0 +1,78 @@
+"""Options as fields: what is given, what is required, what excludes what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    check_host_ports,
+    flag,
+    is_given,
+    refuse,
+    require,
+    spelled,
+    value,
+    values,
+)
+from kafkapy.common.errors import ConfigError
+
+
+@dataclass
+class Some(ClusterOptions):
+    loud: bool = flag("Loud.")
+    list_: bool = flag("List.")
+    top_most: str | None = value("Top.")
+    many: list[str] = values("Many.")  # noqa: RUF009
+
+
+def test_what_counts_as_given() -> None:
+    assert not any(is_given(Some(), name) for name in ("loud", "top_most", "many"))
+    given = Some(loud=True, top_most="", many=["x"])
+    assert all(is_given(given, name) for name in ("loud", "top_most", "many"))
+
+
+def test_names_on_the_command_line() -> None:
+    assert [spelled(name) for name in ("top_most", "list_")] == ["top-most", "list"]
+
+
+def test_required() -> None:
+    require(Some(top_most="x"), "top_most")
+    with pytest.raises(UsageError, match=r'Missing required argument "\[top-most\]"'):
+        require(Some(), "top_most")
+
+
+def test_refused_together() -> None:
+    refuse(Some(loud=True), "loud", "top_most")
+    refuse(Some(top_most="x"), "loud", "top_most")
+    said = r'Option "\[list\]" can\'t be used with option "\[loud\]"'
+    with pytest.raises(UsageError, match=said):
+        refuse(Some(list_=True, loud=True), "list_", "many", "loud")
+
+
+@pytest.mark.parametrize("good", [None, "h:1", "h:1,PLAINTEXT://x:2", "[::1]:9092", "1.2.3.4:5"])
+def test_host_ports(good: str | None) -> None:
+    check_host_ports(good)
+
+
+@pytest.mark.parametrize("bad", ["", "h", "h:", "h:x", "h:1,", "h:1, x:2"])
+def test_bad_host_ports(bad: str) -> None:
+    with pytest.raises(UsageError, match="host1:9091,host2:9092"):
+        check_host_ports(bad)
+
+
+def test_connect_reads_the_property_file(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=me\nrequest.timeout.ms=7\n")
+    options = Some(bootstrap_server="b:1", command_config=str(file))
+    cluster = options.connect(Environment())
+    assert (cluster.client_id, cluster.request_timeout_ms) == ("me", 7)
+    with pytest.raises(UsageError, match="bootstrap-server"):
+        Some().connect(Environment())
+    with pytest.raises(ConfigError, match="Cannot read /nope"):
+        Some(bootstrap_server="b:1", command_config="/nope").connect(Environment())

@@ -1,0 +1,55 @@
+"""One result, three forms."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.options import OutputFormat
+from kafkapy.cli.framework.output import Report, Table, show, to_json
+
+REPORT = Report(
+    "x", [{"a": 1, "b": "é"}], ["one", "two"], [Table(("A", "B"), [(1, "none")], "Title")]
+)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(report: Report, chosen: OutputFormat | None, out: io.StringIO) -> str:
+    show(Environment(stdout=out), report, chosen)
+    return out.getvalue()
+
+
+def test_text_on_a_pipe_table_on_a_terminal() -> None:
+    assert shown(REPORT, None, io.StringIO()) == "one\ntwo\n"
+    assert "Title" in shown(REPORT, None, Screen())
+
+
+@pytest.mark.parametrize("out", [io.StringIO, Screen])
+def test_what_is_chosen_wins(out: type[io.StringIO]) -> None:
+    assert shown(REPORT, OutputFormat.text, out()) == "one\ntwo\n"
+    assert "─" in shown(REPORT, OutputFormat.table, out())
+    envelope = shown(REPORT, OutputFormat.json, out())
+    assert envelope == '{"kafkapy":1,"command":"x","data":[{"a":1,"b":"é"}]}\n'
+
+
+def test_without_tables_people_get_the_text() -> None:
+    assert shown(Report("x", [], ["done"]), None, Screen()) == "done\n"
+
+
+def test_numbers_are_right_aligned_and_trouble_is_red() -> None:
+    table = Table(("Partition", "Leader"), [(1, "ok"), (10, "none")])
+    drawn = shown(Report("x", [], [], [table]), OutputFormat.table, Screen())
+    assert "         1   " in drawn
+    assert "\x1b[1;31mnone" in drawn
+    assert "\x1b[1;31mok" not in drawn
+
+
+def test_the_envelope_reads_back() -> None:
+    assert json.loads(to_json("c", [1])) == {"kafkapy": 1, "command": "c", "data": [1]}

@@ -1,0 +1,28 @@
+"""What stands in the line of a login module."""
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.sasl.jaas import Credentials, jaas_credentials, jaas_options, jaas_users
+
+LINE = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required\n"
+    '  username="admin" password=s3 user_admin="s3" user_bob="a;b=\\"c\\"" "user_d e"="f";'
+)
+
+
+def test_users_and_the_login() -> None:
+    assert jaas_users(LINE) == {"admin": "s3", "bob": 'a;b="c"', "d e": "f"}
+    assert jaas_credentials(LINE) == Credentials("admin", "s3")
+    assert jaas_options("ScramLoginModule required;") == {}
+
+
+def test_a_line_without_a_user_names_its_key() -> None:
+    with pytest.raises(ConfigError, match=r"^listener\.x must name a user"):
+        jaas_credentials('a required username="u";', "listener.x")
+
+
+@pytest.mark.parametrize(("said", "is_token"), [("true", True), ("TRUE", True), ("false", False)])
+def test_a_login_by_a_delegation_token(said: str, is_token: bool) -> None:
+    line = f'x.ScramLoginModule required username="id" password="hmac" tokenauth="{said}";'
+    assert jaas_credentials(line) == Credentials("id", "hmac", is_token)

@@ -1,0 +1,99 @@
+"""A certificate's subject in Java's words, and the rules that make users of it."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.security.tls.distinguished_name import (
+    PrincipalMapper,
+    alternative_names_of,
+    subject_of,
+)
+from tests.support.certificates import can_make
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [
+        ("/C=DE/O=Acme/OU=People/CN=alice", "CN=alice,OU=People,O=Acme,C=DE"),
+        ("/O=Acme, Inc./CN=a\\+b", "CN=a\\+b,O=Acme\\, Inc."),
+        ("/CN= #x ", "CN=\\ #x\\ "),
+        ("/CN=\u00c4rger", "CN=\u00c4rger"),
+        ("/DC=org/DC=acme/UID=7", "UID=7,DC=acme,DC=org"),
+        (
+            "/CN=a/emailAddress=a@b",
+            "1.2.840.113549.1.9.1=#1603614062,CN=a",
+        ),
+        ("/OU=x+CN=y", "CN=y+OU=x"),
+    ],
+)
+def test_subjects(tmp_path: Path, subject: str, name: str) -> None:
+    if not can_make("subjects of certificates"):
+        return
+    pem = tmp_path / "c.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2", "-utf8"),
+            *("-multivalue-rdn", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", subject),
+            *("-keyout", str(tmp_path / "c.key"), "-out", str(pem)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert subject_of(ssl.PEM_cert_to_DER_cert(pem.read_text())) == name
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("", set()),
+        ("DNS:a.example,DNS:*.b,IP:127.0.0.1", {"DNS:a.example", "DNS:*.b", "IP:7f000001"}),
+        ("IP:::1", {f"IP:{1:032x}"}),
+        ("email:a@b", {"8103614062"}),
+    ],
+)
+def test_alternative_names(tmp_path: Path, names: str, found: set[str]) -> None:
+    if not can_make("alternative names of certificates"):
+        return
+    pem = tmp_path / "c.pem"
+    extension = ("-addext", f"subjectAltName=critical,{names}") if names else ()
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-subj", "/CN=x", *extension),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-keyout", str(tmp_path / "c.key"), "-out", str(pem)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert alternative_names_of(ssl.PEM_cert_to_DER_cert(pem.read_text())) == found
+
+
+DN = "CN=Alice,OU=People,O=Acme"
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [
+        ("DEFAULT", DN),
+        ("", DN),
+        ("RULE:^CN=(.*?),.*$/$1/", "Alice"),
+        ("RULE:^CN=(.*?),.*$/$1/L", "alice"),
+        ("RULE:^CN=(.*?),OU=(.*?),.*$/$1@$2/U , DEFAULT", "ALICE@PEOPLE"),
+        ("RULE:^CN=Bob.*$/bob/, DEFAULT", DN),
+        ("RULE:^CN=Bob.*$/bob/", None),
+    ],
+)
+def test_rules(rules: str, name: str | None) -> None:
+    assert PrincipalMapper(rules).name_of(DN) == name
+
+
+@pytest.mark.parametrize("rules", ["CN", "DEFAULT DEFAULT", "RULE:(/x/"])
+def test_what_is_no_rule(rules: str) -> None:
+    with pytest.raises(ConfigError, match=r"^k[ =:]"):
+        PrincipalMapper(rules, "k")

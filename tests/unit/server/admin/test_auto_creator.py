@@ -1,0 +1,172 @@
+"""Topics that are made because somebody asked: with the broker's defaults, and once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.services import Services
+from tests.support import admins
+from tests.support.ports import ManualClock
+
+Created = tuple[str, int, int, object, dict[str, str], bool]
+
+
+class FakeTopicAdmin:
+    """Writes down what it is asked to create; each creation takes a turn of the loop."""
+
+    def __init__(self) -> None:
+        self.created: list[Created] = []
+        self.refusals: dict[str, ApiError] = {}
+
+    async def create_topic(self, *asked: Any) -> None:
+        *fields, charge = asked
+        self.created.append(tuple(fields))  # type: ignore[arg-type]
+        charge(fields[1])
+        await asyncio.sleep(0)
+        if asked[0] in self.refusals:
+            raise self.refusals[asked[0]]
+
+
+class Shop:
+    """An auto creator over a fake topic admin; the topic `known` is there."""
+
+    def __init__(self, **properties: str) -> None:
+        given = {name.replace("_", "."): value for name, value in properties.items()}
+        services = Services(KafkaConfig(given), ManualClock(), admins.metadata(("known",)))
+        self.admin = FakeTopicAdmin()
+        self._services = services
+        self.creator = AutoCreator(
+            services.config,
+            self.admin,  # type: ignore[arg-type]
+            services.metadata,
+            services.waiter,
+        )
+
+    @property
+    def waits_for_leaders(self) -> bool:
+        return bool(self._services.waiter._waiters)
+
+    def create(self, *names: str) -> list[Created]:
+        asyncio.run(self.creator.create(list(names), 0))
+        return self.admin.created
+
+
+def test_a_topic_gets_the_brokers_defaults() -> None:
+    shop = Shop(num_partitions="3", default_replication_factor="2")
+    assert shop.create("t") == [("t", 3, 2, None, {}, False)]
+
+
+def test_who_has_a_topic_made_is_charged_for_it() -> None:
+    charged: list[int] = []
+    creator = Shop(num_partitions="3").creator
+    asyncio.run(creator.create(["t", "known", "u"], 0, charged.append))
+    assert charged == [3, 3]
+
+
+def test_the_offsets_topic_is_compacted_and_sized_by_its_own_configs() -> None:
+    configs = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "104857600",
+        "compression.type": "producer",
+    }
+    offsets = "__consumer_offsets"
+    assert Shop().create(offsets) == [(offsets, 50, 1, None, configs, False)]
+    shop = Shop(
+        offsets_topic_num_partitions="5",
+        offsets_topic_replication_factor="3",
+        offsets_topic_segment_bytes="1000",
+    )
+    configs["segment.bytes"] = "1000"
+    assert shop.create(offsets) == [(offsets, 5, 3, None, configs, False)]
+
+
+def test_the_transaction_log_is_never_made_as_an_ordinary_topic() -> None:
+    """A consumer that only looks at it must not leave one uncompacted partition behind."""
+    shop = Shop(zookeeper_connect="localhost:2181")
+    configs = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "104857600",
+        "compression.type": "uncompressed",
+        "unclean.leader.election.enable": "false",
+        "min.insync.replicas": "2",
+    }
+    name = "__transaction_state"
+    assert shop.create(name) == [(name, 50, 3, None, configs, False)]
+
+
+def test_a_topic_that_is_there_is_not_created_again() -> None:
+    assert [row[0] for row in Shop().create("known", "t")] == ["t"]
+
+
+def test_two_who_ask_at_once_create_one_topic() -> None:
+    shop = Shop()
+
+    async def both() -> None:
+        await asyncio.gather(*(shop.creator.create(["t"], 0) for _ in range(2)))
+
+    asyncio.run(both())
+    assert len(shop.admin.created) == 1
+    assert len(shop.create("t")) == 2
+
+
+def test_a_refusal_is_passed_on_and_nobody_waits_for_the_topic() -> None:
+    shop = Shop()
+    shop.admin.refusals = {
+        "bad": ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "too many"),
+        "going": ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, "marked for deletion"),
+    }
+    refused = {
+        "bad": ErrorCode.INVALID_REPLICATION_FACTOR,
+        "going": ErrorCode.LEADER_NOT_AVAILABLE,
+    }
+
+    async def in_time() -> None:
+        creator, forever = shop.creator, 10**9
+        alone = creator.create(["bad", "going"], forever)
+        assert await asyncio.wait_for(alone, 10) == refused
+        both = asyncio.gather(*(creator.create(["bad"], forever) for _ in range(2)))
+        shared = {"bad": ErrorCode.INVALID_REPLICATION_FACTOR}
+        assert await asyncio.wait_for(both, 10) == [shared, shared]
+
+    asyncio.run(in_time())
+    assert len(shop.admin.created) == 3, "two that ask at once share one refusal"
+
+
+def test_a_creation_is_in_flight_until_the_topic_is_known() -> None:
+    """Else those who ask in between are refused, for the topic exists."""
+    shop = Shop()
+
+    async def one_after_the_other() -> None:
+        first = asyncio.ensure_future(shop.creator.create(["t"], 10**9))
+        while not shop.waits_for_leaders:
+            await asyncio.sleep(0)
+        shop.admin.refusals = {"t": ApiError(ErrorCode.TOPIC_ALREADY_EXISTS)}
+        second = asyncio.ensure_future(shop.creator.create(["t"], 0))
+        assert await second == {}
+        first.cancel()
+        await asyncio.wait([first])
+        assert await shop.creator.create(["t"], 0) == {"t": ErrorCode.LEADER_NOT_AVAILABLE}
+
+    asyncio.run(one_after_the_other())
+
+
+def test_a_refusal_is_logged_and_does_not_stop_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shop = Shop()
+    shop.admin.refusals = {
+        "bad": ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "too many"),
+        "raced": ApiError(ErrorCode.TOPIC_ALREADY_EXISTS),
+    }
+    assert [row[0] for row in shop.create("bad", "raced", "good")] == ["bad", "raced", "good"]
+    assert [r.getMessage() for r in caplog.records] == [
+        "Auto topic creation of bad failed: too many"
+    ]
+    shop.create("bad")
+    assert len(shop.admin.created) == 4

@@ -1,0 +1,118 @@
+"""Topics are deleted by name or id; what an id means and who may delete it is decided together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkapy.security.acls import (
+    AccessControlEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceKind,
+    ResourcePattern,
+)
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.api.request_context import RequestContext
+from tests.support.partitions import TOPIC_ID
+from tests.support.server_parts import Parts
+
+REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+ALLOW, DENY = Permission.ALLOW, Permission.DENY
+Row = tuple[str | None, Uuid, int]
+
+
+class Deleting:
+    """The handler over a broker's parts, whose `topic_admin` writes down what it deletes."""
+
+    def __init__(self, directory: Path, *entries: tuple[Operation, Permission]) -> None:
+        self.parts = Parts(directory)
+        self.deleted: list[str] = []
+        services: Any = self.parts.services
+        services.authorizer = AclAuthorizer()
+        services.authorizer.update(
+            ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL),
+            [AccessControlEntry("User:a", "*", each, how) for each, how in entries],
+        )
+        services.topic_admin = SimpleNamespace(delete_topic=self._delete)
+        services.controller = SimpleNamespace(controller=SimpleNamespace(is_active=True))
+
+    async def _delete(self, name: str, charge: Any) -> None:
+        self.deleted.append(name)
+
+    def ask(
+        self, *topics: DeleteTopicState, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Row]:
+        """The rows of the answer; `meanwhile` happens after the request was received."""
+
+        async def work() -> Any:
+            header: Any = SimpleNamespace(
+                api_key=ApiKey.DELETE_TOPICS, api_version=6, client_id="c"
+            )
+            context = RequestContext(self.parts.services, header, "h", "L", "User:a")
+            served = SERVED[ApiKey.DELETE_TOPICS]
+            pending = served.handle(context, DeleteTopicsRequest(topics=list(topics)))
+            meanwhile()
+            answered = asyncio.get_running_loop().create_future()
+            pending.when_complete(answered.set_result)
+            return await answered
+
+        response = asyncio.run(work())
+        return [(row.name, row.topic_id, row.error_code) for row in response.responses]
+
+
+def by_id(name: str | None = None) -> DeleteTopicState:
+    return DeleteTopicState(name=name, topic_id=TOPIC_ID)
+
+
+def by_name(name: str) -> DeleteTopicState:
+    return DeleteTopicState(name=name, topic_id=ZERO_UUID)
+
+
+def test_an_id_that_becomes_known_after_the_request_came_is_authorized_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """The exploit: a rule that runs before the handler knows no topic and lets the row pass."""
+    deleting = Deleting(tmp_path)
+    rows = deleting.ask(by_id(), meanwhile=lambda: deleting.parts.announce("t"))
+    assert rows == [(None, TOPIC_ID, REFUSED)]
+    assert deleting.deleted == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([], (None, TOPIC_ID, REFUSED)),
+        ([(Operation.DESCRIBE, ALLOW)], ("t", TOPIC_ID, REFUSED)),
+        ([(Operation.DELETE, ALLOW), (Operation.DESCRIBE, DENY)], (None, TOPIC_ID, REFUSED)),
+        ([(Operation.DELETE, ALLOW)], ("t", TOPIC_ID, ErrorCode.REQUEST_TIMED_OUT)),
+    ],
+)
+def test_the_name_of_an_id_is_told_to_those_who_may_describe_it(
+    tmp_path: Path, entries: list[tuple[Operation, Permission]], expected: Row
+) -> None:
+    deleting = Deleting(tmp_path, *entries)
+    deleting.parts.announce("t")
+    assert deleting.ask(by_id()) == [expected]
+    assert bool(deleting.deleted) == (expected[2] != REFUSED)
+
+
+def test_names_ids_and_both(tmp_path: Path) -> None:
+    deleting = Deleting(tmp_path, (Operation.DELETE, ALLOW))
+    assert deleting.ask(by_id(), by_name("other"), by_id("t")) == [
+        (None, TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID),
+        ("other", ZERO_UUID, REFUSED),
+        ("t", TOPIC_ID, ErrorCode.INVALID_REQUEST),
+    ]
+    assert deleting.deleted == []

@@ -1,0 +1,129 @@
+"""A new leader hides its end while its high watermark lags behind its epoch's start (KIP-207)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.protocol.headers import RequestHeader
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.server.api.handlers import list_offsets
+from kafkapy.server.api.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import finished
+from tests.support.server_parts import Parts
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    """Broker 1 leads epoch 1, which began at offset 4; only what is below 2 is known committed."""
+    made = Parts(tmp_path)
+    made.announce("t")
+    made.lead(isr=(1, 2))
+    for timestamp in (10, 20, 30, 40):
+        record = RecordData(None, b"v", timestamp, [])
+        made.replicas.append("t", 0, build_batch([record]), 1, 11)
+    made.tell_follower_has(made.replicas.get("t", 0), 2)
+    made.lead(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
+    made.lead(isr=(1, 2), leader_epoch=2, partition_epoch=2)
+    return made
+
+
+def look_up(
+    parts: Parts, timestamp: int, version: int = 9, replica_id: int = -1, isolation: int = 0
+) -> tuple[ErrorCode, int]:
+    rows = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+    request = ListOffsetsRequest(
+        replica_id=replica_id,
+        isolation_level=isolation,
+        topics=[ListOffsetsTopic(name="t", partitions=rows)],
+    )
+    header = RequestHeader(2, version, 1, "test")
+    context = RequestContext(parts.services, header, "127.0.0.1", "PLAINTEXT")
+    [row] = finished(list_offsets.handle(context, request)).topics[0].partitions
+    return ErrorCode(row.error_code), row.offset
+
+
+def offsets_v0(
+    parts: Parts, timestamp: int, most: int = 9, replica_id: int = -1
+) -> tuple[ErrorCode, list[int]]:
+    rows = [
+        ListOffsetsPartition(partition_index=0, timestamp=timestamp, max_num_offsets=most)
+        for _ in range(2)
+    ]
+    topics = [ListOffsetsTopic(name="t", partitions=rows)]
+    context = RequestContext(
+        parts.services, RequestHeader(2, 0, 1, "test"), "127.0.0.1", "PLAINTEXT"
+    )
+    request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
+    answer = finished(list_offsets.handle(context, request))
+    row, same = answer.topics[0].partitions
+    assert row == same, "v0 answers a partition as often as it is named"
+    return ErrorCode(row.error_code), row.old_style_offsets
+
+
+def test_version_0_lists_where_segments_begin_and_the_high_watermark(parts: Parts) -> None:
+    parts.replicas.get("t", 0).log.roll(0)
+    parts.replicas.append("t", 0, build_batch([RecordData(None, b"v", 50, [])]), 1, 11)
+    assert offsets_v0(parts, LATEST, replica_id=2) == (ErrorCode.NONE, [5, 4, 0])
+    assert offsets_v0(parts, LATEST) == (ErrorCode.NONE, [2, 0])
+    assert offsets_v0(parts, LATEST, 1) == (ErrorCode.NONE, [2])
+    assert offsets_v0(parts, LATEST, 0) == (ErrorCode.NONE, [])
+    assert offsets_v0(parts, EARLIEST) == (ErrorCode.NONE, [0])
+    assert offsets_v0(parts, 0) == (ErrorCode.NONE, [])
+    parts.tell_follower_has(parts.replicas.get("t", 0), 5)
+    assert offsets_v0(parts, LATEST, 2) == (ErrorCode.NONE, [5, 4])
+
+
+def test_version_0_refuses_as_apache_kafka_does(parts: Parts) -> None:
+    assert offsets_v0(parts, MAX_TIMESTAMP) == (ErrorCode.UNSUPPORTED_VERSION, [])
+    assert offsets_v0(parts, LATEST, -1) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    parts.lead(leader=2, isr=(1, 2), leader_epoch=3, partition_epoch=3)
+    assert offsets_v0(parts, LATEST) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, [])
+
+
+def test_the_end_is_not_available_until_the_followers_have_fetched(parts: Parts) -> None:
+    assert look_up(parts, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert look_up(parts, LATEST, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    parts.tell_follower_has(parts.replicas.get("t", 0), 4)
+    assert look_up(parts, LATEST) == (ErrorCode.NONE, 4)
+
+
+def test_what_is_committed_can_be_looked_up_all_the_same(parts: Parts) -> None:
+    assert look_up(parts, EARLIEST) == (ErrorCode.NONE, 0)
+    assert look_up(parts, 15) == (ErrorCode.NONE, 1)
+    assert look_up(parts, 25) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert look_up(parts, MAX_TIMESTAMP) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+
+
+def test_followers_are_told_the_log_end(parts: Parts) -> None:
+    assert look_up(parts, LATEST, replica_id=2) == (ErrorCode.NONE, 4)
+
+
+def test_an_open_transaction_does_not_make_the_end_unavailable(tmp_path: Path) -> None:
+    unverified = {"transaction.partition.verification.enable": "false"}
+    parts = Parts(tmp_path, properties=unverified)
+    parts.lead()
+    transactional = build_batch(
+        [RecordData(None, b"v", 5, [])],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    parts.replicas.append("t", 0, transactional, 1, 11)
+    parts.lead(leader_epoch=1, partition_epoch=1)
+    assert look_up(parts, LATEST, isolation=1) == (ErrorCode.NONE, 0)
+
+
+def test_only_debuggers_may_ask_a_follower(parts: Parts) -> None:
+    parts.lead(leader=2, isr=(1, 2), leader_epoch=3, partition_epoch=3)
+    assert look_up(parts, LATEST) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert look_up(parts, LATEST, replica_id=-2) == (ErrorCode.NONE, 4)

@@ -1,0 +1,271 @@
+"""Each rule in front of a handler that writes down what it was asked: what comes through, what is
+answered for the rest, and that no served API was forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import (
+    create_topics,
+    describe_cluster,
+    describe_groups,
+    find_coordinator,
+    heartbeat,
+    init_producer_id,
+    list_groups,
+    metadata,
+    produce,
+)
+from kafkapy.security.acls import (
+    Operation,
+    ResourceKind,
+)
+from kafkapy.server.api.authorization_rules import RULES
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from tests.support.rule_desk import Desk
+
+TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
+_O = Operation
+# What may be asked before one has said who one is.
+OF_EVERYBODY = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+# Their handlers ask `is_allowed` for the rows that only they know.
+ASK_THEMSELVES = {
+    ApiKey.FETCH,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+}
+# Whom a token belongs to, or who may renew it, needs no entry.
+OF_PRINCIPALS = {ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
+
+TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def test_no_served_api_is_without_a_rule() -> None:
+    assert set(RULES | TRANSACTION_RULES) == (
+        set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES - OF_PRINCIPALS
+    )
+
+
+def test_a_whole_request_is_refused_before_its_handler() -> None:
+    desk = Desk(ApiKey.HEARTBEAT, 4, (GROUP, "mine", _O.READ))
+    assert desk.ask(heartbeat.HeartbeatRequest(group_id="mine", member_id="m"), "yes") == "yes"
+    with pytest.raises(ApiError) as refusal:
+        desk.ask(heartbeat.HeartbeatRequest(group_id="other", member_id="m"))
+    assert refusal.value.code is GROUP_REFUSED
+    assert len(desk.asked) == 1
+
+
+def produced(*topics: str, acks: int = 1, transaction: str | None = None) -> Any:
+    rows = [
+        produce.TopicProduceData(
+            name=name, partition_data=[produce.PartitionProduceData(index=0, records=b"")]
+        )
+        for name in topics
+    ]
+    return produce.ProduceRequest(acks=acks, topic_data=rows, transactional_id=transaction)
+
+
+def answered(*topics: str) -> Any:
+    rows = [produce.TopicProduceResponse(name=name, partition_responses=[]) for name in topics]
+    return produce.ProduceResponse(responses=rows)
+
+
+def codes(response: Any) -> dict[str, list[int]]:
+    return {
+        topic.name: [row.error_code for row in topic.partition_responses]
+        for topic in response.responses
+    }
+
+
+def test_refused_rows_join_the_answer_now_or_later() -> None:
+    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    request = produced("mine", "other")
+    expected = {"mine": [], "other": [TOPIC_REFUSED]}
+    assert codes(desk.ask(request, answered("mine"))) == expected
+    assert [row.name for row in desk.asked[0].topic_data] == ["mine"]
+    assert len(request.topic_data) == 2, "what is logged or refused is the whole request"
+    pending = Pending()
+    later = desk.ask(request, pending)
+    assert not later.done
+    pending.complete(answered("mine"))
+    assert codes(later.response) == expected
+
+
+def test_a_connection_that_goes_takes_the_handlers_pending_with_it() -> None:
+    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    pending, gone = Pending(), []
+    pending.on_abandon = lambda: gone.append(True)
+    desk.ask(produced("mine", "other"), pending).abandon()
+    assert gone == [True]
+
+
+def test_nothing_allowed_is_answered_without_the_handler() -> None:
+    desk = Desk(ApiKey.PRODUCE, 9)
+    assert codes(desk.ask(produced("other"))) == {"other": [TOPIC_REFUSED]}
+    assert desk.asked == []
+
+
+def test_a_produce_without_acknowledgement_closes_the_connection() -> None:
+    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    assert desk.ask(produced("mine", "other", acks=0), NO_RESPONSE) is CLOSE_CONNECTION
+    assert len(desk.asked) == 1, "what is allowed is appended"
+    assert desk.ask(produced("mine", acks=0), NO_RESPONSE) is NO_RESPONSE
+
+
+def test_a_transactional_produce_needs_its_id() -> None:
+    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    with pytest.raises(ApiError) as refusal:
+        desk.ask(produced("mine", transaction="t"))
+    assert refusal.value.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(
+    "grant", [(CLUSTER, "kafka-cluster", _O.IDEMPOTENT_WRITE), (TOPIC, "any", _O.WRITE), None]
+)
+def test_a_producer_id_is_for_who_may_write_something(grant: Any) -> None:
+    desk = Desk(ApiKey.INIT_PRODUCER_ID, 4, *([grant] if grant else []))
+    request = init_producer_id.InitProducerIdRequest(transactional_id=None)
+    if grant:
+        assert desk.ask(request, "id") == "id"
+        return
+    with pytest.raises(ApiError) as refusal:
+        desk.ask(request)
+    assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_coordinators_of_groups_and_transactions() -> None:
+    desk = Desk(ApiKey.FIND_COORDINATOR, 4, (GROUP, "mine", _O.DESCRIBE))
+    answer = find_coordinator.FindCoordinatorResponse(coordinators=[])
+    request = find_coordinator.FindCoordinatorRequest(
+        key_type=0, coordinator_keys=["mine", "other"]
+    )
+    [row] = desk.ask(request, answer).coordinators
+    assert (row.key, row.error_code) == ("other", GROUP_REFUSED)
+    request.key_type = 1
+    answer.coordinators = []
+    rows = desk.ask(request, answer).coordinators
+    refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert [row.error_code for row in rows] == [refused, refused]
+    desk.context.version = 3
+    with pytest.raises(ApiError):
+        desk.ask(find_coordinator.FindCoordinatorRequest(key="other", key_type=0))
+
+
+def test_groups_are_narrowed_and_hidden() -> None:
+    desk = Desk(ApiKey.DESCRIBE_GROUPS, 5, (GROUP, "mine", _O.READ))
+    answer = describe_groups.DescribeGroupsResponse(
+        groups=[describe_groups.DescribedGroup(group_id="mine", authorized_operations=328)]
+    )
+    request = describe_groups.DescribeGroupsRequest(groups=["mine", "other"])
+    mine, other = desk.ask(request, answer).groups
+    assert mine.authorized_operations == 1 << _O.READ | 1 << _O.DESCRIBE
+    assert (other.error_code, other.authorized_operations) == (GROUP_REFUSED, -(2**31))
+    desk = Desk(ApiKey.LIST_GROUPS, 4, (GROUP, "mine", _O.DESCRIBE))
+    listed = list_groups.ListGroupsResponse(
+        groups=[list_groups.ListedGroup(group_id=name) for name in ("mine", "other")]
+    )
+    found = desk.ask(list_groups.ListGroupsRequest(), listed)
+    assert [group.group_id for group in found.groups] == ["mine"]
+
+
+def test_created_topics_keep_their_configs_to_themselves() -> None:
+    desk = Desk(ApiKey.CREATE_TOPICS, 7, (TOPIC, "mine", _O.CREATE))
+    request = create_topics.CreateTopicsRequest(
+        topics=[create_topics.CreatableTopic(name=name) for name in ("mine", "other")]
+    )
+    answer = create_topics.CreateTopicsResponse(
+        topics=[create_topics.CreatableTopicResult(name="mine", num_partitions=3, configs=[1])]
+    )
+    mine, other = desk.ask(request, answer).topics
+    assert (mine.error_code, mine.topic_config_error_code) == (0, TOPIC_REFUSED)
+    assert (mine.num_partitions, mine.replication_factor, mine.configs) == (-1, -1, [])
+    assert (other.name, other.error_code) == ("other", TOPIC_REFUSED)
+
+
+def test_metadata_by_id_is_authorized_by_the_name_that_the_answer_has() -> None:
+    """The handler may look the id up later than the rule did: while the broker starts, or while
+    another topic of the request is being created."""
+    seen_id, hidden_id = Uuid(bytes(15) + b"s"), Uuid(bytes(15) + b"h")
+    desk = Desk(ApiKey.METADATA, 12, (TOPIC, "seen", _O.DESCRIBE), (TOPIC, "alias", _O.DESCRIBE))
+    request = metadata.MetadataRequest(
+        topics=[
+            metadata.MetadataRequestTopic(name=None, topic_id=seen_id),
+            metadata.MetadataRequestTopic(name=None, topic_id=hidden_id),
+            metadata.MetadataRequestTopic(name="alias", topic_id=hidden_id),
+        ]
+    )
+    seen, hidden = (
+        metadata.MetadataResponseTopic(
+            name=name, topic_id=topic_id, partitions=[metadata.MetadataResponsePartition()]
+        )
+        for name, topic_id in (("seen", seen_id), ("hidden", hidden_id))
+    )
+    pending = Pending()
+    later = desk.ask(request, pending)
+    pending.complete(metadata.MetadataResponse(topics=[seen, hidden, hidden]))
+    assert later.response.topics[0] == seen
+    for row in later.response.topics[1:]:
+        assert (row.error_code, row.name, row.topic_id) == (TOPIC_REFUSED, None, hidden_id)
+        assert row.partitions == []
+
+
+def topics(*names: str, error: int = 0) -> Any:
+    rows = [
+        metadata.MetadataResponseTopic(
+            name=name, error_code=error, topic_authorized_operations=3576
+        )
+        for name in names
+    ]
+    return metadata.MetadataResponse(topics=rows)
+
+
+def wanted(*names: str, **more: bool) -> Any:
+    rows = [metadata.MetadataRequestTopic(name=name) for name in names]
+    return metadata.MetadataRequest(topics=rows, **more)
+
+
+def test_metadata_hides_refuses_and_narrows() -> None:
+    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "seen", _O.READ))
+    everything = metadata.MetadataRequest(topics=None, include_topic_authorized_operations=True)
+    [row] = desk.ask(everything, topics("seen", "hidden")).topics
+    assert (row.name, row.topic_authorized_operations) == ("seen", 1 << 3 | 1 << 8)
+    found = desk.ask(wanted("seen", "hidden"), topics("seen")).topics
+    assert [(row.name, row.error_code) for row in found] == [
+        ("seen", 0),
+        ("hidden", TOPIC_REFUSED),
+    ]
+    desk.context.version = 0
+    found = desk.ask(wanted("hidden"), topics("seen", "hidden")).topics
+    assert [(row.name, row.error_code) for row in found] == [("hidden", TOPIC_REFUSED)]
+
+
+def test_a_topic_that_may_not_be_made_is_refused_not_unknown() -> None:
+    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE))
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def code(**more: bool) -> int:
+        [row] = desk.ask(wanted("new", **more), topics("new", error=unknown)).topics
+        return int(row.error_code)
+
+    assert code(allow_auto_topic_creation=True) == TOPIC_REFUSED
+    assert code(allow_auto_topic_creation=False) == unknown
+    desk.context.broker.auto_create_topics = False
+    assert code(allow_auto_topic_creation=True) == unknown
+
+
+def test_operations_with_the_cluster_are_for_who_may_describe_it() -> None:
+    request = describe_cluster.DescribeClusterRequest(include_cluster_authorized_operations=True)
+    for operation, bits in ((_O.CREATE, 0), (_O.ALTER, 1 << _O.ALTER | 1 << _O.DESCRIBE)):
+        desk = Desk(ApiKey.DESCRIBE_CLUSTER, 1, (CLUSTER, "kafka-cluster", operation))
+        response = desk.ask(request, describe_cluster.DescribeClusterResponse())
+        assert response.cluster_authorized_operations == bits

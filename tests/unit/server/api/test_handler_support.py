@@ -1,0 +1,148 @@
+"""A handler's coroutine always ends in an answer: its result, its refusal, or the fault's code."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.server.api.handler_support import (
+    ask_controller,
+    controller_answer,
+    gather,
+    require_controller,
+    run_async,
+    unsupported_resource,
+)
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import finished
+from kafkapy.server.services import Services
+from kafkapy.zk.zookeeper import SessionExpired
+from tests.support.ports import ManualClock
+
+
+def answer(outcome: Any) -> Any:
+    """What a client is answered when a handler's coroutine returns or raises `outcome`."""
+
+    async def work() -> Any:
+        await asyncio.sleep(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def scenario() -> Any:
+        services = Services(KafkaConfig({}), ManualClock(), MetadataCache())
+        answered = asyncio.get_running_loop().create_future()
+        context: Any = SimpleNamespace(broker=services, client_host="10.0.0.1")
+        pending = run_async(context, work(), lambda error: ("refused", error.code, error.message))
+        assert not pending.done
+        pending.when_complete(answered.set_result)
+        return await answered
+
+    return asyncio.run(scenario())
+
+
+def test_a_result_is_the_answer() -> None:
+    assert answer("result") == "result"
+
+
+def test_a_refusal_is_answered_as_the_api_says_it() -> None:
+    refusal = ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' already exists.")
+    assert answer(refusal) == ("refused", refusal.code, refusal.message)
+
+
+def test_an_expired_session_is_told_to_the_client_and_logged_in_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answer(SessionExpired("/brokers/topics/t")) == ("refused", code, code.name)
+    [record] = caplog.records
+    assert "SessionExpired for /brokers/topics/t" in record.getMessage()
+    assert record.exc_info is None, "no traceback for what is expected"
+
+
+def test_a_fault_is_answered_too_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Else the client, and whatever it sends behind this request, would wait for ever."""
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answer(ZeroDivisionError()) == ("refused", code, code.name)
+    assert [r.getMessage() for r in caplog.records] == ["A background task failed"]
+
+
+def test_configs_of_other_resources_are_refused_by_type() -> None:
+    error = unsupported_resource(16)
+    assert (error.code, error.message) == (
+        ErrorCode.INVALID_REQUEST,
+        "Unsupported resource type: 16",
+    )
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_the_controller_replies_is_the_answer(at_once: bool) -> None:
+    queue: list[Any] = []
+    submit = (lambda event: event("reply")) if at_once else queue.append
+    context: Any = SimpleNamespace(
+        broker=SimpleNamespace(controller=SimpleNamespace(submit=submit))
+    )
+    event_with: Any = lambda reply: reply  # noqa: E731
+    answer = ask_controller(context, event_with, lambda result: ("answer", result))
+    if not at_once:
+        assert not answer.done
+        [event] = queue
+        event("reply")
+        answer = answer.response
+    assert answer == ("answer", "reply")
+
+
+@pytest.mark.parametrize("controller", [None, SimpleNamespace(is_active=False)])
+def test_who_is_not_the_active_controller_refuses(controller: Any) -> None:
+    context: Any = SimpleNamespace(
+        broker=SimpleNamespace(controller=SimpleNamespace(controller=controller))
+    )
+    with pytest.raises(ApiError, match="not the correct controller") as refused:
+        require_controller(context)
+    assert refused.value.code is ErrorCode.NOT_CONTROLLER
+    context.broker.controller.controller = SimpleNamespace(is_active=True)
+    require_controller(context)
+
+
+def test_a_reply_that_nobody_waits_for_any_more_is_dropped() -> None:
+    """The broker stops: its tasks are cancelled before its controller is."""
+
+    async def scenario() -> None:
+        queue: list[Any] = []
+        context: Any = SimpleNamespace(
+            broker=SimpleNamespace(controller=SimpleNamespace(submit=queue.append))
+        )
+        event_with: Any = lambda reply: reply  # noqa: E731
+        waiting = asyncio.ensure_future(controller_answer(context, event_with))
+        await asyncio.sleep(0)
+        queue[0]("reply")
+        assert await waiting == "reply"
+        abandoned = asyncio.ensure_future(controller_answer(context, event_with))
+        await asyncio.sleep(0)
+        abandoned.cancel()
+        await asyncio.gather(abandoned, return_exceptions=True)
+        queue[1]("reply")
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_of_many_waits_for_all_and_keeps_their_order() -> None:
+    waiting: list[Any] = []
+
+    def later(answered: Any) -> None:
+        waiting.append(answered)
+
+    outcome = finished(gather([later, lambda answered: answered("b"), later], list))
+    assert isinstance(outcome, Pending)
+    waiting[1]("c")
+    assert not outcome.done
+    waiting[0]("a")
+    assert outcome.response == ["a", "b", "c"]
+    assert finished(gather([lambda answered: answered(1)], list)) == [1]
+    assert finished(gather([], list)) == []

@@ -1,0 +1,138 @@
+"""Following config changes: everything at start, then each change, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.changes import config_changes
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
+from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import ConfigChange
+from tests.support import admins
+from tests.support.ports import ManualClock
+from tests.support.znodes import run
+
+Applied = list[tuple[str, str, dict[str, str]]]
+
+
+def listener(store: ZkStore, applied: Applied, clock: ManualClock) -> ConfigChangeListener:
+    def apply(entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        applied.append((entity_type, name, dict(configs)))
+        if configs.get("bad"):
+            raise ConfigError("bad")
+
+    return ConfigChangeListener(store, clock, apply)
+
+
+async def change(store: ZkStore, kind: str, name: str, configs: dict[str, str]) -> None:
+    await store.configs.set(kind, name, configs)
+    await store.configs.notify(ConfigChange(kind, name))
+
+
+def test_start_applies_everything_then_follows() -> None:
+    async def scenario() -> None:
+        store = admins.store()
+        applied: asyncio.Queue[tuple[str, str, dict[str, str]]] = asyncio.Queue()
+
+        def apply(entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+            applied.put_nowait((entity_type, name, dict(configs)))
+
+        await store.configs.set("topics", "t", {"a": "1"})
+        await store.configs.set("brokers", "1", {"b": "2"})
+        follower = ConfigChangeListener(store, ManualClock(), apply)
+        await follower.start()
+        assert [applied.get_nowait() for _ in range(applied.qsize())] == [
+            ("topics", "t", {"a": "1"}),
+            ("brokers", "1", {"b": "2"}),
+        ]
+        for value in ("2", "3"):
+            await change(store, "topics", "t", {"a": value})
+            assert await applied.get() == ("topics", "t", {"a": value})
+        await follower.stop()
+        await change(store, "topics", "t", {"a": "4"})
+        assert applied.empty()
+
+    asyncio.run(scenario())
+
+
+def test_each_change_is_applied_once_in_order_and_bad_ones_do_not_stop_the_rest() -> None:
+    store, applied = admins.store(), Applied()
+    follower = listener(store, applied, ManualClock())
+    run(change(store, "topics", "b", {"bad": "1"}))
+    run(change(store, "topics", "a", {"k": "1"}))
+    run(store.zookeeper.create("/config/changes/config_change_0000000002", b"broken"))
+    run(store.zookeeper.create("/config/topics/c", b"broken"))
+    run(store.configs.notify(ConfigChange("topics", "c")))
+    run(store.zookeeper.delete("/config/topics/a"))
+    run(follower.process())
+    assert applied == [("topics", "b", {"bad": "1"}), ("topics", "a", {})]
+    run(follower.process())
+    assert len(applied) == 2
+
+
+def test_old_notifications_are_deleted() -> None:
+    store, applied, clock = admins.store(), Applied(), ManualClock()
+    follower = listener(store, applied, clock)
+    run(change(store, "topics", "t", {}))
+    clock.now_ms += CHANGE_EXPIRATION_MS + 1
+    run(follower.process())
+    assert len(applied) == 1
+    assert run(store.configs.changes()) == []
+
+
+def test_catching_up_waits_for_a_change_that_is_being_applied() -> None:
+    """Who describes must not be answered between another's reading and applying of the change."""
+
+    async def scenario() -> None:
+        store, applied = admins.store(), Applied()
+        follower = listener(store, applied, ManualClock())
+        read, go_on = asyncio.Event(), asyncio.Event()
+        get = store.configs.get
+
+        async def slow_get(kind: str, name: str) -> dict[str, str]:
+            read.set()
+            await go_on.wait()
+            return await get(kind, name)
+
+        store.configs.get = slow_get  # type: ignore[method-assign]
+        await change(store, "topics", "t", {"k": "1"})
+        first = asyncio.create_task(follower.process())
+        await read.wait()
+        second = asyncio.create_task(follower.catch_up())
+        await asyncio.sleep(0)
+        assert not second.done()
+        go_on.set()
+        await second
+        assert applied == [("topics", "t", {"k": "1"})]
+        await first
+
+    asyncio.run(scenario())
+
+
+def test_catching_up_without_zookeeper_gives_up_and_loses_no_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(config_changes, "_CATCH_UP_LIMIT_S", 0.01)
+
+    async def scenario() -> None:
+        store, applied = admins.store(), Applied()
+        follower = listener(store, applied, ManualClock())
+        get = store.configs.get
+
+        async def no_answer(kind: str, name: str) -> dict[str, str]:
+            return await asyncio.get_running_loop().create_future()
+
+        store.configs.get = no_answer  # type: ignore[method-assign]
+        await change(store, "topics", "t", {"k": "1"})
+        await follower.catch_up()
+        assert applied == []
+        store.configs.get = get  # type: ignore[method-assign]
+        await follower.catch_up()
+        assert applied == [("topics", "t", {"k": "1"})]
+
+    asyncio.run(scenario())

@@ -1,0 +1,118 @@
+"""The embedded store's file keeps every byte that it said it has, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.server.cluster.embedded_store_file import EmbeddedStoreFile
+from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.zk.embedded.journal import Journal
+from kafkapy.zk.embedded.memory import MemoryServer
+from kafkapy.zk.zookeeper import StoreUnavailable
+from tests.support.faulty_filesystem import FaultyFileSystem
+from tests.support.ports import ManualClock
+from tests.support.znodes import run
+
+
+def on(path: Path, disk: FaultyFileSystem | None = None) -> EmbeddedStoreFile:
+    return EmbeddedStoreFile(disk or OsFileSystem(), str(path / "embedded-store"))
+
+
+def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
+    assert on(tmp_path).read() == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_appends_go_behind_what_is_there_in_this_life_and_the_next(tmp_path: Path) -> None:
+    file = on(tmp_path)
+    file.replace(b"snapshot ")
+    file.append(b"one ")
+    file.append(b"two ")
+    file.close()
+    file.append(b"three ")
+    file.close()
+    later = on(tmp_path)
+    later.append(b"four")
+    assert later.read() == b"snapshot one two three four"
+    later.close()
+
+
+def test_replacing_and_cutting(tmp_path: Path) -> None:
+    file = on(tmp_path)
+    file.append(b"old and long")
+    file.replace(b"new")
+    file.append(b"er")
+    assert file.read() == b"newer"
+    file.truncate(3)
+    file.append(b"s")
+    assert file.read() == b"news"
+    file.close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["embedded-store"]
+
+
+def test_a_replacement_that_fails_leaves_the_old(tmp_path: Path) -> None:
+    disk = FaultyFileSystem(OsFileSystem())
+    file = on(tmp_path, disk)
+    file.replace(b"old")
+    disk.fail_at, disk.for_good = disk.changes + 2, True
+    with pytest.raises(OSError, match="No space left"):
+        file.replace(b"new")
+    disk.for_good = False
+    file.append(b"er")
+    assert file.read() == b"older"
+    file.close()
+
+
+@pytest.mark.parametrize("step", ["write", "fsync"])
+def test_an_append_is_on_disk_before_it_returns(tmp_path: Path, step: str) -> None:
+    disk = FaultyFileSystem(OsFileSystem())
+    file = on(tmp_path, disk)
+    file.append(b"first ")
+    disk.fail_at = disk.changes + (1 if step == "write" else 2)
+    with pytest.raises(OSError, match="No space left"):
+        file.append(b"second ")
+    file.truncate(len(b"first "))
+    file.append(b"third")
+    assert file.read() == b"first third"
+    file.close()
+
+
+@pytest.mark.parametrize("n", range(1, 39))
+def test_a_store_over_it_forgets_what_it_refused_and_nothing_else(tmp_path: Path, n: int) -> None:
+    """Each append is a write and an fsync; the n-th of these fails, the next append makes good."""
+    disk = FaultyFileSystem(OsFileSystem())
+    file = on(tmp_path, disk)
+    client = MemoryServer(ManualClock(), Journal(file)).connect()
+    disk.fail_at = disk.changes + n
+    refused = (n - 1) // 2
+    for i in range(20):
+        if i == refused:
+            with pytest.raises(StoreUnavailable):
+                run(client.create(f"/n{i}", b""))
+        else:
+            run(client.create(f"/n{i}", b""))
+    file.close()
+    later = on(tmp_path)
+    found = run(MemoryServer(ManualClock(), Journal(later)).connect().children("/"))
+    later.close()
+    assert set(found) & {f"n{i}" for i in range(20)} == {f"n{i}" for i in range(20) if i != refused}
+
+
+def test_nobody_else_reads_it(tmp_path: Path) -> None:
+    """SCRAM verifiers and delegation tokens are in it."""
+    path = tmp_path / "embedded-store"
+    file = on(tmp_path)
+    file.append(b"one")
+    assert mode(path) == 0o600
+    file.replace(b"snapshot")
+    assert mode(path) == 0o600
+    file.close()
+    path.chmod(0o644)  # as an earlier version left it
+    assert on(tmp_path).read() == b"snapshot"
+    assert mode(path) == 0o600
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777

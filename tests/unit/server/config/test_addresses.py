@@ -1,0 +1,56 @@
+"""What people write for a machine."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kafkapy.server.config.addresses import client_address, numeric_address, resolve
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("1.2.3", "1.2.0.3"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("0:0:0:0:0:0:0:1", "0:0:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("999.1.1.1", None),
+        ("localhost", None),
+        ("", None),
+        ("%3A%3A1", None),
+    ],
+)
+def test_numbers(text: str, address: str | None) -> None:
+    assert numeric_address(text) == address
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("localhost", "127.0.0.1"),
+        ("10.1.2.3", "10.1.2.3"),
+        ("nowhere.invalid", None),
+        ("a" * 64 + ".invalid", None),
+        ("%3A%3A1", None),
+    ],
+)
+def test_names(host: str, address: str | None) -> None:
+    assert asyncio.run(resolve(host)) == address
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("?", "?"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:db8::a:0:ff", "2001:db8:0:0:0:a:0:ff"),
+        ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+    ],
+)
+def test_peers_have_the_addresses_that_java_would_write(told: str, address: str) -> None:
+    assert client_address(told) == address

@@ -1,0 +1,123 @@
+"""server.properties is right as a whole, or the key, the value and what is allowed are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
+
+
+def test_defaults_are_kafkas() -> None:
+    config = KafkaConfig({"zookeeper.connect": "localhost:2181"})
+    assert config.get_int("socket.request.max.bytes") == 104857600
+    assert config.get_int("offsets.topic.replication.factor") == 3
+    assert config.get_int("group.initial.rebalance.delay.ms") == 3000
+    assert config.get_int("log.segment.bytes") == 1 << 30
+    assert config.broker_id == -1
+    assert [listener.port for listener in config.listeners] == [9092]
+
+
+def test_a_lone_broker_gets_one_replica_an_id_and_groups_at_once() -> None:
+    config = KafkaConfig({})
+    assert config.is_embedded
+    assert config.get_int("offsets.topic.replication.factor") == 1
+    assert config.get_int("transaction.state.log.replication.factor") == 1
+    assert config.get_int("transaction.state.log.min.isr") == 1
+    assert config.get_int("group.initial.rebalance.delay.ms") == 0
+    assert config.broker_id == 0
+
+
+def test_what_is_given_for_a_lone_broker_wins() -> None:
+    given = {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "50"}
+    config = KafkaConfig({**given, "broker.id": "7"})
+    assert config.get_int("group.initial.rebalance.delay.ms") == 50
+    assert config.get_int("offsets.topic.replication.factor") == 2
+    assert config.broker_id == 7
+
+
+@pytest.mark.parametrize(
+    ("properties", "parts"),
+    [
+        ({"num.partitions": "many"}, ("num.partitions", "many", "INT")),
+        ({"num.partitions": "0"}, ("num.partitions", "0", "at least 1")),
+        ({"compression.type": "zip"}, ("compression.type", "zip", "snappy")),
+        ({"listeners": "localhost:9092"}, ("listeners", "localhost:9092", "NAME://host:port")),
+        ({"listeners": "PLAINTEXT://:99999"}, ("listeners", "99999", "NAME://host:port")),
+        ({"listeners": "INTERNAL://:9092"}, ("listener.security.protocol.map", "INTERNAL")),
+        ({"listeners": "SSL://:9093"}, ("listeners", "SSL", "PLAINTEXT")),
+        (
+            {"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"},
+            ("advertised.listeners", "0.0.0.0", "clients can reach"),
+        ),
+        ({"broker.id": "1001"}, ("broker.id", "1001", "reserved.broker.max.id")),
+        ({"log.dirs": "/a,/a"}, ("log.dirs", "twice")),
+        ({"process.roles": "broker"}, ("process.roles", "KRaft")),
+        ({"inter.broker.listener.name": "X"}, ("inter.broker.listener.name", "X", "PLAINTEXT")),
+        (
+            {"replica.fetch.wait.max.ms": "40000"},
+            ("replica.fetch.wait.max.ms", "40000", "replica.socket.timeout.ms"),
+        ),
+        ({"auto.create.topics.enable": "yes"}, ("auto.create.topics.enable", "yes", "true")),
+        ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
+        ({"authorizer.class.name": "Mine"}, ("authorizer.class.name", "Mine", "AclAuthorizer")),
+        ({"super.users": "User:a,root;x"}, ("super.users", "'x'", "User:alice")),
+    ],
+)
+def test_a_bad_value_names_the_key_the_value_and_what_is_allowed(
+    properties: dict[str, str], parts: tuple[str, ...]
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        KafkaConfig(properties)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_every_default_passes_its_own_check() -> None:
+    for name, key in BROKER_CONFIGS.keys.items():
+        if key.validator is not None and key.default is not None:
+            key.validator(name, key.default)
+
+
+@pytest.mark.parametrize(
+    ("given", "secret"),
+    [
+        ({}, b""),
+        ({"delegation.token.secret.key": "new"}, b"new"),
+        ({"delegation.token.master.key": "old"}, b"old"),
+        ({"delegation.token.secret.key": "new", "delegation.token.master.key": "old"}, b"new"),
+    ],
+)
+def test_the_secret_of_delegation_tokens(given: dict[str, str], secret: bytes) -> None:
+    assert KafkaConfig(given).token_secret == secret
+
+
+def test_a_broker_has_one_id_by_two_names() -> None:
+    for given in ("broker.id", "node.id"):
+        config = KafkaConfig({given: "3"})
+        assert (config.broker_id, config.get_int("node.id")) == (3, 3)
+        assert config.properties.items() >= {"broker.id": "3", "node.id": "3"}.items()
+    assert KafkaConfig({"broker.id": "3", "node.id": "3"}).broker_id == 3
+    with pytest.raises(ConfigError, match=r"the same value as `broker\.id`: 4 is not 3"):
+        KafkaConfig({"broker.id": "3", "node.id": "4"})
+
+
+def test_a_broker_that_may_not_choose_its_id_needs_one() -> None:
+    given = {"zookeeper.connect": "localhost:2181", "broker.id.generation.enable": "false"}
+    with pytest.raises(ConfigError, match=r"broker\.id=-1 must be at least 0"):
+        KafkaConfig(given)
+    assert KafkaConfig({**given, "broker.id": "0"}).broker_id == 0
+
+
+@pytest.mark.parametrize("name", ["broker.id", "node.id"])
+def test_node_id_is_another_name_of_broker_id(name: str) -> None:
+    config = KafkaConfig({"zookeeper.connect": "h:2181", name: "7"})
+    assert (config.broker_id, config.values["node.id"]) == (7, 7)
+    assert config.properties["broker.id"] == config.properties["node.id"] == "7"
+
+
+def test_two_ids_must_be_the_same() -> None:
+    KafkaConfig({"broker.id": "7", "node.id": "7"})
+    told = "You must set `node.id` to the same value as `broker.id`: 8 is not 7"
+    with pytest.raises(ConfigError, match=told):
+        KafkaConfig({"broker.id": "7", "node.id": "8"})

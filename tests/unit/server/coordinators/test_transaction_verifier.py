@@ -1,0 +1,141 @@
+"""Who vouches for a batch, and what its producer hears if nobody does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.common.cluster_state import (
+    BrokerInfo,
+    Endpoint,
+    UpdateMetadataCommand,
+    UpdateMetadataPartition,
+)
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.transactions.messages import AddPartitions, InitProducerId
+from kafkapy.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
+from kafkapy.server.interbroker.node_clients import NodeClients
+from tests.support.partitions import TOPIC_ID, told
+from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.support.server_parts import Parts
+
+T0 = TopicPartition("t", 0)
+WRITING = Writing(T0, Producer(4000, 0))
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    made = Parts(tmp_path)
+    made.announce("t", TRANSACTION_STATE_TOPIC)
+    made.lead("t")
+    made.lead_transactions()
+    return made
+
+
+def verify(parts: Parts, writing: Writing = WRITING) -> dict[TopicPartition, ErrorCode]:
+    found: list[dict[TopicPartition, ErrorCode]] = []
+    parts.services.verifier.verify("x", [writing], found.append)
+    return found[0]
+
+
+def begin(parts: Parts, *partitions: TopicPartition) -> None:
+    call, coordinator = parts.transactions.call, parts.transactions.coordinator
+    call(coordinator.init_producer_id, InitProducerId("x", 60_000), lambda result: result)
+    if partitions:
+        request = AddPartitions("x", WRITING.producer, partitions)
+        call(coordinator.add_partitions, request, lambda result: result)
+
+
+def test_only_what_is_led_here_and_not_vouched_for_is_asked_about(parts: Parts) -> None:
+    elsewhere = Writing(TopicPartition("u", 0), WRITING.producer)
+    assert parts.services.verifier.unverified([WRITING, elsewhere]) == [WRITING]
+    begin(parts, T0)
+    assert verify(parts) == {}
+    assert parts.services.verifier.unverified([WRITING]) == []
+
+
+def test_a_partition_outside_the_transaction_may_not_be_written_to(parts: Parts) -> None:
+    begin(parts)
+    assert verify(parts) == {T0: ErrorCode.TRANSACTION_ABORTABLE}
+    assert parts.services.verifier.unverified([WRITING]) == [WRITING]
+
+
+def test_a_fenced_producer_hears_that_its_epoch_is_old(parts: Parts) -> None:
+    begin(parts)
+    begin(parts, T0)
+    assert verify(parts) == {T0: ErrorCode.INVALID_PRODUCER_EPOCH}
+
+
+def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    parts.lead("t")
+    assert verify(parts) == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}
+    parts.announce(TRANSACTION_STATE_TOPIC, leader=-1)
+    assert verify(parts) == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}
+
+
+def verified_by_another(tmp_path: Path, answer: Any) -> dict[TopicPartition, ErrorCode]:
+    """What a producer hears when broker 2 coordinates, and answers so."""
+    parts = Parts(tmp_path)
+    parts.lead("t")
+    heard: list[dict[TopicPartition, ErrorCode]] = []
+
+    async def scenario() -> None:
+        async with ScriptedNode(answer) as node:
+            row = UpdateMetadataPartition(
+                TRANSACTION_STATE_TOPIC, TOPIC_ID, 0, told(leader=2).state, (2,)
+            )
+            brokers = [BrokerInfo(2, (Endpoint("I", "127.0.0.1", node.port),))]
+            parts.metadata.apply(UpdateMetadataCommand(1, 1, 1, [row], brokers))
+            nodes = NodeClients(parts.metadata, "I", "1", request_timeout_ms=LIMIT_MS)
+            verifier = TransactionVerifier(
+                1, parts.metadata, parts.replicas, parts.transactions, nodes
+            )
+            seen = Seen()
+            verifier.verify("x", [WRITING], seen.add)
+            heard.extend(await seen.at_least(1))
+            verifier.close()
+
+    in_loop(scenario)
+    return heard[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "heard"),
+    [
+        (ErrorCode.NONE, {}),
+        (ErrorCode.TRANSACTION_ABORTABLE, {T0: ErrorCode.TRANSACTION_ABORTABLE}),
+        (ErrorCode.PRODUCER_FENCED, {T0: ErrorCode.INVALID_PRODUCER_EPOCH}),
+        (ErrorCode.NOT_COORDINATOR, {T0: ErrorCode.NOT_ENOUGH_REPLICAS}),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, {T0: ErrorCode.NOT_ENOUGH_REPLICAS}),
+    ],
+)
+def test_another_broker_is_asked_to_verify_not_to_add(
+    tmp_path: Path, code: ErrorCode, heard: dict[TopicPartition, ErrorCode]
+) -> None:
+    def answer(request: AddPartitionsToTxnRequest, version: int) -> AddPartitionsToTxnResponse:
+        (transaction,) = request.transactions
+        assert (version, transaction.verify_only) == (4, True)
+        assert (transaction.transactional_id, transaction.producer_id) == ("x", 4000)
+        row = AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=code)
+        topic = AddPartitionsToTxnTopicResult(name="t", results_by_partition=[row])
+        result = AddPartitionsToTxnResult(transactional_id="x", topic_results=[topic])
+        return AddPartitionsToTxnResponse(results_by_transaction=[result])
+
+    assert verified_by_another(tmp_path, answer) == heard
+
+
+def test_a_coordinator_that_is_gone_is_to_be_asked_again(tmp_path: Path) -> None:
+    heard = verified_by_another(tmp_path, lambda request, version: DISCONNECT)
+    assert heard == {T0: ErrorCode.NOT_ENOUGH_REPLICAS}

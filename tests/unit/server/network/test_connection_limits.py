@@ -1,0 +1,98 @@
+"""How many connections there may be; that they are closed or wait is in test_listener_acceptor."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.network.connection_limits import (
+    BROKERS_RESERVE,
+    ConnectionLimits,
+    parse_overrides,
+    sockets_at_most,
+)
+
+TWO = {
+    "listeners": "A://127.0.0.1:1,B://127.0.0.1:2",
+    "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT",
+    "inter.broker.listener.name": "B",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", {}),
+        ("10.0.0.1:5", {"10.0.0.1": 5}),
+        (" 10.0.0.1:5 , ::1:0,", {"10.0.0.1": 5, "0:0:0:0:0:0:0:1": 0}),
+    ],
+)
+def test_overrides(text: str, limits: dict[str, int]) -> None:
+    assert parse_overrides(text) == limits
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:many", "10.0.0.1:-1", "10.0.0.1:²", "5"])
+def test_overrides_that_cannot_be_read_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides=.* host:limit"):
+        parse_overrides(f"10.0.0.2:1,{text}")
+
+
+def test_the_listener_of_brokers_is_protected_if_there_are_others() -> None:
+    limits = ConnectionLimits(KafkaConfig({**TWO, "max.connections": "1"}))
+    limits.count("A", "a")
+    assert (limits.has_room("A"), limits.has_room("B")) == (False, True)
+    limits.count("B", "b")
+    assert limits.excess == 1
+    alone = ConnectionLimits(KafkaConfig({"max.connections": "1"}))
+    alone.count("PLAINTEXT", "a")
+    assert not alone.has_room("PLAINTEXT")
+
+
+def test_a_listener_has_its_own_limit_the_one_of_brokers_too() -> None:
+    given = {f"listener.name.{name}.max.connections": "1" for name in "ab"}
+    limits = ConnectionLimits(KafkaConfig({**TWO, **given}))
+    for name in "AB":
+        assert limits.has_room(name)
+        limits.count(name, "a")
+        assert not limits.has_room(name)
+
+
+def test_limits_change_while_the_broker_runs() -> None:
+    limits = ConnectionLimits(KafkaConfig(TWO))
+    limits.count("A", "a")
+    limits.update({"max.connections": "1", "max.connections.per.ip.overrides": "a:1"})
+    assert not limits.has_room("A")
+    assert limits.enter("A", "a") is not None
+    with pytest.raises(ConfigError):
+        limits.update({"max.connections.per.ip.overrides": "nonsense"})
+    assert not limits.has_room("A")
+    limits.update({})
+    assert limits.has_room("A")
+    assert limits.enter("A", "a") is None
+
+
+def test_who_waits_for_room_goes_on_when_a_limit_rises() -> None:
+    async def scenario() -> None:
+        limits = ConnectionLimits(KafkaConfig({"max.connections": "0"}))
+        waiting = asyncio.create_task(limits.room("PLAINTEXT"))
+        await asyncio.wait([waiting], timeout=0.01)
+        assert not waiting.done()
+        limits.update({"max.connections": "1"})
+        await waiting
+
+    asyncio.run(scenario())
+
+
+def test_connections_leave_descriptors_for_logs_and_brokers() -> None:
+    assert sockets_at_most(1024) == 1024 - 512 - 64
+    assert sockets_at_most(-1) > 10**9
+    limits = ConnectionLimits(KafkaConfig(TWO), 1024)
+    for _ in range(sockets_at_most(1024)):
+        limits.count("A", "a")
+    assert (limits.has_room("A"), limits.has_room("B")) == (False, True)
+    for _ in range(BROKERS_RESERVE):
+        limits.count("B", "b")
+    assert not limits.has_room("B")

@@ -1,0 +1,272 @@
+"""A listener over real sockets: limits and rates hold from the accept on, and a TLS listener serves
+clients that speak TLS, and says of each other why not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.network import listener_acceptor
+from kafkapy.server.network.connection_table import ConnectionTable
+from kafkapy.server.network.listener_acceptor import ListenerAcceptor
+from kafkapy.server.quotas.client_quotas import ConnectionRates
+from kafkapy.server.quotas.creation_rates import CreationRates
+from kafkapy.server.quotas.quota_usage import Windows
+from tests.support.certificates import can_make
+from tests.support.scripted_node import in_loop
+from tests.support.tls_contexts import TlsContexts
+
+Scenario = Callable[[TlsContexts, int], Coroutine[Any, Any, None]]
+
+
+class Echo(asyncio.Protocol):
+    """Sends back what it gets."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.transport.write(data)
+
+
+def now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def serving(directory: Path, client_auth: str, scenario: Scenario) -> int:
+    """Run a scenario against a listener of echoes; how many handshakes failed."""
+    table = ConnectionTable(KafkaConfig({}))
+
+    async def run() -> None:
+        contexts = TlsContexts.make(directory, client_auth)
+        bound = socket.socket()
+        bound.bind(("127.0.0.1", 0))
+        bound.setblocking(False)
+        acceptor = ListenerAcceptor("X", bound, table, Echo, now_ms, lambda: contexts.broker)
+        acceptor.start(5)
+        try:
+            await scenario(contexts, bound.getsockname()[1])
+        finally:
+            acceptor.close()
+            bound.close()
+
+    in_loop(run)
+    assert (table.limits.total, len(table.unauthenticated)) == (0, 0)
+    return table.logins.failed["X", "SSL"]
+
+
+async def echoed(port: int, context: Any, data: bytes = b"hello") -> bytes:
+    """What comes back of `data`; nothing if the listener hangs up."""
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, server_hostname=context and "localhost"
+    )
+    writer.write(data)
+    try:
+        return await reader.read(len(data))
+    finally:
+        writer.transport.abort()
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.name == "kafka.network.SocketServer"]
+
+
+def test_both_sides_show_certificates(tmp_path: Path) -> None:
+    if not can_make("a TLS listener"):
+        return
+
+    async def scenario(contexts: TlsContexts, port: int) -> None:
+        assert await echoed(port, contexts.client) == b"hello"
+
+    assert serving(tmp_path, "required", scenario) == 0
+
+
+def test_a_client_without_its_certificate(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    if not can_make("a TLS listener that wants certificates"):
+        return
+    caplog.set_level(logging.INFO)
+
+    async def scenario(contexts: TlsContexts, port: int) -> None:
+        try:
+            assert await echoed(port, contexts.stranger) == b""
+        except OSError:
+            pass
+        assert await echoed(port, contexts.client) == b"hello"
+
+    assert serving(tmp_path, "required", scenario) == 1
+    [line] = lines(caplog)
+    assert line.startswith("Failed authentication with 127.0.0.1:")
+    assert line.endswith("(SSL handshake failed: PEER_DID_NOT_RETURN_A_CERTIFICATE)")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\0\0\0\x0a\0\x12\0\0\0\0\0\7\xff\xff", b"GET / HTTP/1.0\r\n\r\n"]
+)
+def test_a_client_that_does_not_speak_tls(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    if not can_make("a plain client of a TLS listener"):
+        return
+    caplog.set_level(logging.INFO)
+
+    async def scenario(contexts: TlsContexts, port: int) -> None:
+        try:
+            await echoed(port, None, data)  # an alert, or nothing
+        except ConnectionError:
+            pass
+        assert await echoed(port, contexts.client) == b"hello"
+
+    assert serving(tmp_path, "none", scenario) == 1
+    [line] = lines(caplog)
+    assert "(SSL handshake failed: the client does not speak TLS, " in line
+
+
+def test_a_client_that_says_nothing_holds_nobody_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not can_make("a silent client of a TLS listener"):
+        return
+
+    async def scenario(contexts: TlsContexts, port: int) -> None:
+        _, silent = await asyncio.open_connection("127.0.0.1", port)
+        assert await echoed(port, contexts.client) == b"hello"
+        silent.transport.abort()
+
+    assert serving(tmp_path, "none", scenario) == 0
+    assert lines(caplog) == []
+
+
+def test_a_handshake_counts_and_has_its_time(tmp_path: Path) -> None:
+    if not can_make("a silent client of a TLS listener with limits"):
+        return
+    properties = {
+        "max.connections.per.ip": "1",
+        "kafkapy.authentication.timeout.ms": "300",
+    }
+    contexts = TlsContexts.make(tmp_path, "none")
+    table = ConnectionTable(KafkaConfig(properties))
+
+    async def scenario(port: int) -> None:
+        first, silent = await asyncio.open_connection("127.0.0.1", port)
+        late, refused = await asyncio.open_connection("127.0.0.1", port)
+        assert await late.read() == b""
+        assert (table.accepted, table.rejected) == (1, 1)
+        assert await first.read() == b""
+        assert await echoed(port, contexts.client) == b"hello"
+        silent.close()
+        refused.close()
+
+    accepting(table, scenario, lambda: contexts.broker)
+    assert (table.limits.total, len(table.unauthenticated)) == (0, 0)
+
+
+Accepting = Callable[[int], Coroutine[Any, Any, None]]
+
+
+def accepting(
+    table: ConnectionTable, scenario: Accepting, context: Callable[[], Any] | None = None
+) -> None:
+    """Run a scenario against a listener PLAINTEXT of echoes with the limits of a table."""
+
+    async def run() -> None:
+        bound = socket.socket()
+        bound.bind(("127.0.0.1", 0))
+        bound.setblocking(False)
+        acceptor = ListenerAcceptor("PLAINTEXT", bound, table, Echo, now_ms, context)
+        acceptor.start(5)
+        try:
+            await scenario(bound.getsockname()[1])
+        finally:
+            acceptor.close()
+            bound.close()
+
+    in_loop(run)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"max.connections.per.ip": "1"},
+        {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "127.0.0.1:1"},
+    ],
+)
+def test_an_address_beyond_its_limit_is_refused(
+    properties: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    table = ConnectionTable(KafkaConfig(properties))
+    table.limits.count("PLAINTEXT", "127.0.0.1")
+
+    async def scenario(port: int) -> None:
+        assert await hung_up(port)
+        table.limits.leave("PLAINTEXT", "127.0.0.1")
+        assert await echoed(port, None) == b"hello"
+
+    accepting(table, scenario)
+    assert (table.accepted, table.rejected) == (1, 1)
+    [line] = lines(caplog)
+    assert "already has max.connections.per.ip=1 connections" in line
+
+
+async def hung_up(port: int) -> bool:
+    """Whether the listener closes a connection without a word."""
+    try:
+        return await echoed(port, None) == b""
+    except ConnectionError:
+        return True
+
+
+def test_beyond_max_connections_clients_wait_in_the_backlog() -> None:
+    table = ConnectionTable(KafkaConfig({"max.connections": "1"}))
+    table.limits.count("PLAINTEXT", "10.0.0.1")
+
+    async def scenario(port: int) -> None:
+        waiting = asyncio.create_task(echoed(port, None))
+        await asyncio.wait([waiting], timeout=0.05)
+        assert not waiting.done()
+        table.limits.leave("PLAINTEXT", "10.0.0.1")
+        assert await waiting == b"hello"
+
+    accepting(table, scenario)
+    assert (table.accepted, table.rejected) == (1, 0)
+
+
+def test_connections_that_come_too_fast_are_served_one_after_the_other() -> None:
+    config = KafkaConfig({"max.connection.creation.rate": "1"})
+    creations = CreationRates(config)
+    table = ConnectionTable(config, creations=creations)
+
+    async def scenario(port: int) -> None:
+        for _ in range(12):
+            assert await echoed(port, None) == b"hello"
+
+    accepting(table, scenario)
+    assert table.accepted == 12
+    assert creations.listeners["PLAINTEXT"].pauses.average(now_ms()) > 0
+
+
+def test_an_address_that_connects_too_often_is_closed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener_acceptor, "DELAYED_MAX", 1)
+    rates = ConnectionRates(Windows(KafkaConfig({})))
+    rates.set("127.0.0.1", {"connection_creation_rate": "0"})
+    table = ConnectionTable(KafkaConfig({"max.connections.per.ip": "1"}), rates=rates)
+
+    async def scenario(port: int) -> None:
+        delayed = asyncio.create_task(hung_up(port))
+        await asyncio.wait([delayed], timeout=0.05)
+        assert not delayed.done()
+        assert await hung_up(port)  # no more of them are kept open
+        assert not delayed.done()
+        assert await delayed
+
+    accepting(table, scenario)
+    assert (table.accepted, table.rejected, table.limits.total) == (0, 2, 0)

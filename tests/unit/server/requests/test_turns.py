@@ -1,0 +1,256 @@
+"""Work in slices: one slice a turn of the loop, in order, with what others wait for in between."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.turns import (
+    SLICE_UNITS,
+    Turns,
+    Work,
+    elsewhere,
+    finish,
+    finished,
+    worked,
+)
+
+
+def steps(count: int, units: int, log: list[str] | None = None, name: str = "") -> Work[str]:
+    for _ in range(count):
+        if log is not None:
+            log.append(name)
+        yield units
+    return f"{name} done"
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Run the test in an event loop of its own."""
+
+    @wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+async def turned(pending: Any) -> Any:
+    """The response of what runs in turns, with one note for each turn of the loop."""
+    assert isinstance(pending, Pending)
+    while not pending.done:
+        await asyncio.sleep(0)
+    return pending.response
+
+
+@on_a_loop
+async def test_work_of_one_slice_is_done_at_once() -> None:
+    turns = Turns()
+    assert turns.run(steps(3, 1, name="small")) == "small done"
+    assert turns.slices == 0
+
+
+@on_a_loop
+async def test_more_work_leaves_the_loop_to_others_after_each_slice() -> None:
+    turns = Turns()
+    log: list[str] = []
+    pending = turns.run(steps(10, SLICE_UNITS, log, "work"))
+    assert log == ["work"]  # the first slice is run at once
+    assert pending.blocks
+    done = asyncio.get_running_loop().create_future()
+    pending.when_complete(done.set_result)
+    while not done.done():
+        log.append("others")
+        await asyncio.sleep(0)
+    assert done.result() == "work done"
+    between = "".join(name[0] for name in log)
+    assert "ww" not in between
+
+
+@on_a_loop
+async def test_no_slice_costs_more_than_its_units_and_one_step() -> None:
+    turns = Turns()
+    await turned(turns.queue(steps(1000, 700)))
+    assert turns.slices == 1000 // 8 + 1
+    assert turns.units_max < SLICE_UNITS + 700
+
+
+@on_a_loop
+async def test_large_requests_are_done_one_after_the_other() -> None:
+    """So that the rows of one of them at a time are in memory."""
+    turns = Turns()
+    log: list[str] = []
+    pending = [turns.queue(steps(4, SLICE_UNITS, log, name)) for name in "abc"]
+    for each in pending:
+        await turned(each)
+    assert "".join(log) == "aaaabbbbcccc"
+
+
+@on_a_loop
+async def test_coroutines_take_turns_with_requests() -> None:
+    turns = Turns()
+    log: list[str] = []
+
+    async def coroutine() -> None:
+        pace = turns.pace()
+        for _ in range(3):
+            log.append("c")
+            await pace.spend(SLICE_UNITS)
+
+    task = asyncio.create_task(coroutine())
+    await asyncio.sleep(0)
+    await turned(turns.queue(steps(3, SLICE_UNITS, log, "r")))
+    await task
+    assert sorted(log) == ["c", "c", "c", "r", "r", "r"]
+
+
+@on_a_loop
+async def test_the_result_may_be_what_waits() -> None:
+    turns = Turns()
+    later = Pending()
+
+    def work() -> Work[Any]:
+        yield SLICE_UNITS
+        return later
+
+    pending = turns.queue(work())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not pending.done
+    later.complete("late")
+    assert pending.response == "late"
+
+
+@on_a_loop
+async def test_a_fault_ends_one_request_and_no_other() -> None:
+    turns = Turns()
+    faults: list[Any] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context["exception"]))
+
+    def faulty() -> Work[Any]:
+        yield 1
+        raise ZeroDivisionError
+
+    turns.queue(faulty())
+    assert await turned(turns.queue(steps(2, 1, name="next"))) == "next done"
+    assert [type(fault) for fault in faults] == [ZeroDivisionError]
+
+
+@on_a_loop
+async def test_a_coroutine_can_finish_work() -> None:
+    turns = Turns()
+    assert await finish(steps(4, SLICE_UNITS, name="work"), turns.pace()) == "work done"
+
+
+@pytest.mark.parametrize("outcome", ["plain", None])
+def test_outcomes_that_are_no_work_are_left_alone(outcome: Any) -> None:
+    assert finished(outcome) is outcome
+    assert finished(worked(outcome)) is outcome
+    assert finished(steps(2, 1, name="w")) == "w done"
+
+
+@on_a_loop
+async def test_what_another_thread_does_keeps_nobody_waiting() -> None:
+    turns = Turns()
+    may_end = threading.Event()
+    log: list[str] = []
+
+    def work() -> Work[str]:
+        log.append("begun")
+        done = yield from elsewhere(lambda: may_end.wait(60))
+        log.append(f"done {done}")
+        yield 1
+        return "result"
+
+    pending = turns.run(work())
+    assert log == ["begun"]
+    assert await turned(turns.queue(steps(2, SLICE_UNITS, name="other"))) == "other done"
+    assert not pending.done
+    may_end.set()
+    assert await turned(pending) == "result"
+    assert log == ["begun", "done True"]
+    turns.close()
+
+
+@on_a_loop
+async def test_a_fault_of_the_other_thread_is_raised_in_the_work() -> None:
+    turns = Turns()
+
+    def work() -> Work[str]:
+        try:
+            yield from elsewhere(lambda: [][0])
+        except IndexError:
+            return "caught"
+        return "nothing"
+
+    assert await turned(turns.run(work())) == "caught"
+    turns.close()
+
+
+@on_a_loop
+async def test_nothing_goes_on_when_the_broker_has_stopped() -> None:
+    turns = Turns()
+    log: list[str] = []
+    may_end = threading.Event()
+
+    def work() -> Work[None]:
+        yield from elsewhere(lambda: may_end.wait(60))
+        log.append("went on")
+
+    turns.run(work())
+    turns.queue(steps(2, 1, log, "waited"))
+    turns.close()
+    may_end.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert log == []
+
+
+def test_who_needs_a_result_at_once_does_it_all_in_one_go() -> None:
+    def work() -> Work[str]:
+        yield 1
+        return (yield from elsewhere(lambda: "done here"))
+
+    assert finished(work()) == "done here"
+
+
+@on_a_loop
+async def test_large_work_that_nobody_waits_for_is_not_begun() -> None:
+    turns = Turns()
+    log: list[str] = []
+    gone = turns.queue(steps(3, SLICE_UNITS, log, "gone"), may_drop=True)
+    kept = turns.queue(steps(3, 1, log, "kept"))
+    gone.abandon()
+    kept.abandon()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert log == ["kept"] * 3
+
+
+@on_a_loop
+async def test_nor_is_what_another_thread_would_do_for_it() -> None:
+    turns = Turns()
+    may_end = threading.Event()
+    done: list[str] = []
+
+    def work(name: str, may_drop: bool) -> Work[None]:
+        yield from elsewhere(lambda: done.append(name), may_drop)
+
+    def busy() -> Work[None]:
+        yield from elsewhere(lambda: may_end.wait(60))
+
+    first = turns.run(busy())
+    turns.run(work("gone", True)).abandon()
+    turns.run(work("not acknowledged", False)).abandon()
+    last = turns.run(work("last", True))
+    may_end.set()
+    await turned(first)
+    await turned(last)
+    assert done == ["not acknowledged", "last"]
+    turns.close()

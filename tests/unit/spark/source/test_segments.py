@@ -1,0 +1,130 @@
+"""segments: files that our storage engine wrote, found and read without it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.source.pushdown import Bounds, Interval
+from kafkapy.spark.source.segments import Replica, find_replicas, longest, read_segment
+from kafkapy.spark.source.source_columns import COLUMNS
+from tests.support.log_builder import LogBuilder, row
+from tests.support.ports import NOW_MS
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def replica(root: Path) -> Replica:
+    (found,) = find_replicas([str(root)])
+    return found
+
+
+def values(
+    one: Replica, bounds: Bounds | None = None, *, lax: bool = False, skip_aborted: bool = False
+) -> list[str]:
+    given = bounds or Bounds()
+    return [
+        (value or b"").decode().strip()
+        for segment in one.segments(given, skip_aborted=skip_aborted)
+        for batch in read_segment(segment, given, columns=COLUMNS, skip_corrupt=lax)
+        for value in batch.column("value").to_pylist()
+    ]
+
+
+def test_every_record_of_every_segment(tmp_path: Path) -> None:
+    LogBuilder(tmp_path).append(count=3).roll().append(count=2).append(count=2).stop()
+    one = replica(tmp_path)
+    assert (one.topic_partition, one.base_offsets) == (ORDERS, (0, 3))
+    assert values(one) == [str(i) for i in range(7)]
+    assert one.log_end_offset() == 7
+    assert replica(tmp_path / "orders-0").base_offsets == (0, 3)  # named itself
+
+
+def test_bounds_choose_segments_and_records(tmp_path: Path) -> None:
+    LogBuilder(tmp_path).append(count=3).roll().append(count=3).roll().append(count=3).stop()
+    one = replica(tmp_path)
+    middle = Bounds(offset=Interval(4, 5))
+    assert [segment.base_offset for segment in one.segments(middle)] == [3]
+    assert values(one, middle) == ["4", "5"]
+    new = Bounds(timestamp_us=Interval(low=(NOW_MS + 7) * 1000))  # offset i has the time NOW + i
+    assert values(one, new) == ["7", "8"]
+
+
+def test_an_offset_deep_in_a_segment_is_found_by_its_index(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path, index_interval_bytes="100")
+    for _ in range(50):
+        builder.append(count=2)
+    builder.stop()
+    assert values(replica(tmp_path), Bounds(offset=Interval(61, 62))) == ["61", "62"]
+    (tmp_path / "orders-0" / f"{0:020d}.index").unlink()
+    assert values(replica(tmp_path), Bounds(offset=Interval(61, 62))) == ["61", "62"]
+
+
+def test_aborted_transactions_across_segments(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(7, 0, 2, is_transactional=True)
+    builder.roll()
+    builder.produce(7, 2, 1, is_transactional=True)
+    builder.end_transaction(7, commit=False)
+    builder.produce(7, 3, 1, is_transactional=True)
+    builder.end_transaction(7, commit=True)
+    builder.stop()
+    assert values(replica(tmp_path)) == ["7/0", "7/1", "7/2", "7/3"]
+    assert values(replica(tmp_path), skip_aborted=True) == ["7/3"]
+
+
+def test_a_cut_off_tail_is_left_out_and_a_corrupt_batch_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    LogBuilder(tmp_path).append(count=2).append(count=2).roll().append(count=1).kill()
+    first = tmp_path / "orders-0" / f"{0:020d}.log"
+    whole = first.read_bytes()
+    first.write_bytes(whole[:-1])
+    assert values(replica(tmp_path)) == ["0", "1", "4"]
+    first.write_bytes(whole[:-1] + bytes([whole[-1] ^ 0x55]))
+    with pytest.raises(ApiError, match=rf"{first}: .*corrupt") as caught:
+        values(replica(tmp_path))
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    with caplog.at_level(logging.WARNING):
+        assert values(replica(tmp_path), lax=True)[-1] == "4"
+    assert f"{first}" in caplog.text
+
+
+def test_an_empty_segment_has_no_records(tmp_path: Path) -> None:
+    LogBuilder(tmp_path).stop()
+    assert values(replica(tmp_path)) == []
+    assert replica(tmp_path).log_end_offset() == 0
+
+
+def test_of_several_replicas_the_one_that_reaches_furthest(tmp_path: Path) -> None:
+    for name, count in (("a", 2), ("b", 5), ("c", 3)):
+        LogBuilder(tmp_path / name).append(row(value=name), *[row()] * (count - 1)).stop()
+    other = TopicPartition("a-b.c", 12)
+    LogBuilder(tmp_path / "c", topic_partition=other).append().stop()
+    found = find_replicas([str(tmp_path / name) for name in "abc"])
+    assert len(found) == 4
+    chosen = longest(found)
+    assert [(one.topic_partition, one.directory.parent.name) for one in chosen] == [
+        (other, "c"),
+        (ORDERS, "b"),
+    ]
+
+
+def test_what_is_no_replica_of_now_is_left_out(tmp_path: Path) -> None:
+    LogBuilder(tmp_path).append().stop()
+    for name in ("old-1.6fa0b6b0f1d54a1dbb3dbf3ac0ffee00-delete", "empty-0", "notes"):
+        (tmp_path / name).mkdir()
+    os.link(tmp_path / "orders-0" / f"{0:020d}.log", tmp_path / "notes" / f"{0:020d}.log")
+    assert replica(tmp_path).topic_partition == ORDERS
+
+
+def test_paths_that_hold_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere is not a directory"):
+        find_replicas([str(tmp_path / "nowhere")])
+    with pytest.raises(ConfigError, match="No partition of any topic is in"):
+        find_replicas([str(tmp_path)])

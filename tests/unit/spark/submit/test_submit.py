@@ -1,0 +1,190 @@
+"""submit: the words that are executed, for every way of writing spark-submit's options."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.submit import submit
+from kafkapy.spark.submit.submit import Submission, Wiring
+
+WIRED = Wiring("logs", "alerts", "/ckpt", {"bootstrap.servers": "b:9092"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "spark"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "job.py"
+    path.write_text("def main():\n    transform = 1\n")
+    return str(path)
+
+
+def words(line: str, home: Path, wiring: Wiring = WIRED) -> list[str]:
+    return submit.command_line(submit.split(line.split()), wiring, home, home / "cache")
+
+
+def confs(command: list[str]) -> dict[str, str]:
+    given = [after for word, after in pairwise(command) if word == "--conf"]
+    return dict(conf.split("=", 1) for conf in given)
+
+
+def test_the_script_is_the_first_word_that_is_no_option() -> None:
+    line = "--master yarn --verbose --conf a=b --driver-memory=1g job.py --from x -v y"
+    assert submit.split(line.split()) == Submission(
+        ("--master", "yarn", "--verbose", "--conf", "a=b", "--driver-memory=1g"),
+        "job.py",
+        ("--from", "x", "-v", "y"),
+    )
+    assert submit.split(["--kill", "id"]) == Submission(("--kill", "id"), None, ())
+
+
+def test_topics_are_wired_by_conf_and_everything_else_passes(home: Path, script: str) -> None:
+    command = words(f"--master local[2] --name n {script} a --b", home)
+    assert command[0] == str(home / "bin" / "spark-submit")
+    assert command[1:5] == ["--master", "local[2]", "--name", "n"]
+    assert command[-3:] == [script, "a", "--b"]
+    assert confs(command) == {
+        "spark.kafkapy.from": "logs",
+        "spark.kafkapy.to": "alerts",
+        "spark.kafkapy.checkpoint": "/ckpt",
+        "spark.kafkapy.kafka.bootstrap.servers": "b:9092",
+    }
+
+
+def test_sql_takes_the_place_of_a_script(home: Path) -> None:
+    wiring = Wiring(
+        "logs", sql="SELECT 1", schema="a INT", once=True, metrics_port=9404, columns="value"
+    )
+    command = words("--master yarn", home, wiring)
+    assert command[-1].endswith("kafkapy/spark/submit/transform_job.py")
+    wired = confs(command)
+    assert wired["spark.kafkapy.sql"] == "SELECT 1"
+    assert wired["spark.kafkapy.schema"] == "a INT"
+    assert wired["spark.kafkapy.once"] == "true"
+    assert wired["spark.kafkapy.metrics.port"] == "9404"
+    assert wired["spark.kafkapy.columns"] == "value"
+
+
+@pytest.mark.parametrize(
+    ("line", "local"),
+    [
+        ("", True),
+        ("--master local", True),
+        ("--master=local[*]", True),
+        ("--conf spark.master=local[4]", True),
+        ("--master spark://m:7077", False),
+        ("--master yarn", False),
+        ("--master local-cluster[2,1,1024]", False),
+        ("--conf spark.master=k8s://x", False),
+    ],
+)
+def test_the_package_is_shipped_unless_all_is_local(
+    line: str, local: bool, home: Path, script: str
+) -> None:
+    command = words(f"{line} {script}", home)
+    assert ("--py-files" not in command) is local
+
+
+def test_a_master_in_the_defaults_file_counts(home: Path, script: str) -> None:
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "spark-defaults.conf").write_text("# none\nspark.master   spark://m:7077\n")
+    assert "--py-files" in words(script, home)
+    assert "--py-files" not in words(f"--master local {script}", home)
+
+
+def test_the_users_own_py_files_stay(home: Path, script: str) -> None:
+    command = words(f"--master yarn --py-files a.zip,b.py --py-files=c.egg {script}", home)
+    assert command.count("--py-files") == 1
+    a, b, c, package = command[command.index("--py-files") + 1].split(",")
+    assert (a, b, c) == ("a.zip", "b.py", "c.egg")
+    assert Path(package).exists()
+
+
+def test_the_zip_is_complete_made_once_and_found_by_spark(tmp_path: Path) -> None:
+    first = submit.package_zip(tmp_path)
+    assert submit.package_zip(tmp_path) == first
+    with zipfile.ZipFile(first) as archive:
+        names = set(archive.namelist())
+    assert {"pyspark_kafkapy.py", "kafkapy/__init__.py", "kafkapy/record/columns.py"} <= names
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_a_transform_is_run_by_its_own_job(tmp_path: Path, home: Path) -> None:
+    script = tmp_path / "t.py"
+    script.write_text("def transform(df):\n    return df\n")
+    command = words(f"--master local {script} x", home)
+    assert command[-3].endswith("kafkapy/spark/submit/transform_job.py")
+    assert command[-2:] == [str(script), "x"]
+    remote = words(f"--master yarn --files a.txt {script}", home)
+    assert remote[remote.index("--files", remote.index("--files") + 1) + 1] == f"a.txt,{script}"
+    assert words(str(script), home, Wiring())[-1] == str(script)
+
+
+def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Cannot read the script nowhere\.py"):
+        words("nowhere.py", home)
+    broken = tmp_path / "broken.py"
+    broken.write_text("def (")
+    with pytest.raises(ConfigError, match="is not Python"):
+        words(str(broken), home)
+
+
+@pytest.mark.parametrize("line", ["--master yarn job.py", "--master local job.py"])
+def test_workers_run_this_python(home: Path, line: str) -> None:
+    submission = submit.split(line.split())
+
+    def environment(environ: dict[str, str]) -> dict[str, str]:
+        return submit.environment(environ, submission, home, home / "cache")
+
+    env = environment({"PATH": "/bin"})
+    assert env["PYSPARK_PYTHON"] == env["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    assert env["PATH"] == "/bin"
+    assert environment({"PYSPARK_PYTHON": "other"})["PYSPARK_PYTHON"] == "other"
+    assert environment({"PYSPARK_PYTHON": sys.executable}) == environment({})
+
+
+def test_local_workers_import_the_pyspark_that_is_installed(tmp_path: Path) -> None:
+    spark_home = submit.find_spark_home({})
+    local, remote = (
+        submit.environment({}, submit.split(["--master", master, "x"]), spark_home, tmp_path)
+        for master in ("local[2]", "spark://elsewhere:7077")
+    )
+    assert remote["PYSPARK_PYTHON"] == sys.executable  # other machines do not have our launcher
+    assert local["PYSPARK_PYTHON"] == local["PYSPARK_DRIVER_PYTHON"] != sys.executable
+    exported = {"PYSPARK_PYTHON": sys.executable}
+    again = submit.environment(
+        exported, submit.split(["--master", "local", "x"]), spark_home, tmp_path
+    )
+    assert again == local
+
+
+def test_spark_is_the_users_or_pysparks() -> None:
+    assert submit.find_spark_home({"SPARK_HOME": "/opt/spark"}) == Path("/opt/spark")
+    assert (submit.find_spark_home({}) / "bin" / "spark-submit").exists()
+
+
+def test_a_fork_server_is_for_python_jobs_whose_workers_are_ours(home: Path, script: str) -> None:
+    cache = home / "cache"
+    ours, theirs = (
+        {"PYSPARK_PYTHON": str(at / "python-1"), "PYSPARK_DRIVER_PYTHON": str(cache / "python-1")}
+        for at in (cache, home)
+    )
+    job = words(f"--master local {script}", home)
+    assert submit.has_local_workers(job, ours, cache)
+    assert not submit.has_local_workers(job, theirs, cache)
+    assert not submit.has_local_workers(words("--class Main job.jar x.py", home), ours, cache)
+    other = words(f"--conf spark.pyspark.python=python3 {script}", home)
+    assert not submit.has_local_workers(other, ours, cache)
+    assert not submit.has_local_workers(words("--version", home), ours, cache)
+    query = replace(WIRED, sql="SELECT 1")
+    assert submit.has_local_workers(words("--name n", home, query), ours, cache)

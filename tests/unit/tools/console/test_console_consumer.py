@@ -1,0 +1,200 @@
+"""Reading over librdkafka: where it starts, what is committed, when it stops."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError
+
+from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.tools.console import console_consumer
+from kafkapy.tools.console.console_consumer import ConsoleConsumer, Source, print_messages
+from kafkapy.tools.console.message_formatter import Message
+
+
+class Raw:
+    """librdkafka's message."""
+
+    def __init__(self, offset: int, error: Any = None, timestamp: Any = None) -> None:
+        self._offset = offset
+        self._error = error
+        self._timestamp = timestamp or (TIMESTAMP_CREATE_TIME, 5)
+
+    def error(self) -> Any:
+        return self._error
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return 1
+
+    def offset(self) -> int:
+        return self._offset
+
+    def timestamp(self) -> Any:
+        return self._timestamp
+
+    def key(self) -> bytes:
+        return b"k"
+
+    def value(self) -> bytes:
+        return b"v"
+
+    def headers(self) -> None:
+        return None
+
+
+class FakeConsumer:
+    """librdkafka's consumer: gives `answers` to polls, then None."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.answers: list[Any] = []
+        self.subscribed: list[str] = []
+        self.assigned: list[tuple[str, int, int]] = []
+        self.stored: list[int] = []
+        self.closed = False
+
+    def subscribe(self, topics: list[str]) -> None:
+        self.subscribed = topics
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned = [(p.topic, p.partition, p.offset) for p in partitions]
+
+    def poll(self, timeout: float) -> Any:
+        return self.answers.pop(0) if self.answers else None
+
+    def store_offsets(self, message: Raw) -> None:
+        self.stored.append(message.offset())
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_consumer, "Consumer", FakeConsumer)
+
+
+def consumer_of(
+    source: Source, said: list[str] | None = None, **properties: str
+) -> tuple[ConsoleConsumer, FakeConsumer]:
+    made = ConsoleConsumer(source, {"group.id": "g", **properties}, (said or []).append)
+    return made, made._consumer  # type: ignore[return-value]
+
+
+def read(consumer: ConsoleConsumer) -> list[Message]:
+    found = []
+    with pytest.raises(TimeoutError):  # noqa: PT012
+        for message in consumer.messages(0, lambda: None):
+            found.append(message)
+    return found
+
+
+def test_what_is_read() -> None:
+    assert consumer_of(Source(topic="t"))[1].subscribed == ["t"]
+    assert consumer_of(Source(include="a|b"))[1].subscribed == ["^(a|b)$"]
+    assert consumer_of(Source(topic="t", partition=2, offset=7))[1].assigned == [("t", 2, 7)]
+
+
+def test_only_what_was_handed_out_is_committed() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(4), Raw(5)]
+    assert fake.config["enable.auto.offset.store"] == "false"
+    messages = consumer.messages(None, lambda: None)
+    assert next(messages).offset == 4
+    assert fake.stored == [4]
+    consumer.close()
+    assert fake.closed
+
+
+@pytest.mark.parametrize(
+    ("source", "properties"),
+    [
+        (Source(topic="t"), {"enable.auto.commit": "false"}),
+        (Source(topic="t", partition=0), {}),
+    ],
+)
+def test_nothing_is_committed_without_a_group(source: Source, properties: dict[str, str]) -> None:
+    consumer, fake = consumer_of(source, **properties)
+    fake.answers = [Raw(4)]
+    assert len(read(consumer)) == 1
+    assert fake.stored == []
+
+
+def test_a_message() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(4), Raw(5, timestamp=(TIMESTAMP_NOT_AVAILABLE, -1))]
+    first, second = read(consumer)
+    assert first == Message("t", 1, 4, 5, "CreateTime", b"k", b"v", ())
+    assert second.timestamp_type is None
+
+
+def test_errors_are_told_once_and_reading_goes_on() -> None:
+    said: list[str] = ["start"]
+    consumer, fake = consumer_of(Source(topic="t"), said)
+    unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+    fake.answers = [Raw(0, unknown), Raw(0, unknown), Raw(4)]
+    assert [m.offset for m in read(consumer)] == [4]
+    assert said == ["start", f"WARN {unknown.str()}"]
+
+
+def test_a_fatal_error_ends_it() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(0, KafkaError(KafkaError._FATAL, "fenced", fatal=True))]
+    with pytest.raises(ApiError, match="fenced"):
+        next(consumer.messages(None, lambda: None))
+
+
+def test_output_is_flushed_before_a_wait() -> None:
+    consumer, fake = consumer_of(Source(topic="t"))
+    fake.answers = [Raw(1), Raw(2), None, Raw(3)]
+    idle: list[int] = []
+    messages = consumer.messages(None, lambda: idle.append(1))
+    for expected in (1, 2):
+        assert next(messages).offset == expected
+    assert idle == []
+    assert next(messages).offset == 3
+    assert idle == [1]
+
+
+def printed(limit: int | None, skip: bool) -> tuple[bytes, int, list[str]]:
+    def render(message: Message) -> bytes:
+        if message.offset == 1:
+            raise ConfigError("odd")
+        return b"%d\n" % message.offset
+
+    out, counted, said = io.BytesIO(), [0], []
+    records = (Message("t", 0, n, 0, None, None, None, ()) for n in range(4))
+
+    def count() -> None:
+        counted[0] += 1
+
+    print_messages(
+        records,
+        render,
+        out,
+        max_messages=limit,
+        skip_errors=skip,
+        warn=said.append,
+        count=count,
+    )
+    return out.getvalue(), counted[0], said
+
+
+def test_a_limit_counts_records_whether_they_could_be_shown_or_not() -> None:
+    assert printed(3, skip=True)[:2] == (b"0\n2\n", 3)
+    assert printed(1, skip=False)[:2] == (b"0\n", 1)
+    assert printed(0, skip=False)[:2] == (b"", 0)
+    assert printed(None, skip=True)[1] == 4
+
+
+def test_a_record_that_cannot_be_shown_ends_it_or_is_told() -> None:
+    assert printed(None, skip=True)[2] == [
+        "ERROR Error processing message, skipping this message: odd"
+    ]
+    with pytest.raises(ConfigError, match="odd"):
+        printed(None, skip=False)

@@ -1,0 +1,51 @@
+"""What was launched is ended if the start fails; the library is not taken from the directory."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from kafkapy import __version__
+from kafkapy.tools.local.background import Launched, ended_on_failure, launch
+from tests.support.idle_servers import IdleServers
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_a_start_that_fails_leaves_nobody(tmp_path: Path, failure: type[BaseException]) -> None:
+    with IdleServers() as servers:
+        before, first, second = (servers.start() for _ in range(3))
+
+        def fail() -> None:
+            with ended_on_failure() as started:
+                started += [Launched(child, tmp_path / "out", 0) for child in (first, second)]
+                raise failure
+
+        with pytest.raises(failure):
+            fail()
+        assert [first.poll(), second.poll()] == [-signal.SIGTERM] * 2
+        assert before.poll() is None
+
+
+def test_a_start_that_succeeds_leaves_all(tmp_path: Path) -> None:
+    with IdleServers() as servers:
+        child = servers.start()
+        with ended_on_failure() as started:
+            started.append(Launched(child, tmp_path / "out", 0))
+        assert child.poll() is None
+
+
+def test_modules_of_the_current_directory_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kafkapy").mkdir()
+    for name in ("signal.py", "kafkapy/__init__.py"):
+        (tmp_path / name).write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+    output = tmp_path / "logs" / "out"
+    assert launch(["--version"], output).process.wait() == 0
+    again = launch(["--version"], output)
+    assert again.process.wait() == 0
+    assert again.said() == f"{__version__}\n".encode()
+    assert again.last_words() == f"\n  {__version__}"

@@ -1,0 +1,135 @@
+"""What a local cluster consists of, written down and read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import parse_properties
+from kafkapy.tools.local.cluster_layout import (
+    FILE,
+    OWN_KEYS,
+    ClusterLayout,
+    create,
+    load,
+    server_properties,
+)
+
+
+def test_ports_follow_the_base_port(tmp_path: Path) -> None:
+    layout = create(tmp_path, 3, 9092, {})
+    assert layout.zookeeper_port == 9091
+    assert layout.broker_ports == {1: 9092, 2: 9093, 3: 9094}
+    assert layout.address(3) == "127.0.0.1:9094"
+
+
+def test_free_ports_are_all_different(tmp_path: Path) -> None:
+    layout = create(tmp_path, 5, 0, {})
+    assert len({layout.zookeeper_port, *layout.broker_ports.values()}) == 6
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    layout = create(tmp_path / "deep" / "down", 2, 0, {"num.partitions": "7"})
+    assert load(layout.directory) is None
+    layout.save()
+    assert load(layout.directory) == layout
+    assert sorted(path.name for path in layout.directory.iterdir()) == [FILE]
+
+
+def test_a_cluster_grows_and_keeps_what_it_has(tmp_path: Path) -> None:
+    layout = create(tmp_path, 1, 9092, {"a": "1", "b": "1"})
+    grown = layout.changed(3, 9092, {"b": "2"})
+    assert grown.broker_ports == {1: 9092, 2: 9093, 3: 9094}
+    assert grown.overrides == {"a": "1", "b": "2"}
+    assert layout.changed(None, None, {}) == layout
+
+
+@pytest.mark.parametrize(
+    ("brokers", "base_port", "overrides", "said"),
+    [
+        (1, None, {}, r"has 2 brokers: it can grow but not shrink to 1"),
+        (None, 9000, {}, r"keeps its ports, whose base port is 9092"),
+        *((None, None, {key: "x"}, f"{key} is chosen for each broker") for key in OWN_KEYS),
+    ],
+)
+def test_what_cannot_be_changed(
+    tmp_path: Path,
+    brokers: int | None,
+    base_port: int | None,
+    overrides: dict[str, str],
+    said: str,
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        create(tmp_path, 2, 9092, {}).changed(brokers, base_port, overrides)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "base_port", "said"),
+    [
+        (0, 9092, "at least one broker, not 0"),
+        (3, 65534, "There are no 3 ports from 65534, and one below it"),
+        (1, 1, "There are no 1 ports from 1"),
+        (1, -5, "There are no 1 ports from -5"),
+    ],
+)
+def test_what_is_no_cluster(tmp_path: Path, brokers: int, base_port: int, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        create(tmp_path, brokers, base_port, {})
+
+
+@pytest.mark.parametrize(
+    ("brokers", "replication_factor", "min_isr"), [(1, "1", "1"), (2, "2", "1"), (5, "3", "2")]
+)
+def test_topics_are_as_safe_as_the_number_of_brokers_allows(
+    tmp_path: Path, brokers: int, replication_factor: str, min_isr: str
+) -> None:
+    properties = create(tmp_path, brokers, 9092, {}).broker_properties(1)
+    assert properties["default.replication.factor"] == replication_factor
+    assert properties["offsets.topic.replication.factor"] == replication_factor
+    assert properties["min.insync.replicas"] == min_isr
+
+
+def test_overrides_win_over_the_settings_of_the_cluster_but_not_its_own(tmp_path: Path) -> None:
+    layout = create(tmp_path, 3, 9092, {"min.insync.replicas": "3"})
+    properties = layout.broker_properties(2)
+    assert properties["min.insync.replicas"] == "3"
+    assert properties["broker.id"] == "2"
+    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9093"
+    assert properties["zookeeper.connect"] == "127.0.0.1:9091"
+    assert properties["log.dirs"] == str(tmp_path / "broker-2" / "data")
+
+
+def test_a_property_file_says_what_it_was_given() -> None:
+    given = {"a": "1", "path": r"C:\new", "empty": ""}
+    assert parse_properties(server_properties(given)) == given
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"version": 2}', "null"],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(ConfigError, match=rf"{FILE} is damaged \(.*\): mend or remove it"):
+        load(tmp_path)
+
+
+def test_a_file_of_a_later_version_is_not_guessed_at(tmp_path: Path) -> None:
+    create(tmp_path, 1, 9092, {}).save()
+    found = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text(json.dumps({**found, "version": 2}))
+    with pytest.raises(ConfigError, match="version 2 is not 1"):
+        load(tmp_path)
+
+
+def test_a_directory_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(ConfigError, match=r"Cannot read .*Is a directory"):
+        load(tmp_path)
+
+
+def test_brokers_in_order(tmp_path: Path) -> None:
+    assert ClusterLayout(tmp_path, 0, 1, {10: 1, 2: 2}).broker_ids == [2, 10]

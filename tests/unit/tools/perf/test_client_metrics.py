@@ -1,0 +1,32 @@
+"""librdkafka's statistics in the layout of Kafka's metrics."""
+
+import json
+
+from kafkapy.tools.perf.client_metrics import ClientMetrics
+
+
+def test_numbers_are_rows_sorted_by_name() -> None:
+    metrics = ClientMetrics("producer")
+    brokers = {"b": {"nodeid": 1, "tx": 4, "name": "b"}}
+    metrics.take(json.dumps({"client_id": "c", "tx": 9, "age": 1.5, "brokers": brokers}))
+    names = [
+        "producer-metrics:age:{client-id=c}",
+        "producer-metrics:tx:{client-id=c}",
+        "producer-node-metrics:nodeid:{client-id=c, node-id=node-1}",
+        "producer-node-metrics:tx:{client-id=c, node-id=node-1}",
+    ]
+    width = len(names[2])
+    assert metrics.lines() == [
+        "",
+        f"{'Metric Name':{width}}   Value",
+        f"{names[0]:{width}} : 1.500",
+        f"{names[1]:{width}} : 9",
+        f"{names[2]:{width}} : 1",
+        f"{names[3]:{width}} : 4",
+    ]
+
+
+def test_a_client_is_asked_once_more() -> None:
+    waited: list[float] = []
+    ClientMetrics("consumer").settle(waited.append)
+    assert waited[0] > 0

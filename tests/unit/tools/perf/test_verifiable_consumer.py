@@ -1,0 +1,75 @@
+"""What a poll is summed up to; runs are tested live."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer, record_fields, summarised
+
+
+class Record(NamedTuple):
+    """A `confluent_kafka.Message`."""
+
+    place: tuple[str, int, int]
+
+    def topic(self) -> str:
+        return self.place[0]
+
+    def partition(self) -> int:
+        return self.place[1]
+
+    def offset(self) -> int:
+        return self.place[2]
+
+    def key(self) -> bytes | None:
+        return None
+
+    def value(self) -> bytes:
+        return b"\xffv"
+
+    def error(self) -> None:
+        return None
+
+
+class TenThousand:
+    """A `confluent_kafka.Consumer` that has records for whoever asks; keeps what is committed."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.committed: list[int] = []
+
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        pass
+
+    def consume(self, count: int, timeout_s: float) -> list[Record]:
+        first, self.position = self.position, min(self.position + count, 10_000)
+        return [Record(("t", 0, offset)) for offset in range(first, self.position)]
+
+    def commit(self, offsets: list[Any], asynchronous: bool) -> None:
+        self.committed += [each.offset for each in offsets]
+
+
+def test_no_more_is_committed_than_was_asked_for() -> None:
+    client: Any = TenThousand()
+    counts = []
+
+    def emit(event: str, fields: Any) -> None:
+        counts.append(fields.get("count"))
+
+    VerifiableConsumer(client, emit, max_messages=503).run("t")
+    assert [count for count in counts if count is not None] == [500, 3]
+    assert client.committed == [500, 503]
+
+
+def test_partitions_are_summed_up_apart() -> None:
+    records: list[Any] = [Record(place) for place in (("t", 1, 5), ("t", 0, 2), ("t", 1, 7))]
+    assert summarised(records) == [
+        {"topic": "t", "partition": 1, "count": 2, "minOffset": 5, "maxOffset": 7},
+        {"topic": "t", "partition": 0, "count": 1, "minOffset": 2, "maxOffset": 2},
+    ]
+
+
+def test_a_record_that_is_no_text_is_shown_nevertheless() -> None:
+    record: Any = Record(("t", 0, 1))
+    fields = record_fields(record)
+    assert fields == {"key": None, "value": "\ufffdv", "topic": "t", "partition": 0, "offset": 1}

@@ -1,0 +1,111 @@
+"""What is sent, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.tools.perf.verifiable_producer import NumberedRecords, VerifiableProducer
+
+
+class FakeProducer:
+    """Acknowledges at once; the third record fails."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str | None, int | None]] = []
+
+    def produce(
+        self,
+        topic: str,
+        value: str,
+        key: str | None,
+        on_delivery: Any,
+        timestamp: int | None = None,
+    ) -> None:
+        self.sent.append((value, key, timestamp))
+        failed = Failure() if len(self.sent) == 3 else None
+        on_delivery(failed, Acked(topic, key, value, len(self.sent) - 1))
+
+    def poll(self, seconds: float) -> int:
+        return 0
+
+    def flush(self, timeout: float) -> int:
+        return 0
+
+
+class Failure:
+    def name(self) -> str:
+        return "_MSG_TIMED_OUT"
+
+    def str(self) -> str:
+        return "Local: Message timed out"
+
+
+class Acked:
+    def __init__(self, topic: str, key: str | None, value: str, offset: int) -> None:
+        self._parts = (topic, key, value, offset)
+
+    def topic(self) -> str:
+        return self._parts[0]
+
+    def key(self) -> bytes | None:
+        return self._parts[1].encode() if self._parts[1] else None
+
+    def value(self) -> bytes:
+        return self._parts[2].encode()
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._parts[3]
+
+
+def run(records: NumberedRecords) -> tuple[FakeProducer, list[tuple[str, Mapping[str, Any]]]]:
+    client = FakeProducer()
+    events: list[tuple[str, Mapping[str, Any]]] = []
+    producer = VerifiableProducer(
+        client,  # type: ignore[arg-type]
+        records,
+        lambda name, fields: events.append((name, fields)),
+    )
+    producer.run()
+    producer.finish()
+    return client, events
+
+
+def test_values_and_keys() -> None:
+    client, _ = run(NumberedRecords("t", 4, value_prefix=9, repeating_keys=2))
+    assert [sent[:2] for sent in client.sent] == [
+        ("9.0", "0"),
+        ("9.1", "1"),
+        ("9.2", "0"),
+        ("9.3", "1"),
+    ]
+    client, _ = run(NumberedRecords("t", 2, create_time_ms=1000))
+    assert [sent[:2] for sent in client.sent] == [("0", None), ("1", None)]
+    assert all(1000 <= (timestamp or 0) < 61_000 for _, _, timestamp in client.sent)
+
+
+def test_events() -> None:
+    _, events = run(NumberedRecords("t", 3, throughput=1e9))
+    assert [name for name, _ in events] == [
+        "startup_complete",
+        "producer_send_success",
+        "producer_send_success",
+        "producer_send_error",
+        "shutdown_complete",
+        "tool_data",
+    ]
+    assert events[3][1] == {
+        "key": None,
+        "value": "2",
+        "topic": "t",
+        "exception": "class _MSG_TIMED_OUT",
+        "message": "Local: Message timed out",
+    }
+    assert {k: v for k, v in events[-1][1].items() if k != "avg_throughput"} == {
+        "sent": 3,
+        "acked": 2,
+        "target_throughput": 1e9,
+    }

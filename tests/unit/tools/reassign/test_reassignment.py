@@ -1,0 +1,165 @@
+"""Executing, verifying and cancelling reassignments."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.admin.log_dirs import Replica
+from kafkapy.admin.reassignments import ReassignmentFailed
+from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.reassign.partition_files import ReassignmentFile
+from kafkapy.tools.reassign.reassignment import (
+    begin,
+    begin_log_dir_moves,
+    cancel,
+    current_replicas,
+    log_dir_moves,
+    prepare,
+    verify,
+)
+from kafkapy.tools.reassign.states import LogDirState
+from tests.support.moving_cluster import MovingCluster
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+R01 = Replica("t", 0, 1)
+QUICK = {"retry.backoff.ms": "1", "default.api.timeout.ms": "500"}
+
+
+def connected(moving: MovingCluster) -> Cluster:
+    return Cluster("b:9001", QUICK, connector=moving.scripted.connect)
+
+
+def file(
+    *rows: tuple[TopicPartition, tuple[int, ...]], log_dir: str | None = None
+) -> ReassignmentFile:
+    return ReassignmentFile(rows, {} if log_dir is None else {R01: log_dir})
+
+
+def test_what_is_about_to_be_done() -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    plan = prepare(connected(moving), file((T0, (3, 2))), additional=False)
+    assert plan.current == {T0: (1, 2)}
+    assert plan.targets == {T0: (3, 2)}
+    assert plan.live == {1, 2, 3, 4}
+    assert moving.running == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((T0, (1, 9)), "Unknown broker id 9"),
+        ((T0, (1, 4)), "Unknown broker id 4"),
+        (
+            (TopicPartition("no", 0), (1,)),
+            "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Topic no not found.",
+        ),
+        (
+            (TopicPartition("t", 9), (1,)),
+            "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Unable to find"
+            " partition: t-9",
+        ),
+    ],
+)
+def test_what_the_cluster_does_not_have(
+    asked: tuple[TopicPartition, tuple[int, ...]], said: str
+) -> None:
+    moving = MovingCluster({"t": [[1, 2]]}, down=[4])
+    with pytest.raises(ApiError) as refused:
+        prepare(connected(moving), file(asked), additional=False)
+    assert refused.value.message == said
+
+
+def test_another_move_is_an_obstacle_unless_said_otherwise_or_it_is_the_same() -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    moving.begin(T1, [2, 4], 99)
+    for asked, resume in ((file((T0, (3, 2))), True), (file((T1, (2, 4))), False)):
+        with pytest.raises(ReassignmentFailed, match="existing partition assignment"):
+            prepare(connected(moving), asked, additional=False, resume=resume)
+    prepare(connected(moving), file((T0, (3, 2))), additional=True)
+    prepare(connected(moving), file((T1, (2, 4))), additional=False, resume=True)
+
+
+def test_refusals_are_told_partition_by_partition() -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
+    with pytest.raises(ReassignmentFailed) as refused:
+        begin(connected(moving), {T0: (3, 2), T1: (9,)})
+    assert str(refused.value) == "Error reassigning partition(s):\nt-1: not alive"
+    assert list(moving.running) == [T0]
+
+
+def test_a_directory_move_is_asked_for_until_the_replica_is_there() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 2
+    assert begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000) == []
+    assert moving.places[T0, 1] == ("/d", "/e")
+
+
+def test_a_replica_that_never_comes_is_named_after_the_timeout() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 1000
+    assert begin_log_dir_moves(connected(moving), {R01: "/e"}, 150) == [R01]
+
+
+def test_a_directory_that_is_not_there_is_an_error_at_once() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.log_dir_errors[T0, 1] = [ErrorCode.LOG_DIR_NOT_FOUND]
+    with pytest.raises(
+        ReassignmentFailed, match=r"Error: Failed to alter dir for t-0-1: .*LogDirNotFound"
+    ):
+        begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000)
+
+
+def test_verify_tells_what_moves_and_whether_all_is_over() -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    moving.begin(T1, [2, 4], 1)
+    asked = file((T0, (1, 2)), (T1, (2, 4)), log_dir="/d")
+    first = verify(connected(moving), asked)
+    assert [state.is_moving for state in first.partitions] == [False, True]
+    assert (first.is_over, first.is_complete) == (False, False)
+    second = verify(connected(moving), asked)
+    assert (second.is_over, second.is_complete) == (True, True)
+
+
+def test_a_move_elsewhere_keeps_it_from_being_over() -> None:
+    moving = MovingCluster({"t": [[1, 2]], "u": [[1]]})
+    moving.begin(TopicPartition("u", 0), [2], 99)
+    found = verify(connected(moving), file((T0, (1, 2))))
+    assert (found.is_over, found.is_complete) == (False, True)
+
+
+def test_a_broker_that_is_down_is_not_waited_for() -> None:
+    moving = MovingCluster({"t": [[1, 2]]}, down=[1])
+    cluster = Cluster("b:9002", QUICK, connector=moving.scripted.connect)
+    (move,) = log_dir_moves(cluster, {R01: "/e"})
+    assert move.state is LogDirState.NO_BROKER
+
+
+def test_cancel_stops_what_moves_and_brings_directories_back() -> None:
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    moving.begin(T0, [1, 2, 4], 99)  # only adds: Kafka 3.7 to 3.9 miss that
+    moving.places[T0, 1] = ("/d", "/e")
+    partitions, replicas = cancel(
+        connected(moving), file((T0, (1, 2, 4)), (T1, (2, 3)), log_dir="/e")
+    )
+    assert (partitions, replicas) == ([T0], [R01])
+    assert moving.running == {}
+    assert moving.places[T0, 1] == ("/d", None)
+    assert cancel(connected(moving), file((T0, (1, 2, 4)))) == ([], [])
+
+
+def test_cancel_tells_what_it_could_not_stop() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.begin(T0, [1, 4], 99)
+    moving.refuse[T0] = (ErrorCode.NOT_CONTROLLER + 1000, "odd")
+    with pytest.raises(ReassignmentFailed) as refused:
+        cancel(connected(moving), file((T0, (1, 4))))
+    assert str(refused.value) == "Error cancelling partition reassignment for:\nt-0: odd"
+
+
+def test_what_is_not_there_has_no_replicas() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    asked = [T0, TopicPartition("t", 9), TopicPartition("no", 0)]
+    assert current_replicas(connected(moving), asked) == {T0: (1, 2)}

@@ -1,0 +1,33 @@
+"""What was throttled before, kept beside the reassignment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.tools.json_input import JsonInputError
+from kafkapy.tools.reassign.throttle_record import ThrottleRecord
+
+PREVIOUS = {
+    Resource(ResourceType.BROKER, "1"): {"leader.replication.throttled.rate": "5"},
+    Resource(ResourceType.TOPIC, "t"): {"leader.replication.throttled.replicas": "*"},
+}
+
+
+def test_it_is_there_from_writing_to_removal(tmp_path: Path) -> None:
+    record = ThrottleRecord(str(tmp_path / "moves.json"))
+    assert record.read() == {}
+    record.write(PREVIOUS)
+    assert record.path == str(tmp_path / "moves.json.throttles")
+    assert ThrottleRecord(str(tmp_path / "moves.json")).read() == PREVIOUS
+    record.remove()
+    record.remove()
+    assert record.read() == {}
+
+
+def test_a_broken_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "m.throttles").write_text("{")
+    with pytest.raises(JsonInputError, match=r"m\.throttles is not a valid JSON"):
+        ThrottleRecord(str(tmp_path / "m")).read()

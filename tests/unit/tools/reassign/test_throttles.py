@@ -1,0 +1,58 @@
+"""Throttles set, found, removed and put back."""
+
+from __future__ import annotations
+
+from kafkapy.admin.configs import Resource, ResourceType
+from kafkapy.admin.planning.throttle_plan import ThrottlePlan
+from kafkapy.client.cluster import Cluster
+from kafkapy.tools.reassign.throttles import (
+    clear_throttles,
+    present_throttles,
+    set_inter_broker_throttle,
+    set_log_dir_throttle,
+)
+from tests.support.moving_cluster import MovingCluster
+
+LEADER, FOLLOWER = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
+LISTS = {
+    "leader.replication.throttled.replicas": "0:1",
+    "follower.replication.throttled.replicas": "0:2",
+}
+
+
+def test_they_are_set_where_a_broker_lives() -> None:
+    moving = MovingCluster({"t": [[1, 2]]}, down=[3])
+    with Cluster("b:9001", connector=moving.scripted.connect) as cluster:
+        plan = ThrottlePlan({"t": LISTS}, (1, 3))
+        assert set_inter_broker_throttle(cluster, plan, 500, {1, 2}) == [3]
+        set_log_dir_throttle(cluster, [2], 7)
+    assert moving.configs == {
+        (2, "t"): LISTS,
+        (4, "1"): {LEADER: "500", FOLLOWER: "500"},
+        (4, "2"): {LOG_DIRS: "7"},
+    }
+
+
+def test_only_throttles_are_found() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.set_config(4, "1", leader_replication_throttled_rate="5", log_cleaner_threads="2")
+    moving.set_config(2, "t", retention_ms="5")
+    with Cluster("b:9001", connector=moving.scripted.connect) as cluster:
+        found = present_throttles(cluster, [1, 2], ["t"])
+    assert found == {Resource(ResourceType.BROKER, "1"): {LEADER: "5"}}
+
+
+def test_they_are_removed_or_put_back_and_nothing_else_is() -> None:
+    moving = MovingCluster({"t": [[1, 2]]})
+    moving.set_config(4, "1", leader_replication_throttled_rate="5", log_cleaner_threads="2")
+    moving.set_config(4, "2", follower_replication_throttled_rate="5")
+    moving.configs[2, "t"] = {**LISTS, "retention.ms": "9"}
+    previous = {Resource(ResourceType.BROKER, "2"): {FOLLOWER: "99"}}
+    with Cluster("b:9001", connector=moving.scripted.connect) as cluster:
+        clear_throttles(cluster, [1, 2], ["t"], previous)
+    assert moving.configs == {
+        (4, "1"): {"log.cleaner.threads": "2"},
+        (4, "2"): {FOLLOWER: "99"},
+        (2, "t"): {"retention.ms": "9"},
+    }

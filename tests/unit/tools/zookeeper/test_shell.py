@@ -1,0 +1,203 @@
+"""Commands of the shell against a tree in memory; the real one is in tests/cli."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.exceptions import NoNodeError
+from kazoo.protocol.states import WatchedEvent, ZnodeStat
+from kazoo.security import make_acl
+
+from kafkapy.tools.zookeeper.shell import HELP, ZooKeeperShell
+from kafkapy.tools.zookeeper.text import ShellError, stat_lines
+
+STAT = ZnodeStat(10, 11, 1_704_067_200_000, 1_704_067_201_000, 2, 3, 4, 0, 5, 6, 12)
+
+
+class Tree:
+    """What the shell asks of kazoo; nodes by path."""
+
+    def __init__(self) -> None:
+        self.nodes = {"/": b"", "/a": b"one", "/a/b": b"", "/c": b"two"}
+        self.asked: list[Any] = []
+        self.watches: list[Any] = []
+
+    def get_children(self, path: str, watch: Any = None, include_data: bool = False) -> Any:
+        self.watches.append(watch)
+        if path not in self.nodes:
+            raise NoNodeError
+        head = path.rstrip("/") + "/"
+        tails = [each.removeprefix(head) for each in self.nodes if each.startswith(head)]
+        names = [tail for tail in tails if tail and "/" not in tail]
+        return (names, STAT) if include_data else names
+
+    def get(self, path: str, watch: Any = None) -> tuple[bytes, ZnodeStat]:
+        self.watches.append(watch)
+        if path == "/zookeeper/config":
+            return b"server.1=h:2888:3888:participant;0.0.0.0:2181\nversion=0", STAT
+        return self.nodes[path], STAT
+
+    def exists(self, path: str, watch: Any = None) -> ZnodeStat | None:
+        return STAT if path in self.nodes else None
+
+    def create(self, path: str, data: bytes, acl: Any = None, **flags: bool) -> str:
+        self.asked.append((path, data, *([acl] if acl else []), flags))
+        return path + ("0000000001" if flags["sequence"] else "")
+
+    def set(self, path: str, data: bytes, version: int) -> ZnodeStat:
+        self.asked.append((path, data, version))
+        return STAT
+
+    def get_acls(self, path: str) -> tuple[Any, ZnodeStat]:
+        return [make_acl("world", "anyone", read=True)], STAT
+
+    def set_acls(self, path: str, acls: Any, version: int) -> ZnodeStat:
+        self.asked.append((path, acls, version))
+        return STAT
+
+    def add_auth(self, scheme: str, credential: str) -> None:
+        self.asked.append((scheme, credential))
+
+    def reconfig(self, *changes: Any) -> tuple[bytes, ZnodeStat]:
+        self.asked.append(changes)
+        return b"server.2=new", STAT
+
+    def delete(self, path: str, version: int = -1, recursive: bool = False) -> None:
+        self.asked.append((path, version, recursive))
+
+
+def run(line: str) -> tuple[list[str], list[str], list[Any]]:
+    """What is said, what is told, what was asked for."""
+    tree = Tree()
+    said: list[str] = []
+    told: list[str] = []
+    ZooKeeperShell(tree, said.append, told.append).run_line(line)
+    return said, told, tree.asked
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("ls /", ["[a, c]"]),
+        ("ls -R /a", ["/a", "/a/b"]),
+        ("get /a", ["one"]),
+        ("get /a/b", ["null"]),
+        ("getAllChildrenNumber /", ["3"]),
+        ("ls -s /a", ["[b]", *stat_lines(STAT)]),
+        ("getAcl /a", ["'world,'anyone", ": r"]),
+        ("getAcl -s /a", ["'world,'anyone", ": r", *stat_lines(STAT)]),
+        ("config", ["server.1=h:2888:3888:participant;0.0.0.0:2181\nversion=0"]),
+        ("config -c", ["0.0.0.0:2181"]),
+        ("printwatches", ["printwatches is on"]),
+        ("  ", []),
+    ],
+)
+def test_reading(line: str, said: list[str]) -> None:
+    assert run(line)[0] == said
+
+
+def test_a_stat() -> None:
+    assert stat_lines(STAT) == [
+        "cZxid = 0xa",
+        "ctime = Mon Jan 01 00:00:00 UTC 2024",
+        "mZxid = 0xb",
+        "mtime = Mon Jan 01 00:00:01 UTC 2024",
+        "pZxid = 0xc",
+        "cversion = 3",
+        "dataVersion = 2",
+        "aclVersion = 4",
+        "ephemeralOwner = 0x0",
+        "dataLength = 5",
+        "numChildren = 6",
+    ]
+
+
+def test_changing() -> None:
+    _, told, asked = run("create -s -e /n 'two words'")
+    assert told == ["Created /n0000000001"]
+    assert asked == [("/n", b"two words", {"ephemeral": True, "sequence": True})]
+    assert run('set -v 3 /a "x y"') == ([], [], [("/a", b"x y", 3)])
+    assert run("delete /a")[2] == [("/a", -1, False)]
+    assert run("deleteall -b 10 /a")[2] == [("/a", -1, True)]
+    assert run("addauth digest me:secret")[2] == [("digest", "me:secret")]
+
+
+READ = make_acl("digest", "u:h", read=True)
+
+
+def test_acls_are_set_on_a_node_or_on_all_below() -> None:
+    assert run("create /n x digest:u:h:r")[2][0][2] == [READ]
+    assert run("setAcl -v 2 /a digest:u:h:r")[2] == [("/a", [READ], 2)]
+    said, _, asked = run("setAcl -R -s / digest:u:h:r")
+    assert [path for path, _, _ in asked] == ["/", "/a", "/a/b", "/c"]
+    assert said == stat_lines(STAT) * 4
+
+
+def test_members_of_an_ensemble_are_changed(tmp_path: Path) -> None:
+    said, _, asked = run("reconfig -remove 3 -add server.2=new -v 5")
+    assert said == ["Committed new configuration:\nserver.2=new"]
+    assert asked == [("server.2=new", "3", None, 5)]
+    file = tmp_path / "dynamic"
+    file.write_text("server.1=a;1\nserver.2=b;2\nversion=9\n")
+    assert run(f"reconfig -file {file}")[2] == [(None, None, "server.1=a;1,server.2=b;2", -1)]
+
+
+def test_a_watch_tells_once_unless_it_is_switched_off() -> None:
+    tree, said = Tree(), []
+    shell = ZooKeeperShell(tree, said.append, said.append)
+    for line in ("get /c", "get -w /c"):
+        shell.run_line(line)
+    silent, watch = tree.watches
+    watch(WatchedEvent("CHANGED", "CONNECTED", "/c"))
+    told = "\nWATCHER::\n\nWatchedEvent state:SyncConnected type:NodeDataChanged path:/c"
+    assert (silent, said) == (None, ["two", "two", told])
+    shell.run_line("printwatches off")
+    watch(WatchedEvent("DELETED", "CONNECTED", "/c"))
+    assert said[3:] == []
+
+
+def test_lines_of_a_prompt_are_kept_and_done_again() -> None:
+    said: list[str] = []
+    shell = ZooKeeperShell(Tree(), said.append, said.append)
+    for line in ("get /a", "history", "redo 0", "history"):
+        shell.run_line(line)
+    first, again = ["0 - get /a", "1 - history"], ["2 - get /a", "3 - history"]
+    assert said == ["one", *first, "one", *first, *again]
+    with pytest.raises(ShellError, match="Command index out of range"):
+        shell.run_line("redo 9")
+
+
+def test_help_names_every_command() -> None:
+    said, _, _ = run("help")
+    assert said == list(HELP)
+    for usage in HELP:
+        if (name := usage.split()[0]) not in ("close", "quit"):
+            with pytest.raises(ShellError) as failed:
+                run("nonsense")
+            assert f" {name}" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("ls /nope", "Node does not exist: /nope"),
+        ("stat /nope", "Node does not exist: /nope"),
+        ("ls nope", "Path must start with / character"),
+        ("get", "get needs a path"),
+        ("set /a", "set needs a path and data"),
+        ("delete -v x /a", "version x is not a number"),
+        ("format /", "Command not found format: one of addauth, config, "),
+        ("get '/a", "No closing quotation"),
+        ("setAcl /a", "setAcl needs a path and an acl"),
+        ("setAcl /a world:anyone", "world:anyone does not have the form scheme:id:perm"),
+        ("setAcl /a world:anyone:rx", "world:anyone:rx does not have the form scheme:id:perm"),
+        ("addauth", "addauth needs a scheme"),
+        ("reconfig -file /nope/f", "Cannot read /nope/f: No such file or directory"),
+    ],
+)
+def test_what_goes_wrong(line: str, said: str) -> None:
+    with pytest.raises(ShellError) as failed:
+        run(line)
+    assert said in str(failed.value)

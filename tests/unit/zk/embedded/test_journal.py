@@ -1,0 +1,150 @@
+"""The embedded store's file: what is durable, what a crash may cut, what refuses to start."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.zk.embedded import journal as journal_module
+from kafkapy.zk.embedded.journal import Journal, JournalCorrupt
+from kafkapy.zk.embedded.znode_tree import TreeNode
+from kafkapy.zk.zookeeper import CreateMode, Delete, SetData
+from tests.support.znodes import BytesFile, run, server
+
+
+def nodes_of(file: BytesFile) -> dict[str, TreeNode]:
+    return dict(server(file).tree.nodes)
+
+
+def written() -> tuple[BytesFile, list[int], list[dict[str, TreeNode]]]:
+    """A file of several writes, its size and the durable tree after each."""
+    file = BytesFile()
+    zk = server(file).connect()
+    sizes, states = [len(file.data)], [nodes_of(BytesFile(file.data))]
+
+    def note() -> None:
+        sizes.append(len(file.data))
+        states.append(nodes_of(BytesFile(file.data)))
+
+    run(zk.create("/a", bytes(range(256))))
+    note()
+    run(zk.create("/a/s_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    note()
+    run(zk.set("/a", b'{"k":"\xc3\xa9"}', 0))
+    note()
+    run(zk.multi([Delete("/a/s_0000000000"), SetData("/a", b"last")]))
+    note()
+    return file, sizes, states
+
+
+def test_everything_comes_back() -> None:
+    file, _, states = written()
+    ensemble = server(BytesFile(file.data))
+    assert ensemble.tree.nodes == states[-1]
+    created = run(ensemble.connect().create("/a/s_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    assert created == "/a/s_0000000001", "sequence numbers go on"
+
+
+def test_cut_anywhere_the_state_is_that_of_the_last_whole_write() -> None:
+    file, sizes, states = written()
+    for size in range(sizes[0], len(file.data) + 1):
+        whole = max(i for i, end in enumerate(sizes) if end <= size)
+        torn = BytesFile(file.data[:size])
+        assert nodes_of(torn) == states[whole], f"cut at byte {size}"
+        assert nodes_of(torn) == states[whole], "and it is repaired"
+
+
+def test_noise_in_the_last_write_is_cut_too() -> None:
+    file, sizes, states = written()
+    for position in range(sizes[-2] + 8, len(file.data)):
+        data = bytearray(file.data)
+        data[position] ^= 0x55
+        assert nodes_of(BytesFile(bytes(data))) == states[-2], f"noise at byte {position}"
+
+
+@pytest.mark.parametrize("frame", [0, 1, 2])
+def test_damage_before_the_last_write_refuses_to_start(frame: int) -> None:
+    file, sizes, _ = written()
+    data = bytearray(file.data)
+    data[[0, *sizes][frame] + 12] ^= 0x55
+    with pytest.raises(JournalCorrupt, match="embedded store is damaged"):
+        server(BytesFile(bytes(data)))
+    with pytest.raises(JournalCorrupt):
+        server(BytesFile(b"\0" * 40))
+
+
+def test_a_frame_that_does_not_fit_the_tree_is_damage() -> None:
+    file, sizes, _ = written()
+    without_first_write = file.data[: sizes[0]] + file.data[sizes[1] :]
+    with pytest.raises(JournalCorrupt, match="frame 1"):
+        server(BytesFile(without_first_write))
+
+
+def test_ephemerals_die_with_the_process_but_transaction_ids_go_on() -> None:
+    file = BytesFile()
+    ensemble = server(file)
+    zk = ensemble.connect()
+    run(zk.create("/lasting", b""))
+    run(zk.create("/ephemeral", b"", CreateMode.EPHEMERAL))
+    before = ensemble.tree.zxid
+    again = server(file)
+    assert sorted(again.tree.nodes) == ["/", "/lasting"]
+    run(again.connect().create("/next", b""))
+    assert again.tree.nodes["/next"].stat.czxid > before
+
+
+def test_a_torn_write_that_was_refused_is_overwritten() -> None:
+    file = BytesFile()
+    zk = server(file).connect()
+    run(zk.create("/a", b"1"))
+    for tear_at in (0, 1, 7, 20):
+        file.tear_at = tear_at
+        with pytest.raises(Exception, match="cannot be written"):
+            run(zk.create("/b", b"x" * 100))
+    run(zk.create("/c", b""))
+    assert sorted(nodes_of(file)) == ["/", "/a", "/c"]
+
+
+def test_a_write_that_was_refused_is_not_there_after_a_restart() -> None:
+    file = BytesFile()
+    zk = server(file).connect()
+    run(zk.create("/a", b"1"))
+    file.tear_at = 20
+    with pytest.raises(Exception, match="cannot be written"):
+        run(zk.create("/b", b""))
+    assert sorted(nodes_of(BytesFile(file.data))) == ["/", "/a"]
+
+
+def test_the_file_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_GROWTH_BYTES_MIN", 2_000)
+    file = BytesFile()
+    zk = server(file).connect()
+    run(zk.create("/a", b""))
+    sizes = []
+    for i in range(500):
+        run(zk.set("/a", b"%d" % i))
+        sizes.append(len(file.data))
+    assert max(sizes) < 5_000
+    assert run(server(file).connect().get("/a")).data == b"499"
+
+
+def test_a_compaction_that_fails_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_GROWTH_BYTES_MIN", 300)
+    file = BytesFile()
+    zk = server(file).connect()
+    run(zk.create("/a", b""))
+
+    def full(_: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(file, "replace", full)
+    for i in range(50):
+        run(zk.set("/a", b"%d" % i))
+    assert run(server(BytesFile(file.data)).connect().get("/a")).data == b"49"
+
+
+def test_an_unknown_format_is_refused() -> None:
+    file = BytesFile()
+    Journal(file).recover(0)
+    payload = file.data[8:].replace(b'"format":1', b'"format":9')
+    with pytest.raises(JournalCorrupt, match="format 9 is not 1"):
+        server(BytesFile(journal_module._frame(payload)))

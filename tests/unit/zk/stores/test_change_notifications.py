@@ -1,0 +1,32 @@
+"""Notifications: read in their order, and deleted when they are old."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS, purge, sequences
+from kafkapy.zk.zookeeper import CreateMode, NoNode, WatchEvent
+from tests.support.znodes import run, server
+
+
+def test_they_are_read_by_their_numbers_and_their_prefix() -> None:
+    zk = server().connect()
+    with pytest.raises(NoNode):
+        run(sequences(zk, "/f", "c_"))
+    seen: list[WatchEvent] = []
+    run(zk.create("/f", b""))
+    for path in ("/f/c_", "/f/other_", "/f/c_"):
+        run(zk.create(path, b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    assert run(sequences(zk, "/f", "c_", seen.append)) == [0, 2]
+    run(zk.create("/f/c_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    assert len(seen) == 1
+
+
+def test_old_ones_go() -> None:
+    zk = server().connect()
+    path = run(zk.create("/c_", b"", CreateMode.PERSISTENT_SEQUENTIAL))
+    made_ms = run(zk.get(path)).stat.ctime_ms
+    run(purge(zk, [path, "/gone"], made_ms + CHANGE_EXPIRATION_MS))
+    assert run(zk.exists(path)) is not None
+    run(purge(zk, [path, "/gone"], made_ms + CHANGE_EXPIRATION_MS + 1))
+    assert run(zk.exists(path)) is None
