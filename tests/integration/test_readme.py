@@ -1,4 +1,4 @@
-"""The commands that the README shows do what it says, typed as they stand there."""
+"""The commands in README.md and docs/CLUSTER.md do what the text says."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LIMIT_S = 120
 PORTS = ("9092", "9093", "9094", "2181")
 
 
-def commands(heading: str) -> str:
+def commands(document: str, heading: str) -> str:
     """The first shell block under a heading, without what installs the package."""
-    section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n", 1)[1]
+    section = (ROOT / document).read_text().split(f"\n## {heading}\n", 1)[1]
     block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
     assert block is not None, heading
     return "\n".join(x for x in block[1].splitlines() if not x.startswith("pip "))
@@ -49,12 +49,12 @@ def type_in(script: str, directory: Path) -> str:
 
 
 def test_run_a_broker(tmp_path: Path) -> None:
-    said = type_in(commands("Run a broker"), tmp_path)
+    said = type_in(commands("README.md", "Run a broker"), tmp_path)
     assert "Created topic orders." in said
     assert "a\t1" in said
     assert said.count("Topic: orders\tPartition:") == 4
 
 
 def test_several_brokers(tmp_path: Path) -> None:
-    said = type_in(commands("Several brokers"), tmp_path)
+    said = type_in(commands("docs/CLUSTER.md", "By hand"), tmp_path)
     assert re.search(r"Partition: 0\tLeader: \d\tReplicas: \d,\d\tIsr: \d,\d", said)

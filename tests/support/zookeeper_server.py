@@ -96,6 +96,7 @@ _numbers = itertools.count(1)
 
 def zookeeper_for(directory: Path) -> ZooKeeperServer:
     """A ZooKeeper for a cluster below `directory`: while one is shared, a tree on that."""
+    directory.mkdir(parents=True, exist_ok=True)
     if _shared is None:
         return ZooKeeperServer(directory / "zookeeper")
     return Chroot(_shared, f"/{directory.name}-{next(_numbers)}")
