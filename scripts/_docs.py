@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kafkapy.cli.framework.command_table import COMMANDS
+from kafkapy.cli.framework.command_table import COMMANDS, GROUPS
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.spark.source.option_table import (
     SEGMENT_OPTIONS,
@@ -40,9 +40,12 @@ def apis() -> str:
 
 def commands() -> str:
     """Every command of `kafkapy`."""
-    return table(
-        ["command", "what it does"], [[f"`{name}`", text] for name, (_, text) in COMMANDS.items()]
-    )
+    rows = [
+        [heading, f"`{name}`", COMMANDS[name][1]]
+        for heading, names in GROUPS.items()
+        for name in names
+    ]
+    return table(["for", "command", "what it does"], rows)
 
 
 def spark_source() -> str:

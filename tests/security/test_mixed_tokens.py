@@ -102,6 +102,12 @@ def none_left(mixed: Mixed) -> bool:
     return not any(asked(broker, "admin", description()).tokens for broker in brokers)
 
 
+def are_known(mixed: Mixed, owner: str) -> bool:
+    """Whether both brokers know a token of the owner."""
+    brokers = (mixed.apache, mixed.ours)
+    return all(asked(broker, owner, description(owner)).tokens for broker in brokers)
+
+
 def test_both_answer_the_same(mixed: Mixed) -> None:
     answers = {}
     for kind in ("apache", "kafkapy"):
@@ -240,6 +246,8 @@ def test_both_tools_say_the_same_of_a_broker(mixed: Mixed, kind: str, tmp_path: 
         create_words = ("--create", "--max-life-time-period", "-1")
         renewers = ("--renewer-principal", "User:bob", "--renewer-principal", "User:dave")
         lines.append(tool(program, *connection, *create_words, *renewers))
+        # The tool may have asked either broker.
+        wait_until(lambda: are_known(mixed, "carol"), "both brokers know the token")
         [row] = asked(broker, "carol", description("carol")).tokens
         hmac = ("--hmac", to_base64(bytes(row.hmac)))
         for words in (

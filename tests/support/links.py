@@ -71,11 +71,12 @@ class Network:
     async def _end(self) -> None:
         for link in self._links:
             link.close()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # the transports' own last callbacks
+        await asyncio.sleep(0)  # what was accepted last becomes a task
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.sleep(0)  # the transports' own last callbacks
 
     def link(self, port: int, target_port: int) -> Link:
         """A link from `port` to `target_port`, both on loopback; it serves until the end."""

@@ -18,7 +18,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "zookeeper": ("kafkapy.cli.commands.zookeeper", "Start or stop a ZooKeeper on this machine."),
     "cluster": (
         "kafkapy.cli.commands.cluster",
-        "Start, watch, hurt and stop a cluster on this machine; the id of any cluster.",
+        "Run a local cluster and inject faults; print a cluster's id.",
     ),
     "topics": ("kafkapy.cli.commands.topics", "Create, list, describe, alter and delete topics."),
     "configs": (
@@ -37,7 +37,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "kafkapy.cli.commands.preferred_replica_election",
         "Elect preferred leaders, as up to Kafka 2.8.",
     ),
-    "log-dirs": ("kafkapy.cli.commands.log_dirs", "What lies in the log directories of brokers."),
+    "log-dirs": (
+        "kafkapy.cli.commands.log_dirs",
+        "Show sizes and lags of the replicas in brokers' log directories.",
+    ),
     "delete-records": (
         "kafkapy.cli.commands.delete_records",
         "Delete the oldest records of partitions.",
@@ -56,7 +59,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "get-offsets": (
         "kafkapy.cli.commands.get_offsets",
-        "Offsets of partitions: latest, earliest, or by time.",
+        "Print offsets of partitions: latest, earliest, or by time.",
     ),
     "producer-perf": (
         "kafkapy.cli.commands.producer_perf",
@@ -65,11 +68,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "consumer-perf": ("kafkapy.cli.commands.consumer_perf", "Measure how fast records are read."),
     "verifiable-producer": (
         "kafkapy.cli.commands.verifiable_producer",
-        "Write numbered records; a JSON line for each.",
+        "Write numbered records; print a JSON line for each.",
     ),
     "verifiable-consumer": (
         "kafkapy.cli.commands.verifiable_consumer",
-        "Read as a member of a group; a JSON line an event.",
+        "Read as a member of a group; print a JSON line for each event.",
     ),
     "replica-verification": (
         "kafkapy.cli.commands.replica_verification",
@@ -95,18 +98,40 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Measure the time from a send to the read of the record.",
     ),
     "zookeeper-shell": ("kafkapy.cli.commands.zookeeper_shell", "Read and change znodes."),
-    "broker-api-versions": ("kafkapy.cli.commands.broker_api_versions", "What each broker speaks."),
+    "broker-api-versions": (
+        "kafkapy.cli.commands.broker_api_versions",
+        "Print the API versions that each broker serves.",
+    ),
     "agent": ("kafkapy.cli.commands.agent", "Follow files and write their lines to a topic."),
     "spark-submit": (
         "kafkapy.cli.commands.spark_submit",
-        "spark-submit with topics as sources and sinks.",
+        "Run spark-submit with topics as sources and sinks.",
     ),
     "completion": (
         "kafkapy.cli.framework.completion",
-        "Completion of commands and flags in your shell.",
+        "Install or print shell completion.",
     ),
-    "version": ("kafkapy.cli.commands.version", "Versions of kafkapy and of what it runs on."),
+    "version": (
+        "kafkapy.cli.commands.version",
+        "Print the versions of kafkapy and of what it runs on.",
+    ),
 }
+
+
+# What people come for -> commands, in the order of the help.
+GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "Run": ("server", "zookeeper", "cluster"),
+    "Topics": ("topics", "configs", "delete-records", "reassign", "leader-election",
+               "preferred-replica-election", "log-dirs"),
+    "Data": ("console-producer", "console-consumer", "get-offsets", "agent", "producer-perf",
+             "consumer-perf", "e2e-latency", "verifiable-producer", "verifiable-consumer"),
+    "Groups and transactions": ("consumer-groups", "transactions"),
+    "Diagnosis": ("replica-verification", "dump-log-segments", "dump-log",
+                  "state-change-log-merger", "zookeeper-shell", "broker-api-versions"),
+    "Security": ("acls", "delegation-tokens"),
+    "Spark": ("spark-submit",),
+    "kafkapy itself": ("completion", "version"),
+}  # fmt: skip
 
 
 def load(name: str) -> Command[Any]:

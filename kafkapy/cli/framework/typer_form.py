@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kafkapy import __version__
 from kafkapy.cli.framework.command import Command, default_of, option_name
-from kafkapy.cli.framework.command_table import COMMANDS, load
+from kafkapy.cli.framework.command_table import COMMANDS, GROUPS, load
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import HELP
@@ -49,8 +49,9 @@ class LazyGroup(TyperGroup):
         )
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
+        for heading, names in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
 
 class KafkaCommand(TyperCommand):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.cli.framework.command_table import COMMANDS, commands, load
+from kafkapy.cli.framework.command_table import COMMANDS, GROUPS, commands, load
+
+
+def test_the_help_has_each_command_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -82,6 +82,7 @@ def test_a_new_leader_is_awaited() -> None:
         await asyncio.sleep(0)
         assert not answered.done()
         desk.services.metadata = admins.metadata(("t",), leader=2)
+        desk.services.waiter._metadata = desk.services.metadata
         desk.services.waiter.changed()
         assert codes(await answered) == {("t", 0): (0, None)}
 
