@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,8 +123,9 @@ def imports_in(node: ast.AST, path: str, late: bool = False) -> Iterator[Import]
         yield from imports_in(child, path, late or is_function)
 
 
-def imports(path: str) -> Iterator[Import]:
-    yield from imports_in(ast.parse((ROOT / path).read_text(), path), path)
+@cache
+def imports(path: str) -> tuple[Import, ...]:
+    return tuple(imports_in(ast.parse((ROOT / path).read_text(), path), path))
 
 
 def package_of(path: str) -> str:
@@ -144,6 +146,7 @@ def allowed(found: Import) -> bool:
     return parts[1] in MAY_IMPORT.get(here, set()) | late
 
 
+@cache
 def module_of(target: str) -> str:
     """The path of the module that an imported name is, or is in; "" outside kafkapy."""
     parts = target.split(".")
@@ -155,6 +158,7 @@ def module_of(target: str) -> str:
     return ""
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     """What each module imports of kafkapy, late and for types as well."""
     return {

@@ -96,16 +96,34 @@ def tree(path: str) -> ast.Module:
     return ast.parse(text(path), path)
 
 
+@cache
+def nodes(path: str) -> tuple[ast.AST, ...]:
+    """Every node of a module."""
+    return tuple(ast.walk(tree(path)))
+
+
 def expect_none(rule: str, violations: Iterator[str] | list[str]) -> None:
     found = list(violations)
     assert not found, "\n".join([f"{rule} ({len(found)}):", *found])
 
 
-def calls(path: str) -> Iterator[tuple[int, str]]:
+@cache
+def calls(path: str) -> tuple[tuple[int, str], ...]:
     """(line, dotted name) of each call whose callee is a plain dotted name."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Call):
-            yield node.lineno, ast.unparse(node.func)
+    return tuple(
+        (node.lineno, name)
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and (name := dotted(node.func))
+    )
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b` of an expression that is a name, or of attributes of one; else ""."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (base := dotted(node.value)):
+        return f"{base}.{node.attr}"
+    return ""
 
 
 def banned_calls(paths: tuple[str, ...], is_banned: Callable[[str], bool]) -> Iterator[str]:
@@ -128,7 +146,7 @@ def test_lines_fit() -> None:
 def test_functions_fit() -> None:
     def long_functions() -> Iterator[str]:
         for path in python_files(*EVERYTHING):
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                     size = (node.end_lineno or 0) - node.lineno + 1
                     if size > MAX_FUNCTION_LINES and f"{path}:{node.name}" not in LONG_FUNCTIONS:
@@ -161,7 +179,7 @@ def test_every_module_says_what_it_is() -> None:
 def test_public_definitions_are_annotated() -> None:
     def bare() -> Iterator[str]:
         for path in python_files("kafkapy"):
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.returns:
                     yield f"{path}:{node.lineno} {node.name} has no return type"
 
@@ -196,7 +214,7 @@ def test_no_test_is_skipped() -> None:
 def test_catch_all_only_where_named() -> None:
     def broad() -> Iterator[str]:
         for path in python_files("kafkapy"):
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 if not isinstance(node, ast.ExceptHandler) or path in CATCH_ALL:
                     continue
                 caught = ast.unparse(node.type) if node.type else "everything"
@@ -241,7 +259,7 @@ def test_every_module_has_its_test_file() -> None:
 def test_every_module_is_used() -> None:
     def words() -> Iterator[str]:
         for path in (*python_files("kafkapy"), *ENTRY_MODULES):
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 if isinstance(node, ast.ImportFrom) and node.module:
                     yield node.module
                     yield from (f"{node.module}.{alias.name}" for alias in node.names)

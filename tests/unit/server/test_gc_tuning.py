@@ -21,13 +21,12 @@ from tests.support.znodes import run
 def collector() -> Iterator[None]:
     """The collector as it was before."""
     callbacks = list(gc.callbacks)
-    gc.unfreeze()
-    gc.collect()
     yield
     gc.callbacks[:] = callbacks
     gc.set_debug(0)
     gc.garbage.clear()
-    gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as it was: tests/conftest.py
 
 
 class Link:
