@@ -176,6 +176,19 @@ def test_every_module_says_what_it_is() -> None:
     expect_none("modules without a docstring", bare)
 
 
+def test_first_lines_are_plain() -> None:
+    """The first line of a docstring says what the thing is or does: a noun or a verb begins it."""
+    riddle = re.compile(r"(who|whom|whose|what|how|let|have)\b", re.IGNORECASE)
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = (
+        f"{path}:{getattr(node, 'lineno', 1)} {text.splitlines()[0]}"
+        for path in python_files("kafkapy")
+        for node in nodes(path)
+        if isinstance(node, kinds) and (text := ast.get_docstring(node)) and riddle.match(text)
+    )
+    expect_none("first lines that are riddles", found)
+
+
 def test_public_definitions_are_annotated() -> None:
     def bare() -> Iterator[str]:
         for path in python_files("kafkapy"):

@@ -1,4 +1,4 @@
-"""What each broker speaks (ApiVersions)."""
+"""API versions that each broker serves (ApiVersions)."""
 
 from __future__ import annotations
 

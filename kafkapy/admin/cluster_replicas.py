@@ -1,4 +1,4 @@
-"""What planners of reassignments look at: brokers, racks, replicas; and what a plan is worth."""
+"""Input of reassignment planners: brokers, racks and replicas; and the summary of a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Assignment = Mapping[TopicPartition, tuple[int, ...]]
 
 
 class PlanSummary(NamedTuple):
-    """What carrying out a plan means. Bytes are None where no size is known."""
+    """Effects of carrying out a plan. Bytes are None where no size is known."""
 
     partitions_changed: int
     replicas_to_copy: int

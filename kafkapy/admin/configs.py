@@ -46,7 +46,7 @@ _DYNAMIC_SOURCE: Final[dict[ResourceType, int]] = {
 
 
 class Resource(NamedTuple):
-    """Whose configs; the empty broker name is the default of all brokers."""
+    """The resource that configs belong to; the empty broker name is the default of all brokers."""
 
     type: ResourceType
     name: str

@@ -1,4 +1,4 @@
-"""What a member of a consumer group was given (`ConsumerProtocolAssignment`)."""
+"""The assignment of a consumer group member (`ConsumerProtocolAssignment`)."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def describe_tokens(cluster: Cluster, owners: Iterable[str] | None = None) -> li
 
 
 def renew_token(cluster: Cluster, hmac: bytes, period_ms: int) -> int:
-    """Have a token expire in `period_ms` (-1: as the brokers have it); when that will be.
+    """Renew a token for `period_ms` (-1: the brokers' default); returns the new expiry time.
 
     Raises:
         ApiError: the broker refused.
@@ -105,7 +105,7 @@ def renew_token(cluster: Cluster, hmac: bytes, period_ms: int) -> int:
 
 
 def expire_token(cluster: Cluster, hmac: bytes, period_ms: int) -> int:
-    """Have a token expire in `period_ms` (-1: at once); when that will be.
+    """Expire a token in `period_ms` (-1: at once); returns the expiry time.
 
     Raises:
         ApiError: the broker refused.

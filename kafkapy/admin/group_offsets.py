@@ -24,7 +24,7 @@ _ALL_TOPICS_VERSION: Final = 2
 
 
 class CommittedOffset(NamedTuple):
-    """What a group committed for a partition; a leader epoch of -1 is unknown."""
+    """A group's committed offset of a partition; a leader epoch of -1 is unknown."""
 
     offset: int
     leader_epoch: int = -1

@@ -115,7 +115,7 @@ def places(dirs: Iterable[LogDir]) -> dict[TopicPartition, ReplicaPlace]:
 def alter_replica_log_dirs(
     cluster: Cluster, broker_id: int, moves: Mapping[TopicPartition, str]
 ) -> dict[TopicPartition, ApiError]:
-    """Have replicas of one broker move to a directory each. What was refused, and why.
+    """Move replicas of one broker to the given directories. Returns the refusals.
 
     A replica that is not there yet is REPLICA_NOT_AVAILABLE; the broker remembers the wish.
 

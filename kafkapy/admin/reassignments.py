@@ -80,7 +80,7 @@ def running_reassignments(
 def alter_reassignments(
     cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None]
 ) -> dict[TopicPartition, ApiError]:
-    """Have partitions move to their target replicas; None cancels. What was refused, and why.
+    """Move partitions to their target replicas; None cancels. Returns the refusals.
 
     Raises:
         ApiError: nothing was begun.

@@ -1,4 +1,4 @@
-"""What `topics --describe` knows of a topic, and which partitions each of its reports picks."""
+"""Topic descriptions for `topics --describe`, and the partitions that each report selects."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class TransactionDescription(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """What a leader knows of one producer; None is "no transaction is open", -1 "not known"."""
+    """A leader's state of one producer; None is "no transaction is open", -1 "not known"."""
 
     producer_id: int
     producer_epoch: int

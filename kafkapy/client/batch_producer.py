@@ -38,7 +38,7 @@ class DeliveryError(KafkapyError):
 
 
 class _Next(Enum):
-    """What follows from an answer to a batch."""
+    """Next steps after the answer to a batch."""
 
     DONE = "done"
     AGAIN = "again"
@@ -95,7 +95,7 @@ class BatchProducer:
         self._under_way: dict[int, _Asked] = {}
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions a topic has, asked anew; waits for one that is being created, and the
+        """Count a topic's partitions anew; waits for one that is being created, and the
         broker may create it now (`auto.create.topics.enable`).
 
         Raises:
@@ -250,7 +250,7 @@ class BatchProducer:
     def _answers(
         self, leader: int, request: ProduceRequest
     ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
-        """What the leader says of each partition; under None, what holds for the others."""
+        """The leader's answer for each partition; under None, that for the others."""
         try:
             response = self._cluster.request(request, broker_id=leader, min_version=_FIRST_VERSION)
         except ApiError as error:

@@ -154,7 +154,7 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any, ...]]:
-    """What librdkafka calls for a token: the token, its end in s, whose it is, its extensions.
+    """The token callback of librdkafka: token, expiry in s, principal, extensions.
 
     The first is fetched now: librdkafka would wait ten seconds for it, and not tell why none came.
     Raises as `client.oauth_login.Tokens.get`.

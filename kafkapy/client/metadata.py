@@ -1,4 +1,4 @@
-"""What the cluster says of itself: brokers, topics, partitions."""
+"""Cluster metadata: brokers, topics, partitions."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _CONSUMER: Final = -1
 
 
 class OffsetResult(NamedTuple):
-    """What a leader says of one partition; offset -1 means that no record qualifies."""
+    """A leader's answer for one partition; offset -1 means that no record qualifies."""
 
     offset: int = -1
     timestamp: int = -1
@@ -51,7 +51,7 @@ class Requests(Protocol):
     def metadata(
         self, topics: Sequence[str] | None = None, refresh: bool = False
     ) -> ClusterMetadata:
-        """Who leads what."""
+        """Topics and the leaders of their partitions."""
 
     def attempts(self) -> Iterable[int]:
         """Numbers of attempts, a back-off apart, until the API timeout has passed."""

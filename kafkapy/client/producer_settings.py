@@ -1,4 +1,4 @@
-"""What `batch_producer` makes of Java's `ProducerConfig`. Pure.
+"""Settings of `batch_producer` from Java's `ProducerConfig`. Pure.
 
 Every name of Kafka 3.9's producer is known; those that speak of threads, metrics and classes of a
 JVM count for nothing here. Another name is an error: a property that is mistyped would be one that

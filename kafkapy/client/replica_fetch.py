@@ -27,7 +27,7 @@ _FIRST_VERSION: Final = 4
 
 
 class ReplicaRecords(NamedTuple):
-    """What a replica has from an offset on: bytes, perhaps with a cut last batch."""
+    """Records of a replica from an offset on: bytes, perhaps with a cut last batch."""
 
     error: ErrorCode
     high_watermark: int

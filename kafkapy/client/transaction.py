@@ -29,7 +29,7 @@ _NO_TIMEOUT_MS: Final = 2**31 - 1  # what Java's producers send when there is no
 
 
 class ProducerIdentity(NamedTuple):
-    """What a broker knows a producer by; -1 and -1 is one that is not idempotent."""
+    """A producer's id and epoch; -1 and -1 is one that is not idempotent."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -70,7 +70,7 @@ class Transaction:
         self.identity: ProducerIdentity = self._insist(request, _identity)
 
     def add(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let partitions take part, before anything is written to them.
+        """Add partitions to the transaction, before anything is written to them.
 
         Raises:
             ApiError: as the coordinator says, such as INVALID_PRODUCER_EPOCH once it is fenced.
@@ -108,7 +108,7 @@ class Transaction:
         self._insist(request, lambda response: _check(response.error_code))
 
     def _insist(self, request: Message, read: Any, max_version: int | None = None) -> Any:
-        """What `read` makes of the coordinator's answer, asked until that is no passing error."""
+        """Repeat a request to the coordinator until `read` finds no retriable error."""
         last: ApiError | None = None
         for _ in self._cluster.attempts():
             try:

@@ -1,4 +1,4 @@
-"""What became of a transaction (DescribeTransactions, KIP-664), asked of its coordinator."""
+"""Outcomes of transactions (DescribeTransactions, KIP-664), asked of their coordinator."""
 
 from __future__ import annotations
 

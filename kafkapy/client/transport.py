@@ -11,7 +11,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 
 
 class Transport(Protocol):
-    """What a channel needs of a socket."""
+    """The part of a socket that a channel uses."""
 
     def sendall(self, data: bytes, /) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What the controller decides and brokers are told: leadership, endpoints and the three commands.
+"""Cluster state as the controller sends it: leadership, endpoints and the three control requests.
 
 These are the words of LeaderAndIsr, UpdateMetadata and StopReplica without their wire versions, so
 that the controller, the metadata cache and the replica manager share them and none knows the wire.
@@ -81,7 +81,7 @@ class LeaderAndIsrPartition:
 
 @dataclass(slots=True)
 class LeaderAndIsrCommand:
-    """Be leader or follower of these partitions."""
+    """LeaderAndIsr: lead or follow these partitions."""
 
     controller_id: int
     controller_epoch: int

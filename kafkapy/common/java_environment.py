@@ -27,7 +27,7 @@ _OTHERS: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JM
 
 
 def system_properties(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What `-Dname=value` in KAFKA_OPTS sets, and the few of a JVM's own that JAAS files use."""
+    """Properties set by `-Dname=value` in KAFKA_OPTS, and a JVM's own that JAAS files use."""
     found = {"user.home": os.path.expanduser("~"), "/": os.sep, "file.separator": os.sep}
     for word in environ.get(_OPTS, "").split():
         if word.startswith("-D"):

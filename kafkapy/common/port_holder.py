@@ -1,4 +1,4 @@
-"""Who listens on a port of this machine, for the message that the port is taken (Linux)."""
+"""Finds the process that listens on a port of this machine, for error messages (Linux)."""
 
 from __future__ import annotations
 

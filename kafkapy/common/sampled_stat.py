@@ -1,4 +1,4 @@
-"""How fast something happens: a rate over sliding windows, and a bucket of tokens.
+"""Rates over sliding windows, and token buckets.
 
 The arithmetic is Kafka's to the millisecond (`common.metrics.stats`: SampledStat, Rate, Avg,
 TokenBucket; KIP-13, KIP-599), for a client that is throttled by the one must be throttled as long
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class _Sample:
-    """What was recorded in one window."""
+    """The value recorded in one window."""
 
     __slots__ = ("count", "last_ms", "start_ms", "total")
 
@@ -57,7 +57,7 @@ class SampledStat:
         return samples[self._current]
 
     def span_ms(self, now_ms: int) -> int:
-        """What a rate is over, in ms: since the oldest window, and all but one at least."""
+        """The span of a rate in ms: since the oldest window, and all but one at least."""
         self._forget(now_ms)
         oldest_ms = min((sample.start_ms for sample in self._samples), default=now_ms)
         elapsed_ms = now_ms - oldest_ms
@@ -65,7 +65,7 @@ class SampledStat:
         return elapsed_ms + max(0, missing) * self._window_ms
 
     def rate(self, now_ms: int) -> float:
-        """How much a second."""
+        """The rate a second."""
         span_ms = self.span_ms(now_ms)
         total = sum(sample.total for sample in self._samples)
         # A single window that has just begun spans nothing.
@@ -95,7 +95,7 @@ class TokenBucket:
         self._updated_ms = 0
 
     def tokens(self, per_second: float, now_ms: int) -> float:
-        """What is left, filled up since the last time."""
+        """Remaining tokens, refilled since the last call."""
         elapsed_s = (now_ms - self._updated_ms) / 1000
         self._tokens = min(per_second * self._span_s, self._tokens + per_second * elapsed_s)
         self._updated_ms = now_ms

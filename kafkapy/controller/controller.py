@@ -76,12 +76,12 @@ class Controller:
 
     @property
     def controller_id(self) -> int:
-        """Who is the controller as far as this broker knows; -1 for nobody."""
+        """The controller's id as far as this broker knows; -1 for none."""
         return self._controller_id
 
     @property
     def context(self) -> ControllerContext:
-        """What the controller knows: for metrics and tests, to be read only."""
+        """The controller's context, for metrics and tests: read only."""
         return self._parts.context
 
     async def handle(self, event: events.Event) -> None:

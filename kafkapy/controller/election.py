@@ -1,4 +1,4 @@
-"""Who becomes leader: Kafka's four strategies (`kafka.controller.Election`), pure.
+"""Leader election: Kafka's four strategies (`kafka.controller.Election`), pure.
 
 Each takes the assigned replicas in their order, the current state and who is online, and gives the
 new leader, the new ISR and who must be told, or None when nobody may lead.

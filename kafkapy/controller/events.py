@@ -1,4 +1,4 @@
-"""What can happen to the controller. One queue, one event at a time.
+"""Events of the controller. One queue, one event at a time.
 
 Events that want an answer carry `reply`, which is called once: by the controller, or by
 `Controller.refuse` for an event that is thrown away. Events without data are equal to each other,
@@ -58,7 +58,7 @@ class ControlledShutdownResult:
 
 
 class ElectionResult(NamedTuple):
-    """What became of one partition of an ElectLeaders request; `leader` is -1 on error."""
+    """The outcome of one partition of an ElectLeaders request; `leader` is -1 on error."""
 
     error: ErrorCode
     message: str | None = None

@@ -1,4 +1,4 @@
-"""What a newly elected controller does, in Kafka's order (`onControllerFailover`)."""
+"""Failover: the steps of a newly elected controller, in Kafka's order (`onControllerFailover`)."""
 
 from __future__ import annotations
 

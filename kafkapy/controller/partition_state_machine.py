@@ -1,4 +1,4 @@
-"""What the transitions of partitions do (`kafka.controller.ZkPartitionStateMachine`).
+"""Transitions of partition states (`kafka.controller.ZkPartitionStateMachine`).
 
 | transition                 | action                                                             |
 |----------------------------|--------------------------------------------------------------------|
@@ -37,7 +37,7 @@ Outcomes = dict[TopicPartition, LeaderAndIsr | str]
 
 
 class Strategy(Enum):
-    """How a leader is chosen. UNCLEAN is Offline with unclean election allowed for this once."""
+    """Strategies of leader election. UNCLEAN is Offline with unclean election allowed once."""
 
     OFFLINE = "OfflinePartitionLeaderElectionStrategy(false)"
     UNCLEAN = "OfflinePartitionLeaderElectionStrategy(true)"

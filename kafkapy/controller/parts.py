@@ -1,4 +1,4 @@
-"""What the controller's procedures work with, put together once."""
+"""Collaborators of the controller's procedures, put together once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the transitions of replicas do (`kafka.controller.ZkReplicaStateMachine`).
+"""Transitions of replica states (`kafka.controller.ZkReplicaStateMachine`).
 
 | transition                               | action                                               |
 |------------------------------------------|------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""What one state change tells each broker, gathered, then sent in Kafka's order.
+"""Control requests of one state change: gathered by broker, then sent in Kafka's order.
 
 LeaderAndIsr, UpdateMetadata, StopReplica (`kafka.controller.ControllerBrokerRequestBatch`). Every
 partition of a LeaderAndIsr also goes to all brokers as UpdateMetadata. The UpdateMetadata rows are

@@ -1,4 +1,4 @@
-"""What the coordinators are configured with, under Kafka's names and with Kafka's defaults."""
+"""Configuration of the coordinators, under Kafka's names and with Kafka's defaults."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GroupConfig(CoordinatorConfig):
 
     @property
     def offsets_retention_ms(self) -> int:
-        """How long a commit outlives its group's use of it."""
+        """The retention of commits after their group's last use."""
         return self.offsets_retention_minutes * _MINUTE_MS
 
 

@@ -1,4 +1,4 @@
-"""What a coordinator's shell is told to do: replies, and batches for the coordinator's log."""
+"""Effects that a coordinator returns to its shell: replies, and batches for its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class Producer(NamedTuple):
-    """Who writes within a transaction."""
+    """A producer's id and epoch within a transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -40,7 +40,7 @@ class Append:
 
 @dataclass(slots=True)
 class Effects(Generic[R]):
-    """What the shell must do now: send the replies and make the appends, in order. R: the
+    """Effects for the shell to perform, in order: replies to send and appends to make. R: the
     results."""
 
     replies: list[tuple[Token, R]] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Outbox(Generic[R]):
 
     @property
     def waiting(self) -> int:
-        """How many requests are parked."""
+        """The number of parked requests."""
         return len(self._token_by_ticket)
 
     def take(self) -> Effects[R]:

@@ -1,4 +1,4 @@
-"""What a broker knows of the cluster: immutable images.
+"""A broker's view of the cluster: immutable images.
 
 May import `common`. Start with `image`.
 """

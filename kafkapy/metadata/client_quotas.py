@@ -15,7 +15,7 @@ from kafkapy.common.errors import ConfigError
 
 
 class QuotaKind(Enum):
-    """What is limited, by the name of the config that limits it."""
+    """Kinds of quotas, by the config that limits them."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -38,7 +38,7 @@ Name = str | Default | None  # None: the entity has no such part
 
 
 class Tags(NamedTuple):
-    """Who is counted together: a user, a client id, or a pair; "" where that part is not told
+    """Clients counted together: a user, a client id, or a pair; "" where that part is not told
     apart."""
 
     user: str
@@ -87,7 +87,7 @@ class QuotaTable:
             self._limits[user, client_id] = per_second
 
     def find(self, user: str, client_id: str) -> Limit | None:
-        """What counts for a client, if anything does. Without a client id none of those that
+        """The quota of a client, if any. Without a client id none of those that
         are for client ids does."""
         levels: tuple[tuple[Name, Name], ...] = (
             (user, client_id),

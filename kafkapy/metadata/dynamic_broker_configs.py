@@ -139,7 +139,7 @@ def base_name(name: str) -> str:
 
 
 def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
-    """What of a broker's own configs says which listeners it starts with, and how they are secured;
+    """A broker's own configs that decide which listeners it starts with, and how they are secured;
     with their TLS stores, or without."""
     return {
         name: text

@@ -64,7 +64,7 @@ class BrokerConfigLayers:
     dynamic_broker: Mapping[str, str] = field(default_factory=dict)
 
     def given(self) -> dict[str, str]:
-        """What was set in any layer, the strongest layer winning."""
+        """Values set in any layer, the strongest layer winning."""
         return {**self.static, **self.dynamic_default, **self.dynamic_broker}
 
 

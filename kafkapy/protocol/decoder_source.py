@@ -321,7 +321,7 @@ class _DecoderWriter:
         return size
 
     def label(self, target: str) -> str:
-        """How an error names the field."""
+        """The name of a field in errors."""
         return target.partition(".")[2] or "an array"
 
 

@@ -1,4 +1,4 @@
-"""What the fetches of one follower's session have in common, so that it is read once.
+"""The common shape of the fetches of one follower's session, so that it is read once.
 
 A follower under load names one partition in each request of its session, that of the records it was
 sent last, and is answered with records of one. Such requests and answers differ in a few numbers at
@@ -166,7 +166,7 @@ class FetchShape:
         return shape if shape.match(frame) is not None else None
 
     def match(self, frame: memoryview) -> AskedRow | None:
-        """What a request of this shape asks for, None for any other frame."""
+        """The partitions that a request of this shape fetches, None for any other frame."""
         if len(frame) != self._request.size:
             return None
         (head, correlation_id, session, session_epoch, topics, topic_id, partitions, index,
@@ -224,7 +224,7 @@ class FetchShape:
         return [b"".join((head, length, records, self._answer_tail))]
 
     def match_answer(self, frame: memoryview) -> AnsweredRow | None:
-        """What an answer of this shape says, None for any other frame."""
+        """The rows of an answer of this shape, None for any other frame."""
         at = self._answer.size
         end = len(frame) - 3
         if end <= at or frame[end:] != self._answer_tail:

@@ -50,7 +50,7 @@ _new = tuple.__new__  # half the time of the class's own
 
 
 class RequestHeader(NamedTuple):
-    """What precedes every request; `client_id` is None where it was null or could not be read."""
+    """A request's header; `client_id` is None where it was null or could not be read."""
 
     api_key: int
     api_version: int

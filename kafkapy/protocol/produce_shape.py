@@ -1,4 +1,4 @@
-"""What the Produce requests of one producer to one topic have in common, so that it is read once.
+"""The common shape of one producer's Produce requests to one topic, so that it is read once.
 
 A producer's requests for one partition at a time differ in correlation id, partition and records
 only. A `ProduceShape` compares the rest as bytes instead of decoding it, and packs the answer of an

@@ -31,7 +31,7 @@ from kafkapy.security.sasl.server import Refused, RefusedSilently, SaslServer, S
 
 
 class SaslState(Enum):
-    """What is expected next."""
+    """States: the frame that is expected next."""
 
     HANDSHAKE_OR_VERSIONS_REQUEST = auto()
     HANDSHAKE_REQUEST = auto()
@@ -42,7 +42,7 @@ class SaslState(Enum):
 
 
 class SaslEvent(Enum):
-    """What a frame turned out to be."""
+    """Events: what a frame turned out to be."""
 
     VERSIONS = auto()
     UNKNOWN_VERSIONS = auto()
@@ -82,7 +82,7 @@ class SaslMechanism(NamedTuple):
 
 
 class SaslLogin(NamedTuple):
-    """Who logged in, how, and for how long (None: ever)."""
+    """A login: principal, mechanism, and its lifetime (None: unlimited)."""
 
     username: str
     mechanism: str
@@ -90,7 +90,7 @@ class SaslLogin(NamedTuple):
 
 
 class SaslStep(NamedTuple):
-    """What to send (nothing, if empty), and why the connection ends after that, if it does."""
+    """A step: bytes to send (may be empty), and why the connection ends after that, if it does."""
 
     reply: list[Buffer]
     failure: str | None = None

@@ -1,4 +1,4 @@
-"""How a message is declared: a class with one line per field, in the order of the wire.
+"""Declaration of messages: a class with one line per field, in the order of the wire.
 
     class ListOffsetsRequest(Message, api=ApiKey.LIST_OFFSETS):
         replica_id: int = field(INT32)

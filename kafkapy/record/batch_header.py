@@ -51,7 +51,7 @@ INT64_MAX: Final = 2**63 - 1
 
 
 class TimestampType(IntEnum):
-    """What a record's timestamp means; `label` is the word Kafka prints for it."""
+    """The meaning of a record's timestamp; `label` is the word Kafka prints for it."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -247,5 +247,5 @@ def transactional_producer(buf: Buffer) -> tuple[int, int] | None:
 
 
 def first_16_bytes(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:
-    """What a leader stamps: the part of the header before the magic, outside the CRC."""
+    """The part that a leader stamps: the header before the magic, outside the CRC."""
     return _FIRST_16.pack(base_offset, batch_length, leader_epoch)

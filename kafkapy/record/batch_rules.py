@@ -1,4 +1,4 @@
-"""What a log's config says of the batches appended to it, and how a batch leaves the check."""
+"""A log's rules for the batches appended to it, and the result of checking one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDS_MAX: Final = DECOMPRESSED_BYTES_MAX // RECORD_BYTES_MIN
 
 
 class BatchRules(NamedTuple):
-    """What a log's config says about the batches appended to it. The defaults are Kafka's."""
+    """A log's rules for the batches appended to it. The defaults are Kafka's."""
 
     max_message_bytes: int = 1_048_588
     codec: Codec | None = None  # None: compression.type=producer

@@ -65,7 +65,7 @@ WANTED: Final = Wanted()
 
 
 class _Batch(NamedTuple):
-    """What the kernel needs of a batch: where its records are, and what they count from."""
+    """A batch as the kernel needs it: where its records are, and what they count from."""
 
     start: int
     size: int

@@ -1,4 +1,4 @@
-"""How the kernels of this package are compiled: by numba, once, and kept.
+"""Compilation of this package's kernels: by numba, once, and kept.
 
 Their signatures are given, so they compile, or load, when their module is imported, and never a
 second time for another variant of array. Their parts have none: they are compiled with the

@@ -30,7 +30,7 @@ class ControlRecordType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """What ends a transaction: COMMIT or ABORT, by a coordinator of that epoch."""
+    """The end of a transaction: COMMIT or ABORT, by a coordinator of that epoch."""
 
     control_type: ControlRecordType
     coordinator_epoch: int

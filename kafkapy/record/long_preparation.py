@@ -13,7 +13,7 @@ from kafkapy.record.validation import prepare_client_batch
 
 
 class PreparedAhead:
-    """What came of a preparation under some rules."""
+    """The result of a preparation under some rules."""
 
     __slots__ = ("_outcome", "_rules")
 

@@ -1,4 +1,4 @@
-"""What a leader asks of a batch before it appends it (`LogValidator`, `UnifiedLog`).
+"""Validation of a batch before a leader appends it (`LogValidator`, `UnifiedLog`).
 
 Hot file: every produced batch passes `prepare_client_batch`. Its fast path reads the header once,
 takes the CRC over the received bytes and compares header fields: 2 us and the CRC, however many
@@ -124,7 +124,7 @@ def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> P
 
 
 def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
-    """What the topic's config asks of a sound batch; the last line is the hot path's end."""
+    """Apply the topic's config to a sound batch; the last line is the hot path's end."""
     codec = header.attributes & CODEC_MASK
     if codec > _LAST_CODEC:
         raise _invalid(f"Unknown compression codec {codec}")

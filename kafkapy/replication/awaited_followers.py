@@ -22,7 +22,7 @@ has its price."""
 
 
 class AwaitedFollowers:
-    """What each follower is awaited for, and until when."""
+    """Followers that are awaited: for what, and until when."""
 
     def __init__(self) -> None:
         self._until_ms: dict[int, dict[Partition, int]] = {}
@@ -44,7 +44,7 @@ class AwaitedFollowers:
         return followers
 
     def wait_ms(self, follower: int, partitions: int, now_ms: int) -> int | None:
-        """How long a fetch of so many partitions may be parked at most; None: as long as it says.
+        """The longest time to park a fetch of so many partitions; None: as long as it asks.
 
         Looks at everything that is awaited of the follower: call it when a fetch is to be parked.
         """

@@ -17,7 +17,7 @@ _MIN_ONE_BATCH_VERSION: Final = 3  # KIP-74
 
 
 class FetchParams:
-    """What a fetch request says of all its partitions; times in ms, sizes in bytes.
+    """Parameters of a fetch request for all its partitions; times in ms, sizes in bytes.
 
     `leader_only`: no follower may answer. KIP-392 lets newer consumers and debuggers read one.
     `min_one_batch`: the first batch is given even if it is larger than the limits.

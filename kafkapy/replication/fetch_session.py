@@ -38,7 +38,7 @@ PartitionKey = tuple[str | bytes, int]
 
 
 class FetchPartition:
-    """What a client wants of one partition, and what it was last told (`CachedPartition`).
+    """A partition of a fetch session: what is wanted, and what was sent last (`CachedPartition`).
 
     `topic` is None while a topic id is unknown. Offsets in records, `max_bytes` in bytes.
     """

@@ -1,4 +1,4 @@
-"""What a follower does with its leader's answers (`AbstractFetcherThread`, `ReplicaFetcherThread`).
+"""Handling of a leader's fetch answers (`AbstractFetcherThread`, `ReplicaFetcherThread`).
 
 One fetcher follows one leader for some partitions. It never waits: the shell sends what
 `next_fetch` gives and hands back what came. Divergence is found by epoch, on fetch (KIP-595),
@@ -120,7 +120,7 @@ class FollowerFetcher:
 
     @property
     def partitions(self) -> list[Partition]:
-        """What is followed here."""
+        """The followed partitions."""
         return [following.partition for following in self._following.values()]
 
     @property
@@ -140,7 +140,7 @@ class FollowerFetcher:
         return found
 
     def state(self, topic_partition: TopicPartition) -> FollowState | None:
-        """How a partition is doing; None if it is not followed here."""
+        """The state of a partition; None if it is not followed here."""
         following = self._following.get(topic_partition)
         return None if following is None else following.state
 

@@ -20,7 +20,7 @@ _NONE_FORGOTTEN: Final[list[tuple[TopicPartition, Uuid]]] = []
 
 
 class FetchRow(NamedTuple):
-    """What a follower asks of one partition; offsets in records, sizes in bytes."""
+    """One partition of a follower's fetch; offsets in records, sizes in bytes."""
 
     topic_partition: TopicPartition
     topic_id: Uuid

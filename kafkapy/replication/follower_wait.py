@@ -22,7 +22,7 @@ Pair = tuple[Partition, FetchPartition]
 
 
 class Kind(IntEnum):
-    """What there is to tell of a partition."""
+    """Kinds of news of a partition."""
 
     OFFSETS = 1
     RECORDS = 2
@@ -47,7 +47,7 @@ _OFFSETS, _RECORDS, _REFUSAL = Kind.OFFSETS, Kind.RECORDS, Kind.REFUSAL
 
 
 def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
-    """What there is to tell the follower `broker_id`, of each partition that has something."""
+    """The news for the follower `broker_id`, of each partition that has some."""
     found = []
     for partition, wanted in pairs:
         log = partition.log
@@ -107,7 +107,7 @@ class FollowerWait(DelayedOperation):
         return self.session is session and self._changes == session.changes
 
     def news(self) -> list[News]:
-        """What there is to tell now."""
+        """The present news."""
         return news_of(self.pairs, self.broker_id)
 
     def note(self, now_ms: int) -> list[tuple[Partition, int]]:

@@ -39,7 +39,7 @@ class IsrChange(NamedTuple):
 
 
 class Answered(Enum):
-    """What becomes of a proposal."""
+    """Outcomes of a proposal."""
 
     COMMITTED = "committed"
     DROPPED = "dropped"

@@ -1,4 +1,4 @@
-"""What a leader knows of a follower (`kafka.cluster.Replica`)."""
+"""A leader's view of a follower (`kafka.cluster.Replica`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes a second throttled replicas may move (`kafka.server.ReplicationQuotaManager`).
+"""Bytes a second that throttled replicas may move (`kafka.server.ReplicationQuotaManager`).
 
 Which replicas are throttled is a topic config; the rate is a dynamic config of each broker, one for
 what it sends as leader and one for what it fetches as follower. Replicas in sync are never held

@@ -1,1 +1,1 @@
-"""Who is who and may do what: SASL, OAuth, Kerberos, TLS stores, ACLs, tokens; without I/O."""
+"""Authentication and authorization: SASL, OAuth, Kerberos, TLS stores, ACLs, tokens; no I/O."""

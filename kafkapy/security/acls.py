@@ -64,7 +64,7 @@ class Permission(IntEnum):
 
 
 class ResourcePattern(NamedTuple):
-    """What an entry is about; in a filter, a name of None is any. `str()` is Kafka's text."""
+    """The resource of an entry; in a filter, a name of None is any. `str()` is Kafka's text."""
 
     kind: ResourceKind
     name: str | None
@@ -92,7 +92,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """Who may do what from where; in a filter, None is any. `str()` is Kafka's text."""
+    """An entry: in a filter, None is any. `str()` is Kafka's text."""
 
     principal: str | None
     host: str | None

@@ -35,7 +35,7 @@ class TokenInformation(NamedTuple):
 
 
 def token_hmac(token_id: str, secret: bytes) -> bytes:
-    """What proves a token; its base64 is the password. `secret` is the brokers' own."""
+    """The HMAC of a token; its base64 is the password. `secret` is the brokers' own."""
     return hmac.digest(secret, token_id.encode(), "sha512")
 
 

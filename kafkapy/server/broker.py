@@ -109,7 +109,7 @@ class Broker:
             self._insecure = error  # what is missing may be in the dynamic configs
 
     def _secure(self, config: KafkaConfig) -> None:
-        """Have the listeners of `config`, as it secures them."""
+        """Set up the listeners of `config`, as it secures them."""
         services = self._services
         listening = set_up_listeners(
             config,
@@ -254,7 +254,7 @@ class Broker:
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
 
     def _secure_by_dynamic_configs(self) -> None:
-        """Have what ZooKeeper says of the listeners: logins, and stores. Both are replaced by what
+        """Apply the listener configs in ZooKeeper: logins, and stores. Both are replaced by what
         server.properties says if they are not usable, unless that is not either."""
         layers, insecure = self._configs.layers, self._insecure
         own = of_listeners_at_start(layers.dynamic_broker, stores=insecure is not None)

@@ -1,4 +1,4 @@
-"""What a running broker does by the clock: retention, flushes, checkpoints, idle connections.
+"""Periodic work of a running broker: retention, flushes, checkpoints, idle connections.
 
 Each step is a few calls on the event loop; fsync and compaction go to a worker thread.
 """

@@ -79,7 +79,7 @@ def _raise_open_files_limit() -> None:
 
 
 def _end_with_input() -> None:
-    """Have the end of standard input, and so of who holds its other end, count as a SIGTERM.
+    """Treat the end of standard input, and so of its other end, as a SIGTERM.
 
     Raises:
         ConfigError: it is a file, which nobody holds.

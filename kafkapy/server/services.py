@@ -1,4 +1,4 @@
-"""What handlers may use of the broker: one object with the parts, put together by `broker`."""
+"""The broker's parts that handlers use, put together by `broker`."""
 
 from __future__ import annotations
 

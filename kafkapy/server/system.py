@@ -1,4 +1,4 @@
-"""What a broker stands on: clock, chance, disk, listening sockets and its metadata connection.
+"""The machine of a broker: clock, randomness, disk, listening sockets and its metadata connection.
 
 `Machine()` is this machine; the simulator makes others. The production Clock and Random are here:
 one line a verb.

@@ -1,4 +1,4 @@
-"""What compaction keeps of a batch (Kafka's `Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+"""Retention of a batch by compaction (Kafka's `Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 
 Batches are shown in the order of the log, so that the transactions they belong to are known.
 """
@@ -95,7 +95,7 @@ class BatchRetention:
         self.keep_legacy_deletes = True
 
     def retain(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """What stays of a batch: itself, a smaller one, or None.
+        """The retained part of a batch: itself, a smaller one, or None.
 
         Raises:
             ApiError: the batch cannot be read.
@@ -161,7 +161,7 @@ class BatchRetention:
         return rebuild_batch(header, records, delete_horizon_ms=horizon_ms)
 
     def _emptied(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """What stays of a batch without its records."""
+        """The retained part of a batch without its records."""
         if not self._is_last_of_producer(header):
             return None
         return batch if header.record_count == 0 else rebuild_batch(header, [])

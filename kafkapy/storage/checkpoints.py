@@ -25,7 +25,7 @@ class MalformedFile(KafkapyError):
 
 
 class MetaProperties(NamedTuple):
-    """Whose log directory it is. None: the file did not say."""
+    """The owner of a log directory. None: the file did not say."""
 
     broker_id: int | None
     cluster_id: str | None
@@ -136,7 +136,7 @@ def write_meta_properties(
 
 
 def read_meta_properties(fs: FileSystem, path: str) -> MetaProperties | None:
-    """Whose log directory this is; None if there is no file.
+    """Read the owner of a log directory; None if there is no file.
 
     Raises:
         ConfigError: the file is not of version 0: another kind of broker owns the directory.

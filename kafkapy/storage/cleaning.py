@@ -50,7 +50,7 @@ class CleanedSegment(NamedTuple):
 
 @dataclass(slots=True)
 class CleaningStats:
-    """What a cleaning did, for the log line."""
+    """Statistics of a cleaning, for the log line."""
 
     bytes_read: int = 0
     bytes_written: int = 0

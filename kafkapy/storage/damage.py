@@ -55,7 +55,7 @@ def batches_after(local: LocalLog, offset: int, end_offset: int) -> Batches:
 
 
 def _indexed_after(segment: LogSegment, offset: int) -> Iterator[bytes]:
-    """What lies between the entries of the offset index for offsets beyond `offset`."""
+    """The batches between the entries of the offset index for offsets beyond `offset`."""
     index = segment.offset_index
     for i in range(index.search(0, offset - segment.base_offset), index.count):
         position = index.entry(i)[1]

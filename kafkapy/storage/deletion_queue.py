@@ -8,7 +8,7 @@ from kafkapy.storage.filesystem import FileSystem
 
 
 class DeletionQueue:
-    """What waits for removal, with the time it is due; thousands of names are no burden."""
+    """Files to remove, with the time each is due; thousands of names are no burden."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs

@@ -1,4 +1,4 @@
-"""What an `OSError` means: a failed log directory, or a process short of descriptors or memory."""
+"""Classes of `OSError`: a failed log directory, or a process short of descriptors or memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StorageShortage(ApiError):
 def disk_error(
     log_dir: str, error: OSError, doing: str = "", changed: bool = False
 ) -> LogDirFailure | StorageShortage:
-    """What to raise for `error`, met in `log_dir` while `doing` something.
+    """The exception to raise for `error`, met in `log_dir` while `doing` something.
 
     `changed`: the operation was half done. A log whose files and memory have parted must not be
     used again, whatever the reason.

@@ -40,7 +40,7 @@ _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 
 
 def open_files_for_logs(descriptors: int) -> int:
-    """How many of a process's descriptors logs may take: connections and everything else need some
+    """The number of descriptors that logs may take: connections and everything else need some
     too."""
     return min(OPEN_FILES_MAX, descriptors // 2)
 

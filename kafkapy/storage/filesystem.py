@@ -73,14 +73,14 @@ class File(Protocol):
 
 
 class FileSystem(Protocol):
-    """What storage needs of a disk."""
+    """The operations of storage on a disk."""
 
     def open(self, path: str, create: bool = False) -> File:
         """Open for reading and writing. Raises FileNotFoundError unless `create`."""
         ...
 
     def make_private(self, path: str) -> None:
-        """Let only the owner read and write a file, which is made if it is not there."""
+        """Restrict a file to its owner; it is created if it does not exist."""
         ...
 
     def list(self, path: str) -> list[Entry]: ...
@@ -130,7 +130,7 @@ class FileSystem(Protocol):
     def disk_space(self, path: str) -> DiskSpace: ...
 
     def open_files_limit(self) -> int:
-        """How many files this process may have open."""
+        """The number of files this process may have open."""
         ...
 
 

@@ -28,7 +28,7 @@ CHUNK_BYTES: Final = 1 << 20
 
 
 class LogDirectories(Protocol):
-    """What a log manager does for the moves between its directories."""
+    """The part of a log manager that moves between its directories need."""
 
     logs: dict[TopicPartition, UnifiedLog]
     offline_log_dirs: list[str]
@@ -44,7 +44,7 @@ class LogDirectories(Protocol):
         ...
 
     def put_log(self, log: UnifiedLog) -> None:
-        """Have a log serve its partition."""
+        """Make a log serve its partition."""
         ...
 
     def checkpoint_all(self) -> None:
@@ -73,7 +73,7 @@ class FutureLogs:
         self._random = random
 
     def move(self, topic_partition: TopicPartition, path: str) -> None:
-        """Have a log go to the directory `path`; where it is already, a move is called off.
+        """Move a log to the directory `path`; where it is already, a move is called off.
 
         Raises:
             ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR of an offline directory;

@@ -1,4 +1,4 @@
-"""What the offset and the time index share: a file of fixed-size entries (Kafka's `AbstractIndex`).
+"""Base of the offset and the time index: fixed-size entries (Kafka's `AbstractIndex`).
 
 The index of an active segment is kept in memory and reaches its preallocated (sparse) file on
 `write`; recovery rebuilds it after a crash, so nothing is lost by that. A closed one keeps no
@@ -61,7 +61,7 @@ class IndexFile:
             file.close()
 
     def search(self, field: int, target: int) -> int:
-        """How many entries have `field` at or below `target` (entries ascend by it)."""
+        """The number of entries with `field` at or below `target` (entries ascend by it)."""
         if self.count == 0:
             return 0
         if self._entries is not None:
@@ -91,7 +91,7 @@ class IndexFile:
         self.count += 1
 
     def load(self) -> None:
-        """Have the entries in memory, so that `add` needs no file."""
+        """Load the entries into memory, so that `add` needs no file."""
         if self._entries is None:
             self._entries = self._load()
 

@@ -22,7 +22,7 @@ from kafkapy.storage.log_segments import LogSegments
 
 
 class Found(NamedTuple):
-    """What a read finds: `records` from the batch that holds the offset, at `metadata`'s place."""
+    """A read's result: `records` from the batch that holds the offset, at `metadata`'s place."""
 
     metadata: LogOffsetMetadata
     records: bytes | FileRegion
@@ -286,7 +286,7 @@ class LocalLog:
         return FlushHandle(self, files, snapshots)
 
     def mark_flushed(self, handle: FlushHandle) -> None:
-        """What `handle` forced to disk needs no recovery, unless it was truncated meanwhile."""
+        """The part forced to disk needs no recovery, unless it was truncated meanwhile."""
         self.unflushed = [s for s in self.unflushed if s not in handle.segments]
         if handle.truncations == self.truncations:
             self.recovery_point = max(self.recovery_point, handle.offset)

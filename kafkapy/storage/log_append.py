@@ -1,4 +1,4 @@
-"""What an append is told and tells (Kafka's `LogAppendInfo`), and its rules by the config."""
+"""Parameters and result of an append (Kafka's `LogAppendInfo`), and its rules by the config."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 
 class AppendOrigin(Enum):
-    """Who appends: a client is held to all rules, a coordinator or leader is trusted more."""
+    """The origin of an append: coordinators and leaders are trusted more than clients."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
@@ -29,7 +29,7 @@ class AppendOrigin(Enum):
 
 @dataclass(slots=True)
 class LogAppendInfo:
-    """What was appended. Offsets are those of the records in the log; sizes in bytes.
+    """The appended records. Offsets are those of the records in the log; sizes in bytes.
 
     `log_append_time` is -1 when the topic's time is CreateTime. For a duplicate, which is not
     appended again, the offsets are those of the first append and `log_append_time` is its batch's

@@ -189,7 +189,7 @@ class LogCleaner:
         return True
 
     def _end(self, cleaning: Cleaning) -> bool:
-        """Let another log be cleaned; False if the cleaning was aborted."""
+        """Free the slot for another log; False if the cleaning was aborted."""
         self.running = None
         log = cleaning.log
         # A directory that fails while the recovery points are written takes its logs along.

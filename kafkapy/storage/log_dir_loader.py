@@ -38,7 +38,7 @@ class LogDir:
     """Logs that were on their way here when the broker stopped."""
 
     def release(self, log: UnifiedLog) -> None:
-        """Let go of a log's files: its directory is about to get another name."""
+        """Close a log's files: its directory is about to get another name."""
         log.local.close_handles()
         self.deletions.forget(log.directory)
 

@@ -39,7 +39,7 @@ logger = logging.getLogger("kafka.log.LogLoader")
 
 @dataclass(slots=True)
 class LoadParameters:
-    """What the log directory knows of a log before it is opened; the defaults are a new log's.
+    """The log directory's knowledge of a log before it is opened; the defaults are a new log's.
 
     `recovery_point` is None when its checkpoint is missing or malformed.
     """

@@ -227,7 +227,7 @@ class LogManager:
             self.take_out(log)
 
     def put_log(self, log: UnifiedLog) -> None:
-        """Have a log serve its partition."""
+        """Make a log serve its partition."""
         self.logs[log.topic_partition] = log
         self._dirs[log.log_dir].logs += 1
 
@@ -407,5 +407,5 @@ class LogManager:
         self.unlock()
 
     def unlock(self) -> None:
-        """Let go of the log directories; `shutdown` does it, as does the end of the process."""
+        """Unlock the log directories; `shutdown` does it, as does the end of the process."""
         self._locks.release_all()

@@ -1,4 +1,4 @@
-"""How files and directories of a log directory are named (`LogFileUtils`, `UnifiedLog`)."""
+"""Names of files and directories of a log directory (`LogFileUtils`, `UnifiedLog`)."""
 
 from __future__ import annotations
 

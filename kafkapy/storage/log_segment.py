@@ -43,7 +43,7 @@ class TimestampOffset(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """What a segment holds for a read: `size` bytes from `position`, whose first batch has
+    """The part of a segment for a read: `size` bytes from `position`, whose first batch has
     `first_batch_size`."""
 
     position: int
@@ -228,7 +228,7 @@ class LogSegment:
         return self._offset_of_max_timestamp
 
     def set_max_timestamp(self, timestamp: int, offset: int) -> None:
-        """What recovery or the cleaner found; the files need finishing now."""
+        """Set the timestamp that recovery or the cleaner found; the files need finishing now."""
         self._dirty = True
         self._max_timestamp = timestamp
         self._offset_of_max_timestamp = offset

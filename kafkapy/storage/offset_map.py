@@ -81,7 +81,7 @@ def _all_folded(keys: Sequence[bytes | None]) -> Iterable[bytes | int | None]:
 
 
 def _folded(key: bytes | None) -> bytes | int | None:
-    """What stands for a key: a long one's MD5 sum, as a number, which no other key equals."""
+    """The number that stands for a key: a long one's MD5 sum, which no other key equals."""
     if key is None or len(key) <= _LONG_KEY:
         return key
     return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")

@@ -309,7 +309,7 @@ class PartitionLog:
         return self.local.log_end_offset - self.local.recovery_point
 
     def flush_handle(self) -> FlushHandle:
-        """What a flush must force to disk: `run_flush` it in any thread, then `mark_flushed`."""
+        """The handle of a flush: `run_flush` it in any thread, then `mark_flushed`."""
         with self._disk():
             return self.local.flush_handle(self.producers.unflushed)
 

@@ -35,7 +35,7 @@ RECALL_MS: Final = 10 * 60_000
 
 
 class ProducerConfig(NamedTuple):
-    """How long an idle producer is remembered; whether transactions are verified (KIP-890)."""
+    """The lifetime of idle producers; whether transactions are verified (KIP-890)."""
 
     id_expiration_ms: int = 86_400_000
     verifies_transactions: bool = False

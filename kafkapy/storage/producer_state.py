@@ -1,4 +1,4 @@
-"""What a partition knows of its producers: sequences, epochs, open transactions (KIP-98, 6.5).
+"""Producer state of a partition: sequences, epochs, open transactions (KIP-98, 6.5).
 
 Checked before an append, updated after it, and rebuilt from a snapshot and the batches after it
 (Kafka's `ProducerStateManager`, `ProducerAppendInfo`).
@@ -36,7 +36,7 @@ class ProducerBatch(NamedTuple):
 
 
 def batch_of(header: BatchHeader, base_offset: int) -> ProducerBatch:
-    """What is remembered of a batch at `base_offset`."""
+    """The remembered part of a batch at `base_offset`."""
     delta = header.last_offset_delta
     return ProducerBatch(header.last_sequence, base_offset + delta, delta, header.max_timestamp)
 

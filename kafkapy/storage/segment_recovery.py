@@ -21,7 +21,7 @@ from kafkapy.storage.producer_log import ProducerLog
 
 
 class Recovered(NamedTuple):
-    """What a segment was found to hold: valid bytes, the offset after them, and what is wrong with
+    """The result of a recovery: valid bytes, the offset after them, and what is wrong with
     the rest ('' if there is none)."""
 
     valid_bytes: int

@@ -1,4 +1,4 @@
-"""What a crash during compaction leaves in a partition's directory, completed or undone.
+"""Files that a crash during compaction leaves in a partition's directory, completed or undone.
 
 `.deleted` files are waste. `.cleaned` files are unfinished: their sources are whole. `.swap` files
 are complete, and replace the plain segments in their range.

@@ -40,7 +40,7 @@ __all__ = ["AppendOrigin", "FetchDataInfo", "LogAppendInfo", "LogOffsetMetadata"
 
 @dataclass(slots=True)
 class FetchDataInfo:
-    """What a read gives: bytes of whole batches, the last one perhaps cut off by the size limit.
+    """The result of a read: bytes of whole batches, the last one perhaps cut off by the size limit.
 
     `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
     records. `aborted_transactions` by first offset; None unless asked for. `span` is the bytes or,

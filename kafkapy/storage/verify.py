@@ -38,7 +38,7 @@ class Problem(NamedTuple):
 
 
 class PartitionReport(NamedTuple):
-    """What a partition's directory holds and what is wrong with it."""
+    """A partition's directory: its contents and its faults."""
 
     log_start_offset: int
     log_end_offset: int

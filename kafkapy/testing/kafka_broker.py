@@ -95,11 +95,11 @@ class KafkaBroker:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Let it end as by a power cut: nothing is flushed, nobody is told."""
+        """Kill the broker as a power cut does: nothing is flushed, nobody is told."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Let it hang: connections stay and nobody answers, until `resume`."""
+        """Suspend the broker: connections stay and nobody answers, until `resume`."""
         self._running().process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:

@@ -1,4 +1,4 @@
-"""What a topic holds, for assertions."""
+"""Records of a topic, for assertions."""
 
 from __future__ import annotations
 

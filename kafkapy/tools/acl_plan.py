@@ -49,7 +49,7 @@ _CONSUMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Principals:
-    """Who is allowed and denied, from where; no host means from everywhere."""
+    """Allowed and denied principals, and their hosts; no host means from everywhere."""
 
     allowed: Sequence[str] = ()
     denied: Sequence[str] = ()
@@ -122,7 +122,7 @@ def planned_roles(
     consumer: bool,
     idempotent: bool,
 ) -> Acls:
-    """What `--producer` and `--consumer` stand for."""
+    """The entries that `--producer` and `--consumer` stand for."""
     found: Acls = {}
     for resource in resources:
         wanted: list[Operation] = []

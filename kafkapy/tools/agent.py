@@ -94,7 +94,7 @@ class TopicSink:
 
 
 class State:
-    """How far each file is, in a file that is replaced whole."""
+    """Positions in the files, in a file that is replaced whole."""
 
     def __init__(self, path: Path) -> None:
         """

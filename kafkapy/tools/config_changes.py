@@ -1,4 +1,4 @@
-"""What `kafkapy configs --alter` is to change: the grammar of its values (`ConfigCommand`)."""
+"""Changes of `kafkapy configs --alter`: the grammar of its values (`ConfigCommand`)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Cursor(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, int]:
-        """What a rename does not change."""
+        """The identity of a file, which a rename does not change."""
         return self.device, self.inode
 
 

@@ -1,4 +1,4 @@
-"""What happened to one partition: its lines of the state-change logs as events and leaderships."""
+"""The history of one partition: its lines of the state-change logs as events and leaderships."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _isr(message: str) -> str | None:
 
 
 def _new_leader(event: Event) -> str | None:
-    """Who leads from this event on, if it says so."""
+    """The leader from this event on, if it says so."""
     if _LOST.search(event.message):
         return NO_LEADER
     if event.leader is None or not _DECIDES.search(event.message):

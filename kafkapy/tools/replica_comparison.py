@@ -26,7 +26,7 @@ from kafkapy.record.records import batch_records
 
 
 class ReplicaBatches(NamedTuple):
-    """What one replica gave: bytes from the common offset on, and its high watermark."""
+    """One replica's answer: bytes from the common offset on, and its high watermark."""
 
     high_watermark: int
     records: memoryview
@@ -62,7 +62,7 @@ class Difference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """How far all replicas are the same or known to differ, and where they differ."""
+    """The compared range, and the offsets where replicas differ."""
 
     next_offset: int
     batches: int

@@ -62,7 +62,7 @@ class Lag(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What one round found. `advanced`: some partition got on."""
+    """The result of one round. `advanced`: some partition got on."""
 
     differences: list[Difference]
     lag: Lag
@@ -163,7 +163,7 @@ def _advance(
 
 
 def _problem(each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]) -> str:
-    """Who holds the partition up; empty when nobody is known to."""
+    """The replica that holds the partition up; empty when none is known to."""
     for replica, answer in given.items():
         if answer is None:
             return f"replica {replica} said nothing"

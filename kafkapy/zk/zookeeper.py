@@ -61,7 +61,7 @@ class StoreUnavailable(ZooKeeperError):
 
 
 class CreateMode(Enum):
-    """How long a node lives and who names it."""
+    """The lifetime of a node, and who names it."""
 
     PERSISTENT = "persistent"
     EPHEMERAL = "ephemeral"
@@ -69,7 +69,7 @@ class CreateMode(Enum):
 
 
 class ZnodeStat(NamedTuple):
-    """What ZooKeeper knows of a node; `czxid` is the transaction that created it."""
+    """ZooKeeper's statistics of a node; `czxid` is the transaction that created it."""
 
     czxid: int
     mzxid: int
@@ -87,7 +87,7 @@ class Znode(NamedTuple):
 
 
 class WatchKind(Enum):
-    """What happened to a watched node."""
+    """Kinds of changes of a watched node."""
 
     CREATED = "created"
     DELETED = "deleted"
@@ -96,7 +96,7 @@ class WatchKind(Enum):
 
 
 class WatchEvent(NamedTuple):
-    """What a watch is called with."""
+    """The event that a watch is called with."""
 
     kind: WatchKind
     path: str

@@ -22,7 +22,7 @@ PAGE_SIZE: Final = 2000
 
 
 class EligibleLeaders(NamedTuple):
-    """Who may lead beside the ISR; and who could when the last of those was lost."""
+    """Eligible leaders outside the ISR, and those last known."""
 
     replicas: tuple[int, ...]
     last_known: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""How the replicas of one partition may lie over racks.
+"""Placements of one partition's replicas over racks.
 
 No rack has a second replica before every rack has one, and none has more than it must. Brokers
 without racks are all in one, which then says nothing.

@@ -57,7 +57,7 @@ def planned_moves(
 
 
 def throttle_plan(moves: Mapping[TopicPartition, PartitionMove]) -> ThrottlePlan:
-    """Who is throttled while `moves` run."""
+    """Throttled brokers and replicas while `moves` run."""
     leaders: dict[str, list[str]] = {}
     followers: dict[str, list[str]] = {}
     for (topic, index), move in moves.items():

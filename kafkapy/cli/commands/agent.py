@@ -17,7 +17,7 @@ from kafkapy.cli.framework.output import Report, show
 
 @dataclass
 class AgentOptions(ClusterOptions):
-    """What to follow, where to, and where to remember."""
+    """Files to follow, the target topic, and where positions are kept."""
 
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
     state: str | None = value(

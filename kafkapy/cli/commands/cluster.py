@@ -102,7 +102,7 @@ def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
 
 
 def _verb(words: list[str]) -> tuple[str, int]:
-    """What to do, and to whom (0: all)."""
+    """The action and its broker (0: all)."""
     verb, *operands = words or [""]
     expected = 1 if verb in _OF_ONE else 0
     if verb not in VERBS or len(operands) < expected:
@@ -120,7 +120,7 @@ def _verb(words: list[str]) -> tuple[str, int]:
 
 
 def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
-    """What a cluster says of itself."""
+    """Query a cluster's id."""
     options.command_config = options.command_config or options.config
     if verb == "unregister":
         return _unregister(options, env)
@@ -170,7 +170,7 @@ def _endpoints_report(found: ClusterMetadata) -> Report:
 
 
 def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
-    """What is there; `start` makes it, or changes it as the options say."""
+    """The layout on disk; `start` creates it, or changes it as the options say."""
     from pathlib import Path
 
     from kafkapy.client.properties import parse_assignments

@@ -45,7 +45,7 @@ DEFAULT_SHORTHANDS: Final = {
 
 
 class Entity(NamedTuple):
-    """Whose configs: a type and a name; None is every one, "" the default one."""
+    """An entity: a type and a name; None is every one, "" the default one."""
 
     type: str
     name: str | None
@@ -141,7 +141,7 @@ def _by_zookeeper(
 
 
 def check(options: ConfigsOptions) -> list[Entity]:
-    """Whose configs.
+    """Validate the entity options.
 
     Raises:
         UsageError: in the words of `ConfigCommandOptions.checkArgs`.
@@ -264,7 +264,7 @@ def _is_address(name: str) -> bool:
 
 
 def parse_change(options: ConfigsOptions) -> ConfigChange:
-    """What to set and delete.
+    """Parse the configs to set and to delete.
 
     Raises:
         ConfigError: a value, or the property file, is malformed.

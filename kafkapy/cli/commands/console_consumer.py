@@ -215,7 +215,7 @@ def _offset(text: str) -> int:
 
 
 def _renderer(options: ConsoleConsumerOptions) -> Any:
-    """How a record becomes bytes: a formatter's text, or an envelope a line."""
+    """Renders records as bytes: a formatter's text, or an envelope a line."""
     from kafkapy.tools.console.message_formatter import make_formatter
 
     if options.output is OutputFormat.json:

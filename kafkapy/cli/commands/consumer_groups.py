@@ -55,7 +55,7 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
 
 
 class _Failures:
-    """What went wrong: `Error:` lines on stdout as in Kafka, and the status they make."""
+    """Failures: `Error:` lines on stdout as in Kafka, and the exit status."""
 
     def __init__(self, options: ConsumerGroupsOptions, env: Environment) -> None:
         self._env = env

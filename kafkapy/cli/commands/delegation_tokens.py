@@ -173,7 +173,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _say(options: DelegationTokensOptions, env: Environment, line: str) -> None:
-    """What Kafka's tool says before it asks."""
+    """Print the line that Kafka's tool prints before its request."""
     if options.output is not OutputFormat.json:
         env.line(line)
 

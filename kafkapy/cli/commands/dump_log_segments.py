@@ -107,7 +107,7 @@ def _verify(directories: str, options: DumpLogOptions, env: Environment) -> Exit
 
 
 def _depth(options: DumpLogOptions) -> tuple[Depth, list[str]]:
-    """How deep to look, and Kafka's notes on it."""
+    """The level of detail, and Kafka's notes on it."""
     from kafkapy.tools.dump.printers import Depth
 
     prints = options.print_data_log or any(is_given(options, name) for name in _DECODER_FLAGS)

@@ -27,7 +27,7 @@ NO_IMPACT: Final = "Note: This will have no impact if delete.topic.enable is not
 
 
 def check(options: object, action: str) -> None:
-    """What only the older form wants.
+    """Validate options that only the older form needs.
 
     Raises:
         UsageError: a count is missing where the topic is made, nothing is to be altered, or a

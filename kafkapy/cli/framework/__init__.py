@@ -1,1 +1,1 @@
-"""What all commands share: options, output, errors, completion."""
+"""Shared parts of all commands: options, output, errors, completion."""

@@ -53,7 +53,7 @@ class Command(Generic[OptionsT]):
         return () if operand is None else operand.choices
 
     def operand(self) -> OptionSpec | None:
-        """What is said of the words that are no options; None where there are none."""
+        """The help of positional arguments; None where there are none."""
         return next((_spec(f) for f in self.fields() if f.name == self.operands), None)
 
     def fields(self) -> list[dataclasses.Field[Any]]:
@@ -95,7 +95,7 @@ class Command(Generic[OptionsT]):
         return None if options.version else options
 
     def _values(self, plain: Sequence[str]) -> dict[str, Any]:
-        """What words without a fault say, by field.
+        """Values of the options by field, of words without a fault.
 
         Raises:
             KeyError, ValueError: there is no such option (as `--help`), or its value is none.
@@ -143,7 +143,7 @@ def option_name(field: dataclasses.Field[Any]) -> str:
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:
-    """What a field is without the option; None for an empty list."""
+    """The value of a field without its option; None for an empty list."""
     return None if field.default is dataclasses.MISSING else field.default
 
 

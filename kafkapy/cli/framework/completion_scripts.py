@@ -60,7 +60,7 @@ def bash(every: Commands) -> str:
 
 
 def bash_options(command: Command[Any]) -> Iterator[str]:
-    """What completes the value of an option, then the options themselves."""
+    """Completions of an option's value, then the options themselves."""
     yield "            case $previous in"
     free = []
     for spec in command.specs():

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and the errors that are its own.
+"""Exit statuses of commands, and the errors that are their own.
 
 Kafka's tools know the statuses 0 and 1 only, and scripts rely on that.
 """

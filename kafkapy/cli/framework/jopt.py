@@ -18,7 +18,7 @@ _INTEGER: Final = r"[+-]?\d+"
 
 
 class OptionSpec(NamedTuple):
-    """How one option is written. `names` have no dashes."""
+    """The spelling of one option. `names` have no dashes."""
 
     names: tuple[str, ...]
     takes_value: bool

@@ -30,7 +30,7 @@ HELP: Final = "help"
 
 
 class OutputFormat(StrEnum):
-    """How results are written; the default is table on a terminal and text on a pipe."""
+    """Output formats; the default is table on a terminal and text on a pipe."""
 
     text = "text"
     table = "table"
@@ -93,7 +93,7 @@ def values(
 
 @dataclass
 class CommonOptions:
-    """What every command takes."""
+    """Options of every command."""
 
     output: OutputFormat | None = value(  # noqa: RUF009 (it is a field, not a default)
         "How to write results: Kafka's text, a table, or JSON in one envelope."
@@ -107,7 +107,7 @@ class CommonOptions:
 
 @dataclass
 class ClusterOptions(CommonOptions):
-    """What every command takes that talks to a cluster."""
+    """Options of every command that connects to a cluster."""
 
     bootstrap_server: str | None = value(
         "REQUIRED: the brokers to connect to first.", metavar="HOST:PORT,..."

@@ -114,7 +114,7 @@ def call(command: Any, words: Sequence[str], env: Environment) -> int:
 
 
 def typer_command(command: Command[Any]) -> Any:
-    """What Typer makes of a command."""
+    """Build the Typer command of a command's declaration."""
 
     def callback(ctx: typer.Context, **values: Any) -> None:
         given = {name: value for name, value in values.items() if value is not None}

@@ -1,1 +1,1 @@
-"""What commands show: each view turns plain results into text, tables and JSON."""
+"""Views of commands: each turns plain results into text, tables and JSON."""

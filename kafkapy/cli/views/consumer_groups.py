@@ -49,7 +49,7 @@ def list_report(groups: Sequence[GroupListing], *, states: bool, types: bool) ->
 
 
 def offsets_report(found: Mapping[str, Sequence[GroupOffsetRow]]) -> Report:
-    """What is committed, group by group; a group without rows prints nothing."""
+    """Committed offsets, group by group; a group without rows prints nothing."""
     text: list[str] = []
     tables = []
     for group, rows in found.items():
@@ -70,7 +70,7 @@ def offsets_report(found: Mapping[str, Sequence[GroupOffsetRow]]) -> Report:
 
 
 def members_report(found: Mapping[str, Sequence[MemberRow]], *, verbose: bool) -> Report:
-    """Who is there, group by group."""
+    """Members, group by group."""
     text: list[str] = []
     tables = []
     for group, rows in found.items():
@@ -148,7 +148,7 @@ def reset_report(found: Mapping[str, Mapping[TopicPartition, int]], *, executed:
 
 
 def deleted_offsets_report(summary: str, found: Mapping[TopicPartition, ApiError | None]) -> Report:
-    """What became of each partition; a partition of -1 stands for an unknown topic."""
+    """The outcome of each partition; a partition of -1 stands for an unknown topic."""
     rows = [
         [
             tp.topic,

@@ -1,4 +1,4 @@
-"""What `reassign` prints: Kafka's sentences, and the same as plain data."""
+"""Output of `reassign`: Kafka's sentences, and the same as plain data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def proposal_report(
 
 
 def summary_lines(summary: PlanSummary) -> list[str]:
-    """What a plan costs and leaves, for people."""
+    """Costs and results of a plan, for people."""
     size = "" if summary.bytes_to_copy is None else f" ({bytes_text(summary.bytes_to_copy)})"
     return [
         f"{_count(summary.partitions_changed, 'partition')} changed,"
@@ -55,7 +55,7 @@ def summary_lines(summary: PlanSummary) -> list[str]:
 
 
 def rollback_lines(current: Assignment) -> list[str]:
-    """What `--execute` prints first."""
+    """The first lines that `--execute` prints."""
     return [
         "Current partition replica assignment",
         "",
@@ -82,7 +82,7 @@ def started_line(partitions: Iterable[TopicPartition]) -> str:
 
 
 def cancelled_lines(partitions: Sequence[TopicPartition], replicas: Mapping[Any, str]) -> list[str]:
-    """What `--cancel` did; `replicas` go back to these directories."""
+    """Results of `--cancel`; `replicas` go back to these directories."""
     plural = "" if len(partitions) == 1 else "s"
     lines = ["None of the specified partition reassignments are active."]
     if partitions:

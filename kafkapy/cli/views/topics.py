@@ -138,7 +138,7 @@ def _table(topic: TopicDescription, partitions: Sequence[PartitionDescription]) 
 
 
 def _health(partition: PartitionDescription) -> str:
-    """What a person should look at, in one word."""
+    """The health of a partition in one word."""
     if partition.unavailable:
         return "offline"
     if partition.under_replicated:

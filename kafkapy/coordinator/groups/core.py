@@ -1,4 +1,4 @@
-"""What the parts of the coordinator share, and how groups and offsets are written to the log."""
+"""Shared state of the group coordinator, and how groups and offsets are written to the log."""
 
 from __future__ import annotations
 

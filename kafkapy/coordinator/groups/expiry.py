@@ -23,7 +23,7 @@ def expire_offsets(core: Core, time_ms: int) -> int:
 
 
 def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[TopicPartition]:
-    """What of the group is due: retention counts from when it was last of use.
+    """Expired offsets of a group: retention counts from their last use.
 
     Without members, since the group is empty; with members, since the commit, unless they consume
     the topic; without ever having had members, since the commit. Kafka: `removeExpiredOffsets`.

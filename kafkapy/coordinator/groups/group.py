@@ -183,7 +183,7 @@ class Group:
             self.leader_id = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Let a member go; whatever it waits for must have been answered."""
+        """Remove a member; its pending requests must have been answered."""
         assert member_id not in self.joining, f"{member_id} of {self.group_id} waits to join"
         assert member_id not in self.syncing, f"{member_id} of {self.group_id} waits to sync"
         member = self.members.pop(member_id)
@@ -284,7 +284,7 @@ class Group:
         self.subscribed_topics = self._subscribed_topics()
 
     def joined_members(self, member_id: str) -> list[JoinedMember]:
-        """What `member_id` gets to see of the others: all if it leads, nothing if not."""
+        """Members as `member_id` sees them: all if it is the leader, none if not."""
         if member_id != self.leader_id:
             return []
         name = self.protocol_name
@@ -319,7 +319,7 @@ class Group:
         )
 
     def restore(self, value: GroupValue) -> None:
-        """Be what the record says; made for a group without members."""
+        """Restore the state of a record; made for a group without members."""
         assert not self.members, f"group {self.group_id} has members already"
         for row in value.members:
             protocols = ((value.protocol_name or "", row.subscription),)

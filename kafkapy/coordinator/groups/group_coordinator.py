@@ -243,9 +243,9 @@ class GroupCoordinator:
         return self._core.outbox.waiting
 
     def groups_by_state(self) -> Counter[GroupState]:
-        """How many loaded groups are in each state."""
+        """Numbers of loaded groups by state."""
         return Counter(group.state for group in self._core.registry.loaded_groups())
 
     def num_offsets(self) -> int:
-        """How many offsets are committed in loaded groups."""
+        """The number of offsets committed in loaded groups."""
         return sum(len(g.offsets.committed) for g in self._core.registry.loaded_groups())

@@ -20,7 +20,7 @@ class Commit(NamedTuple):
 
 
 class GroupOffsets:
-    """What a group committed. Kafka: the offsets half of `GroupMetadata`."""
+    """Committed offsets of a group. Kafka: the offsets half of `GroupMetadata`."""
 
     __slots__ = ("committed", "in_flight", "transactional")
 

@@ -27,7 +27,7 @@ from kafkapy.record.records import Record
 
 
 class KeyValue(Protocol):
-    """What replay needs of a record: `Record` and `RecordData` both have it."""
+    """The part of a record that replay needs: `Record` and `RecordData` both have it."""
 
     @property
     def key(self) -> bytes | None: ...

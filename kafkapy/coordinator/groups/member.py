@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Member:
-    """Who it is, what it can do, what it was given. What it waits for, its group knows."""
+    """A group member: identity, protocols, assignment. Its pending requests are in its group."""
 
     member_id: str
     group_instance_id: str | None
@@ -29,7 +29,7 @@ class Member:
 
     @property
     def protocol_names(self) -> set[str]:
-        """What it supports, each once however often it says so."""
+        """Names of the supported protocols, each once."""
         return {name for name, _ in self.protocols}
 
     def metadata(self, protocol_name: str | None) -> bytes:

@@ -1,4 +1,4 @@
-"""What the coordinator is asked and what it answers: no wire types, no wire versions.
+"""Requests and results of the group coordinator: no wire types, no wire versions.
 
 A handler turns a version into plain flags (`requires_known_member_id`), as KafkaApis does for
 GroupCoordinator. Names: the verb for a request (`JoinGroup`), `...Result` for its answer.
@@ -24,7 +24,7 @@ CLASSIC_GROUP_TYPE: Final = "classic"
 
 @dataclass(slots=True)
 class JoinGroup:
-    """Be a member of the group's next generation.
+    """JoinGroup: join the group's next generation.
 
     `requires_known_member_id` is JoinGroup v4+ (KIP-394), `supports_skip_assignment` v9+.
     A `rebalance_timeout_ms` below 0 (v0 has none) means the session timeout.
@@ -107,7 +107,7 @@ class HeartbeatResult:
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: an empty `member_id` names a static member by its instance id."""
+    """A leaving member: an empty `member_id` names a static member by its instance id."""
 
     member_id: str
     group_instance_id: str | None = None

@@ -1,4 +1,4 @@
-"""How a generation ends and the next begins, and who is still alive.
+"""Rebalances: the end of a generation and the start of the next, and session timeouts.
 
     prepare           Stable | CompletingRebalance | Empty -> PreparingRebalance,
                       and the join deadline starts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class TimerKind(IntEnum):
-    """What a deadline is for."""
+    """Kinds of deadlines."""
 
     JOIN = 0
     """The end of PreparingRebalance."""

@@ -1,4 +1,4 @@
-"""What the parts of the transaction coordinator share: which ids are coordinated here, and how a
+"""Shared state of the transaction coordinator: the ids that are coordinated here, and how a
 transition gets into the log. Kafka: `TransactionStateManager`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What administrators ask: DescribeTransactions and ListTransactions (KIP-664)."""
+"""Administrators' requests: DescribeTransactions and ListTransactions (KIP-664)."""
 
 from __future__ import annotations
 

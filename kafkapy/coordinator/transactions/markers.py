@@ -26,7 +26,7 @@ _SUPERSEDED: Final = frozenset(
 
 
 def begin(core: Core, transaction: Transaction) -> None:
-    """Have the markers of a decided transaction written."""
+    """Send the markers of a decided transaction."""
     commit = transaction.state is PREPARE_COMMIT
     decision = Markers(
         transaction.transactional_id,
@@ -47,7 +47,7 @@ def begin(core: Core, transaction: Transaction) -> None:
 def written(
     core: Core, now_ms: int, markers: Markers, errors: Mapping[TopicPartition, ErrorCode]
 ) -> None:
-    """What became of some of a decision's markers; those that can be tried again are, later."""
+    """Record the outcome of some of a decision's markers; retriable ones are sent again later."""
     unmarked = core.unmarked.get(markers.transactional_id)
     transaction = core.find(markers.transactional_id)
     if unmarked is None or transaction is None or not _same(unmarked.decision, markers):

@@ -1,4 +1,4 @@
-"""What the transaction coordinator is asked and what it answers: no wire types, no wire versions.
+"""Requests and results of the transaction coordinator: no wire types, no wire versions.
 
 Names: the verb for a request (`EndTransaction`), `...Result` for its answer.
 """
@@ -21,7 +21,7 @@ from kafkapy.coordinator.transactions.state import (
 
 @dataclass(frozen=True, slots=True)
 class InitProducerId:
-    """Be the producer of a transactional id: whoever was it before is fenced.
+    """InitProducerId: become the producer of a transactional id, and fence the previous one.
 
     `expected`: the producer that asks has been this one (KIP-360), and must still be.
     `new_producer_id`: one that nobody has, where the coordinator has asked for it.
@@ -90,7 +90,7 @@ class EndTransactionResult:
 
 @dataclass(frozen=True, slots=True)
 class DescribeTransactions:
-    """What is known of some transactional ids."""
+    """DescribeTransactions: describe some transactional ids."""
 
     transactional_ids: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""What producers ask of the coordinator: InitProducerId, AddPartitionsToTxn, EndTxn; and brokers on
+"""Producers' requests: InitProducerId, AddPartitionsToTxn, EndTxn; and those of brokers on
 their behalf. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 
 A producer is answered NONE only by the log, a repeated call too, where Kafka answers from memory: a

@@ -72,7 +72,7 @@ PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
 
 
 class Transition(NamedTuple):
-    """What a transactional id is to become, and what of it the log gets. Timestamps are wall-clock
+    """A transition of a transactional id, and the record of it. Timestamps are wall-clock
     milliseconds."""
 
     state: TransactionState
@@ -171,7 +171,7 @@ class Transaction:
         return self._to(DEAD, self.last_update_ms, partitions=())
 
     def prepare_repetition(self) -> Transition:
-        """What it is, once more in the log."""
+        """The present state, once more for the log."""
         assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
         self.pending = self.state
         return Transition(

@@ -117,7 +117,7 @@ class TransactionCoordinator:
     def markers_written(
         self, now_ms: int, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]
     ) -> TransactionEffects:
-        """What became of some of a decision's markers. NONE also stands for a partition that exists
+        """Outcomes of some of a decision's markers. NONE also stands for a partition that exists
         no more. Any other code but the final ones (`markers`) has it tried again."""
         markers.written(self._core, now_ms, decision, errors)
         return self._core.take()
@@ -180,7 +180,7 @@ class TransactionCoordinator:
     def loaded_is_replicated(
         self, _now_ms: int, partition: int, leader_epoch: int
     ) -> TransactionEffects:
-        """What was loaded at this leader epoch cannot be lost any more: end what it decided."""
+        """The log loaded at this leader epoch is replicated: complete its decided transactions."""
         markers.resume(self._core, partition, leader_epoch)
         return self._core.take()
 
@@ -199,13 +199,13 @@ class TransactionCoordinator:
     # For metrics.
 
     def ids_by_state(self) -> Counter[TransactionState]:
-        """How many loaded transactional ids are in each state."""
+        """Numbers of loaded transactional ids by state."""
         return Counter(transaction.state for transaction in self._core.loaded())
 
     def num_leaderless(self) -> int:
-        """How many decided transactions wait for the leader of one of their partitions."""
+        """The number of decided transactions that wait for the leader of a partition."""
         return sum(bool(unmarked.leaderless) for unmarked in self._core.unmarked.values())
 
     def num_append_retries(self) -> int:
-        """How many completions the log did not take, and has not taken since."""
+        """The number of completions whose append failed and was not repeated yet."""
         return sum(unmarked.append_failed for unmarked in self._core.unmarked.values())

@@ -65,7 +65,7 @@ class Acceptor:
 
 
 class Initiator:
-    """Who logs in with others, and how it comes by tickets."""
+    """An initiator of logins, by tickets."""
 
     def __init__(self, login: KerberosLogin) -> None:
         """Raises ConfigError: the library is not there."""
@@ -95,7 +95,7 @@ class Initiator:
         return _Initiating(context, f"No Kerberos ticket for {self._login.service}/{host}")
 
     def check(self) -> None:
-        """Have the ticket that all logins begin with. Raises GssFailed."""
+        """Get the ticket that all logins begin with. Raises GssFailed."""
         with _ASKING:
             self._credentials()
 
@@ -189,6 +189,6 @@ def _told(what: str) -> Iterator[None]:
 
 
 def _reason(error: Any) -> str:
-    """What Kerberos says, or GSS-API where it says nothing."""
+    """The message of Kerberos, or of GSS-API where it has none."""
     codes = (error.min_code, False) if error.min_code else (error.maj_code, True)
     return " ".join("; ".join(error.get_all_statuses(*codes)).split())

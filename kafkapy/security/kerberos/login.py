@@ -1,4 +1,4 @@
-"""How a client or a broker comes by its Kerberos keys and tickets, of Kafka's properties and a JAAS
+"""Kerberos keys and tickets of a client or a broker, from Kafka's properties and a JAAS
 line of `Krb5LoginModule`: a keytab, or a ticket cache that somebody else keeps."""
 
 from __future__ import annotations

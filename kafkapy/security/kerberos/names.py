@@ -143,7 +143,7 @@ def _parts(format: str, count: int, where: str) -> Iterator[str | int]:
 
 
 def _replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
-    """What Java's `replaceAll` makes of `text`: $1 is a group, and \\ has the next stand for
+    """The result of Java's `replaceAll` on `text`: $1 is a group, and \\ has the next stand for
     itself."""
     groups = 0 if pattern is None else pattern.groups
     names = {} if pattern is None else pattern.groupindex

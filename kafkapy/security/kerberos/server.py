@@ -15,7 +15,7 @@ from kafkapy.security.sasl.server import RefusedSilently
 
 
 class GssState(Enum):
-    """What is expected next."""
+    """States: the token that is expected next."""
 
     CONTEXT = auto()
     """A token of Kerberos."""
@@ -27,7 +27,7 @@ class GssState(Enum):
 
 
 class GssEvent(Enum):
-    """What a token led to."""
+    """Events: the result of a token."""
 
     GOES_ON = auto()
     ESTABLISHED_WITH_TOKEN = auto()

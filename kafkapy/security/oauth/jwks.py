@@ -121,7 +121,7 @@ def _check_strength(kind: str, key: Any, algorithm: str) -> None:
 
 
 class SignedRules(NamedTuple):
-    """What the claims of a signed token must say. Empty: anything, but for an audience: a token
+    """Rules for the claims of a signed token. Empty: anything, but for an audience: a token
     that has one is for nobody who expects none, as jose4j has it."""
 
     audiences: tuple[str, ...] = ()

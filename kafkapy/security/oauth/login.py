@@ -1,4 +1,4 @@
-"""How a client comes by its bearer token, of Kafka's properties and a JAAS line: made here
+"""Bearer tokens of a client, from Kafka's properties and a JAAS line: made here
 (`OAuthBearerUnsecuredLoginCallbackHandler`), asked of a token endpoint with client credentials, or
 read from a file (`OAuthBearerLoginCallbackHandler`, KIP-768). What fetches is elsewhere.
 """
@@ -181,7 +181,7 @@ def _extensions(options: Mapping[str, str], prefix: str) -> tuple[tuple[str, str
 
 
 def token_request(settings: LoginSettings) -> HttpRequest:
-    """What asks the token endpoint, or names the file. Raises ConfigError."""
+    """The request to the token endpoint, or for the file. Raises ConfigError."""
     options, key = dict(settings.options), settings.key
     times = (settings.connect_timeout_ms / 1000, settings.read_timeout_ms / 1000)
     tls = tuple((k, v) for k, v in settings.options if k.startswith("ssl."))

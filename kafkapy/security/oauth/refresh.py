@@ -15,7 +15,7 @@ KEY_ID_PAUSE_MS: Final = 60_000
 
 
 def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
-    """How long to wait after each attempt that failed: twice as long each time, `total_ms` in
+    """Waits after failed attempts: twice as long each time, `total_ms` in
     all."""
     wait_ms, left_ms = first_ms, total_ms
     while left_ms > 0 and wait_ms > 0:
@@ -34,7 +34,7 @@ class RefreshWindow(NamedTuple):
     buffer_s: int = 300
 
     def delay_ms(self, token: BearerToken, now_ms: int, chance: float) -> int:
-        """How long to keep a token that came just now; `chance` is in [0, 1)."""
+        """The time to keep a new token; `chance` is in [0, 1)."""
         part = self.factor + self.jitter * chance
         left_ms = token.expires_ms - now_ms
         if left_ms <= 0:

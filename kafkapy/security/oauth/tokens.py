@@ -136,7 +136,7 @@ def encode_unsecured(claims: Mapping[str, Any]) -> str:
 
 
 class UnsecuredRules(NamedTuple):
-    """What is asked of an unsecured token (`OAuthBearerUnsecuredValidatorCallbackHandler`)."""
+    """Rules for an unsecured token (`OAuthBearerUnsecuredValidatorCallbackHandler`)."""
 
     principal_claim: str = "sub"
     scope_claim: str = "scope"

@@ -17,7 +17,7 @@ USER_PREFIX: Final = "user_"
 
 
 class Credentials(NamedTuple):
-    """What SASL PLAIN and SCRAM need; `is_token`: SCRAM is to say that it is a delegation token."""
+    """Credentials of PLAIN and SCRAM; `is_token`: SCRAM says that it is a delegation token."""
 
     username: str
     password: str

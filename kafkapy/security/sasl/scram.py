@@ -58,7 +58,7 @@ MECHANISMS: Final = {mechanism.config: mechanism for mechanism in ScramMechanism
 
 
 class ScramCredential(NamedTuple):
-    """What a broker knows of a user: enough to check a proof, not enough to make one."""
+    """A broker's credential of a user: enough to check a proof, not enough to make one."""
 
     salt: bytes
     stored_key: bytes
@@ -69,7 +69,7 @@ class ScramCredential(NamedTuple):
     def of(
         cls, mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int
     ) -> ScramCredential:
-        """What to store for a salted password."""
+        """The credential to store for a salted password."""
         stored_key = mechanism.stored_key(mechanism.client_key(salted_password))
         return cls(salt, stored_key, mechanism.server_key(salted_password), iterations)
 

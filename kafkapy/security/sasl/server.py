@@ -156,7 +156,7 @@ class ScramServer:
         return self._server_first.encode()
 
     def _claimed(self, name: str) -> ScramCredential:
-        """What is known of who the client says it is."""
+        """The credential of the user that the client claims to be."""
         if not self.is_token:
             credential = self._credential_of(name)
             if credential is None:

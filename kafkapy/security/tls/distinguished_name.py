@@ -1,4 +1,4 @@
-"""Who a certificate is for: its subject as Java writes it, and the rules that make it a user.
+"""The subject of a certificate as Java writes it, and the rules that make it a user.
 
 `X500Principal.getName()` (RFC 2253: last part first), `SslPrincipalMapper`, and the names of hosts.
 """
@@ -59,7 +59,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def alternative_names_of(certificate: bytes) -> frozenset[str]:
-    """Whom else a certificate in DER is for: `DNS:broker`, `IP:7f000001`; other kinds in hex."""
+    """Alternative names in a certificate in DER: `DNS:broker`, `IP:7f000001`; others in hex."""
     [outer] = _values(certificate)
     to_be_signed = next(_values(outer.content))
     extensions = [v.content for v in _values(to_be_signed.content) if v.tag == _EXTENSIONS]

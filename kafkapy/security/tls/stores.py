@@ -35,7 +35,7 @@ _TOO_WEAK: Final = ("md too weak", "key too small")
 
 
 def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
-    """What a client connects with; without a truststore the system's authorities are trusted.
+    """The TLS context of a client; without a truststore the system's authorities are trusted.
 
     Raises:
         ConfigError: names the property that is wrong: a store cannot be read, or holds nothing
@@ -55,7 +55,7 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
 
 
 def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLContext:
-    """What a listener accepts with; `client_auth` is that of `ssl.client.auth`. Raises as
+    """The TLS context of a listener; `client_auth` is that of `ssl.client.auth`. Raises as
     `client_context`, and if there is no certificate."""
     import ssl
 

@@ -176,7 +176,7 @@ def _names_one(resource: ResourcePattern) -> bool:
 
 
 def _refusal(binding: Binding) -> ApiError | None:
-    """What is wrong with an entry to add."""
+    """The refusal of an invalid entry, if it is one."""
     resource, entry = binding
     message = None
     if resource.kind is ResourceKind.CLUSTER and resource.name != CLUSTER_NAME:

@@ -38,7 +38,7 @@ Resolve = Callable[[str], Awaitable[str | None]]
 
 
 class Component(NamedTuple):
-    """What a filter says of one entity type, as the request has it."""
+    """A filter of one entity type, as the request has it."""
 
     entity_type: str
     match_type: int

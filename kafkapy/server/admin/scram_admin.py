@@ -62,7 +62,7 @@ class ScramAdmin:
         self._configs = store.configs
 
     async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
-        """What there is of these users, or of all that have any if none is named."""
+        """Describe these users, or all that have credentials if none is named."""
         if not users:
             every = await self._configs.get_all("users")
             found = [
@@ -150,7 +150,7 @@ def _described(user: str, configs: dict[str, str]) -> Described:
 
 
 def _refusal(changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
-    """What is wrong with the changes of one user, whatever is stored: the last of it."""
+    """The last refusal of one user's changes that does not depend on stored credentials."""
     for change in reversed(changes):
         if not change.user:
             return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)

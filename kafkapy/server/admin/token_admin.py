@@ -68,7 +68,7 @@ class TokenAdmin:
         return token
 
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Have a token expire in `period_ms` (as configured, if that is negative), but never after
+        """Renew a token for `period_ms` (as configured, if that is negative), but never after
         its longest life; when that will be.
 
         Raises:
@@ -78,7 +78,7 @@ class TokenAdmin:
         return await self._change(principal, hmac, lambda now_ms: now_ms + period_ms)
 
     async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Have a token expire in `period_ms`, or remove it if that is negative; when that will be.
+        """Expire a token in `period_ms`, or remove it if that is negative; returns the expiry time.
 
         Raises:
             ApiError: as `renew`; but one that has expired can still be removed.
@@ -139,6 +139,6 @@ class TokenAdmin:
         return found
 
     async def _tell(self, token_id: str) -> None:
-        """Who is told of a change meets it, here at least; the others hear of it."""
+        """Apply a change on this broker before it is answered; the others hear of it."""
         await self._changes.refresh(token_id)
         await self._store.notify(token_id)

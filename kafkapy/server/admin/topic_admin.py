@@ -55,12 +55,12 @@ class CreatedTopic(NamedTuple):
 
     @property
     def num_partitions(self) -> int:
-        """How many partitions it has."""
+        """The number of partitions."""
         return len(self.assignment)
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas each has."""
+        """The number of replicas of each partition."""
         return len(self.assignment[0])
 
 

@@ -23,7 +23,7 @@ _audit = logging.getLogger("kafka.authorizer.logger")
 
 
 class Need(NamedTuple):
-    """What has to be allowed."""
+    """An operation on a resource that must be allowed."""
 
     operation: Operation
     kind: ResourceKind
@@ -50,7 +50,7 @@ def are_allowed(
 def require(
     context: RequestContext, operation: Operation, kind: ResourceKind, name: str = CLUSTER_NAME
 ) -> None:
-    """Let nobody pass who may not do this.
+    """Require that the caller may perform an operation.
 
     Raises:
         ApiError: the refusal of this kind of resource.

@@ -180,7 +180,7 @@ def _config(operation: Operation) -> NeedOf:
 
 
 def _if_not(operation: Operation, rule: Rule) -> Rule:
-    """Who may do this with the cluster need not be asked row by row."""
+    """Skip the row checks for callers that may perform the operation on the cluster."""
 
     def either(served: Served, context: RequestContext, request: Any) -> Any:
         if is_allowed(context, operation, _CLUSTER):
@@ -191,7 +191,7 @@ def _if_not(operation: Operation, rule: Rule) -> Rule:
 
 
 def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
-    """What a request that produces to one topic needs, as `_produce` demands it."""
+    """The needs of a request that produces to one topic, as `_produce` demands them."""
     needs = [Need(_O.WRITE, _TOPIC, name)]
     if transactional_id is not None:
         needs.append(Need(_O.WRITE, _TRANSACTIONAL_ID, transactional_id))

@@ -1,4 +1,4 @@
-"""What a fetch is answered, on the general path and on the fast one."""
+"""Answers to fetches, on the general path and on the fast one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several handlers need: a coroutine or the controller behind a `Pending`; the resource types
+"""Shared helpers of handlers: a coroutine or the controller behind a `Pending`; the resource types
 of configs."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _START_WAIT_MS: Final = 20_000
 
 
 def unsupported_resource(resource_type: int) -> ApiError:
-    """What configs of another resource type are answered with."""
+    """The refusal of configs of another resource type."""
     return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
 
 
@@ -94,7 +94,7 @@ def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
 
 
 def not_controller() -> ApiError:
-    """What is answered to who should have asked the controller, and will look for it."""
+    """NOT_CONTROLLER: the client refreshes its metadata and asks the controller."""
     return ApiError(
         ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster."
     )
@@ -114,7 +114,7 @@ def require_controller(context: RequestContext) -> None:
 async def controller_answer(
     context: RequestContext, event_with: Callable[[Callable[[Any], None]], Event]
 ) -> Any:
-    """What this broker's controller replies to the event made of a reply function."""
+    """The reply of this broker's controller to the event made of a reply function."""
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def reply(result: Any) -> None:
@@ -153,7 +153,7 @@ async def metadata_known(context: RequestContext) -> None:
 
 
 def mutations(context: RequestContext, strict_since: int | None = None) -> Mutations:
-    """What the quota of who asks lets the request change; older versions are refused nothing."""
+    """Changes that the caller's quota allows the request; older versions are refused nothing."""
     strict = strict_since is not None and context.version >= strict_since
     return context.broker.client_quotas.mutations(client_of(context), strict)
 

@@ -1,4 +1,4 @@
-"""What refused rows of a produce are answered, on the general path and on the fast one."""
+"""Answers of refused produce rows, on the general path and on the fast one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Produce request may append, and how. Hot file.
+"""Rules of a produce append. Hot file.
 
 The handler and the fast path both append here. They only decode requests and encode answers, so no
 rule can hold on one path and not on the other: which requests are refused as a whole, which wait
@@ -104,7 +104,7 @@ def append(
 
 
 def wait_of(info: LogAppendInfo, partition: Partition) -> ProduceWait | None:
-    """What an append with acks=all still waits for, if anything."""
+    """The wait of an append with acks=all, if it must wait."""
     if partition.log.high_watermark > info.last_offset:
         return None
     return ProduceWait(partition, info.last_offset + 1)

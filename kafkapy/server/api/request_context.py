@@ -1,4 +1,4 @@
-"""What a handler gets with a request."""
+"""The context that a handler gets with a request."""
 
 from __future__ import annotations
 

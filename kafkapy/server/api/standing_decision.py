@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Versioned(Protocol):
-    """What decisions rest on: ACLs or quotas. `version` is another one after every change."""
+    """The basis of decisions: ACLs or quotas. `version` is another one after every change."""
 
     version: int
 
@@ -37,7 +37,7 @@ class StandingDecision:
         self._principal = ""
 
     def holds(self) -> bool:
-        """What was decided for the present version and principal."""
+        """The decision for the present version and principal."""
         basis, principal = self._basis, self._client.principal
         if self._version != basis.version or self._principal != principal:
             self._holds = self._decide(principal)

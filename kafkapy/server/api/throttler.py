@@ -52,7 +52,7 @@ class Asked(Protocol):
 
 
 def client_of(context: Asked) -> Client:
-    """Whose quota a request uses."""
+    """The client whose quota a request uses."""
     return client_named(context.principal, context.header.client_id)
 
 
@@ -114,7 +114,7 @@ class Throttler:
         return {k: self._quotas[k].record(client, cost, now_ms) for k, cost in costs.items()}
 
     def _pause(self, connection: Caller, client: Client, pauses: Pauses) -> int:
-        """Have the connection pause as long as the longest says, which is noted."""
+        """Pause the connection for the longest of the pauses, which is noted."""
         kind = max(pauses, key=pauses.__getitem__)
         longest_ms = pauses[kind]
         if longest_ms:
@@ -124,7 +124,7 @@ class Throttler:
 
 
 class FetchMeter:
-    """What a consumer's fetch costs. One that must pause gets no records, and is not charged for
+    """The cost of a consumer's fetch. One that must pause gets no records, and is not charged for
     them; waiting for records costs nothing."""
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")

@@ -1,4 +1,4 @@
-"""What the four APIs of delegation tokens ask first (`KafkaApis.allowTokenRequests`)."""
+"""The first checks of the four APIs of delegation tokens (`KafkaApis.allowTokenRequests`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.server.requests.outcomes import ANONYMOUS
 
 
 def admitted(context: RequestContext) -> None:
-    """Let nobody pass whom nothing but a token, or nothing at all, vouches for.
+    """Reject clients that authenticated with a delegation token, or not at all.
 
     Raises:
         ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.

@@ -1,4 +1,4 @@
-"""Who may do what with the APIs of transactions: the other rows of `authorization_rules`."""
+"""Authorization of the APIs of transactions: the other rows of `authorization_rules`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Controller(Protocol):
 
 
 class ConfigApplier:
-    """What the config change listener calls."""
+    """Applies configs for the config change listener."""
 
     def __init__(
         self,

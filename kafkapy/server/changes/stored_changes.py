@@ -23,7 +23,7 @@ Key_co = TypeVar("Key_co", covariant=True)
 
 
 class ChangeStore(Protocol[Change, Key_co]):
-    """What is stored, and its notifications."""
+    """A store of values, and its change notifications."""
 
     async def create_paths(self) -> None:
         """The nodes that there must be."""
@@ -33,7 +33,7 @@ class ChangeStore(Protocol[Change, Key_co]):
         ...
 
     async def changed(self, change: Change, /) -> Key_co | None:
-        """What a notification names; None if it names nothing any more. Raises ZnodeError."""
+        """The key of a notification; None if it names nothing any more. Raises ZnodeError."""
         ...
 
     async def purge(self, changes: Iterable[Change], /, now_ms: int) -> None:
@@ -57,11 +57,11 @@ class StoredChanges(ABC, Generic[Change, Key]):
 
     @abstractmethod
     async def _read_all(self) -> None:
-        """Have all as it is stored now."""
+        """Read all stored values."""
 
     @abstractmethod
     async def _read(self, key: Key) -> None:
-        """Have one of them as it is stored now. Raises ZnodeError."""
+        """Read one stored value. Raises ZnodeError."""
 
     @abstractmethod
     def _place(self, change: Change) -> tuple[str, int]:
@@ -78,7 +78,7 @@ class StoredChanges(ABC, Generic[Change, Key]):
         await self._follower.stop()
 
     async def reload(self) -> None:
-        """Have what is stored now, whatever was missed: at the start and after a lost session."""
+        """Reload all stored values, whatever was missed: at the start and after a lost session."""
         async with self._applying:
             # The watch first: a change made while all is read is then read once more.
             changes = await self._stored.changes(self._follower.on_watch)
@@ -86,7 +86,7 @@ class StoredChanges(ABC, Generic[Change, Key]):
             self._seen.update(map(self._place, changes))
 
     async def refresh(self, key: Key) -> None:
-        """Have one of them as it is stored now. Raises ZnodeError.
+        """Refresh one stored value. Raises ZnodeError.
 
         In turn with the others: of two reads the later one must be what stays.
         """

@@ -45,7 +45,7 @@ RETRY_BACKOFF_MS: Final = 100
 
 
 class Target(Protocol):
-    """Who carries out the commands of one channel (`ControlRequestHandler` is one)."""
+    """Applies the control requests of one channel (`ControlRequestHandler` is one)."""
 
     async def apply(self, command: Command) -> CommandResult: ...
 

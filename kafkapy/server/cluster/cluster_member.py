@@ -108,7 +108,7 @@ class ClusterMember:
         self._wire()
 
     def _wire(self) -> None:
-        """Have the other parts find what was made here."""
+        """Connect the other parts to those created here."""
         services = self._services
         services.control_requests = self._receiver
         services.controller = self.controller
@@ -253,7 +253,7 @@ class ClusterMember:
             self._services.tasks.spawn(self._rejoin())
 
     async def _rejoin(self) -> None:
-        """Be a member again: a new session, a new broker epoch, another election.
+        """Rejoin the cluster: a new session, a new broker epoch, another election.
 
         A session that expires meanwhile is for this loop to replace: two of them would end each
         other's sessions.
@@ -277,7 +277,7 @@ class ClusterMember:
         self.controller.submit(Startup())
 
     async def _tell_log_dir_failed(self) -> None:
-        """Have the controller ask which replicas are lost, and elect others in their place."""
+        """Notify the controller, which asks for the lost replicas and elects other leaders."""
         while True:
             try:
                 await self._store.requests.notify_log_dir_failure(self._services.broker_id)
@@ -287,7 +287,7 @@ class ClusterMember:
                 await asyncio.sleep(_RETRY_BACKOFF_S)
 
     async def hand_over(self) -> None:
-        """Have the controller move this broker's leaders to others, as long as that may take."""
+        """Ask the controller to move this broker's leaders, and wait as long as that may take."""
         if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(

@@ -1,4 +1,4 @@
-"""What brokers ask of the controller and its wire messages: AlterPartition, ControlledShutdown."""
+"""Brokers' requests to the controller as wire messages: AlterPartition, ControlledShutdown."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EMBEDDED_STORE_FILE: Final = "embedded-store"
 
 
 class Close(Protocol):
-    """How a connection ends."""
+    """Closes a connection."""
 
     def __call__(self, limit_s: float | None = None) -> Awaitable[None]: ...
 

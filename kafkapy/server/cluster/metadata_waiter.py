@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MetadataWaiter:
-    """Who waits for metadata. `is_known` once it is the cluster's; `on_change` is called first."""
+    """Waits for metadata. `is_known` once it is the cluster's; `on_change` is called first."""
 
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata

@@ -45,7 +45,7 @@ class DynamicConfig:
         return self.layers.given(), replace(self.layers, dynamic_broker=configs).given()
 
     def topic_defaults(self) -> dict[str, ConfigValue]:
-        """What a topic without overrides gets on this broker."""
+        """Configs of a topic without overrides on this broker."""
         return topic_defaults(self.layers)
 
     def topic(

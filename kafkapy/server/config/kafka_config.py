@@ -136,13 +136,13 @@ class KafkaConfig:
 
     @property
     def token_secret(self) -> bytes:
-        """What the HMACs of delegation tokens are made with; empty where there are none."""
+        """The secret key of delegation tokens' HMACs; empty where there is none."""
         keys = ("delegation.token.secret.key", "delegation.token.master.key")
         given = [key for key in keys if self.values[key] is not None]
         return self.get_str(given[0]).encode() if given else b""
 
     def security_protocol(self, listener: str) -> str:
-        """What a listener, by its name, asks of its clients."""
+        """The security protocol of a listener, by its name."""
         return next(each.security_protocol for each in self.listeners if each.name == listener)
 
     def _inter_broker_listener(self) -> str:
@@ -166,7 +166,7 @@ class KafkaConfig:
         return name
 
     def producers(self) -> ProducerConfig:
-        """How logs deal with producers."""
+        """Settings of logs for producers."""
         return ProducerConfig(
             self.get_int("producer.id.expiration.ms"),
             self.get_bool("transaction.partition.verification.enable"),

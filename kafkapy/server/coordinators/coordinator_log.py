@@ -35,7 +35,7 @@ Appended = Callable[[ErrorCode, int], None]
 
 @dataclass(slots=True)
 class _Load:
-    """How far the replay of a partition is."""
+    """The progress of a partition's replay."""
 
     partition: Partition
     offset: int

@@ -31,7 +31,7 @@ E_co = TypeVar("E_co", bound=Effects[Any], covariant=True)
 
 
 class Coordinator(Protocol[E_co]):
-    """What the shell asks of either coordinator."""
+    """The interface of either coordinator to its shell."""
 
     def set_num_partitions(self, num_partitions: int) -> None: ...
     def start_loading(self, partition: int, leader_epoch: int) -> bool: ...
@@ -99,7 +99,7 @@ class CoordinatorService(Generic[C, E]):
 
     @property
     def load_times(self) -> RequestTimes:
-        """How long the replays of partitions took."""
+        """Durations of the replays of partitions."""
         return self._log.load_times
 
     # leadership

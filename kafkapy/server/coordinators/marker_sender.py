@@ -52,7 +52,7 @@ class MarkerSender:
         self._queued: dict[int, list[tuple[Markers, Marked]]] = {}
 
     def send(self, markers: Markers, marked: Marked) -> None:
-        """Have a decision's markers written; `marked` is told of each partition once, later."""
+        """Send a decision's markers; `marked` is told of each partition once, later."""
         by_leader: dict[int, list[TopicPartition]] = {}
         unsent: dict[TopicPartition, ErrorCode] = {}
         image = self._metadata.image

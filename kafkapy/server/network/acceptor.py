@@ -51,7 +51,7 @@ def bind(listener: Listener) -> socket.socket:
 
 
 def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
-    """What to raise when `what` cannot have its port: with the process that has it."""
+    """The error for `what` whose port is taken: names the process that has it."""
     holder = taken_by(port) if error.errno == errno.EADDRINUSE else ""
     return ConfigError(f"{what} cannot be bound: {error.strerror or error}{holder}")
 
@@ -101,7 +101,7 @@ class Acceptor:
         self._sockets[listener.name] = bound
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """What to advertise: as configured, with bound ports and a host name filled in."""
+        """Endpoints to advertise: as configured, with bound ports and a host name filled in."""
         return tuple(
             Endpoint(
                 listener.name,
@@ -132,7 +132,7 @@ class Acceptor:
         logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
 
     def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
-        """Have the listeners of `config`: those that are gone are closed with their connections,
+        """Serve the listeners of `config`: those that are gone are closed with their connections,
         new ones, secured as `added` says, are opened. One that cannot be bound is named in the log
         and left out. A listener that stays keeps its socket, whatever its address is now."""
         self._config = config

@@ -1,4 +1,4 @@
-"""What became of the logins on a broker's listeners (`Selector.SelectorMetrics`, SocketServer).
+"""Counts of logins on a broker's listeners (`Selector.SelectorMetrics`, SocketServer).
 
 Counted once a login. PLAINTEXT listeners have none.
 """

@@ -1,4 +1,4 @@
-"""How many connections there may be, counted from accept to close (`kafka.network.ConnectionQuotas`
+"""Limits of connections, counted from accept to close (`kafka.network.ConnectionQuotas`
 without its rates): `max.connections` of the broker and of a listener, `max.connections.per.ip` with
 its overrides, and the descriptors that the machine gives.
 
@@ -48,7 +48,7 @@ def parse_overrides(text: str) -> dict[str, int]:
 
 
 def sockets_at_most(descriptors: int) -> int:
-    """How many connections leave enough descriptors for logs and all else."""
+    """The number of connections that leaves enough descriptors for logs and all else."""
     if descriptors <= 0:  # the system names no limit
         return INT_MAX
     return max(RESERVE, descriptors - open_files_for_logs(descriptors) - RESERVE)
@@ -99,7 +99,7 @@ class ConnectionLimits:
 
     @property
     def excess(self) -> int:
-        """How many connections of clients to close, because brokers came when all were taken."""
+        """The number of client connections to close, because brokers came when all were taken."""
         return self.total - self._max
 
     def has_room(self, listener: str) -> bool:

@@ -120,7 +120,7 @@ class ConnectionTable:
             connection.abort()
 
     def count_by_listener(self) -> Counter[str]:
-        """How many connections are open on each listener that has any."""
+        """Numbers of open connections by listener."""
         return Counter(connection.listener for connection in self._open)
 
     def close_idle(self, now_ms: int) -> None:

@@ -64,7 +64,7 @@ class FileRegionSender:
 
     @property
     def unsent_bytes(self) -> int:
-        """How many bytes the transport was not given yet."""
+        """The number of bytes that the transport was not given yet."""
         return sum(map(len, self._unsent))
 
     def send(self, parts: list[Any]) -> None:

@@ -133,7 +133,7 @@ class ListenerAcceptor:
         return task
 
     async def _connect(self, accepted: socket.socket, client_host: str, **tls: Any) -> None:
-        """Have a protocol for the socket; from `connection_made` on that counts itself.
+        """Create the protocol of a socket; from `connection_made` on that counts itself.
 
         Raises:
             ssl.SSLError: the handshake failed.

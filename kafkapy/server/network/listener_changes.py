@@ -41,7 +41,7 @@ class ListenerChanges:
         self.listeners = listeners
 
     def begin(self, configs: Mapping[str, str]) -> None:
-        """Have the stores that the configs named when this broker stopped, before it listens."""
+        """Load the stores that the configs named when this broker stopped, before it listens."""
         for tls in self._tls.values():
             try:
                 stores = tls.renewed(configs, compared=False)
@@ -52,7 +52,7 @@ class ListenerChanges:
                 tls.replace(stores)
 
     def prepare(self, before: Mapping[str, str], after: Mapping[str, str]) -> Callable[[], None]:
-        """What makes the broker's configs `after` those of the listeners, which were `before`.
+        """A function that changes the listeners from the configs `before` to those `after`.
 
         All files are read now: what is returned cannot fail.
 

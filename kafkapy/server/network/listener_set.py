@@ -53,7 +53,7 @@ class ListenerSet:
         self.on_change: Callable[[KafkaConfig, tuple[Endpoint, ...]], Awaitable[None]] | None = None
 
     def planned(self, given: Mapping[str, str]) -> ListenerPlan | None:
-        """How to have the listeners of these configs of the broker; None if there are no others.
+        """A plan for the listeners of these configs; None if there are no others.
 
         Raises:
             ConfigError: there cannot be such listeners, or not while the broker runs.

@@ -43,7 +43,7 @@ class RequestMemory:
 
 
 class Lease:
-    """What one connection has of the pool. `try_again` leads to another `settle`."""
+    """One connection's share of the pool. `try_again` leads to another `settle`."""
 
     __slots__ = ("_awaited_bytes", "_memory", "_queued_bytes", "try_again")
 
@@ -54,7 +54,7 @@ class Lease:
         self.try_again = try_again
 
     def settle(self, awaited_bytes: int, queued_bytes: int) -> bool:
-        """Have as much as a request that has begun to arrive, and those that wait, need; whether
+        """Take as much as a request that has begun to arrive, and those that wait, need; whether
         the connection may be read."""
         if queued_bytes != self._queued_bytes:
             freed, self._queued_bytes = self._queued_bytes - queued_bytes, queued_bytes

@@ -1,4 +1,4 @@
-"""What the broker counts, under the names that the JMX exporter gives Kafka's beans.
+"""Metrics of the broker, under the names that the JMX exporter gives Kafka's beans.
 
 The hot path adds to plain integers; `MetricsCollector` in `metrics_server` turns them into
 families when asked.

@@ -1,4 +1,4 @@
-"""What the broker counts of its ZooKeeper session (`SessionExpireListener`, `ZooKeeperClient`)."""
+"""Metrics of the ZooKeeper session (`SessionExpireListener`, `ZooKeeperClient`)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
 
 
 class Client(NamedTuple):
-    """Who asks, as quotas know them: the name of the principal, and "" without a client id."""
+    """A client in terms of quotas: the name of the principal, and "" without a client id."""
 
     user: str
     client_id: str
@@ -50,7 +50,7 @@ class Quota:
         self._at_most_ms = at_most_ms
 
     def usage(self, client: Client, now_ms: int) -> Usage | None:
-        """What was used by all that share a client's quota, if it has one."""
+        """The use by all that share a client's quota, if it has one."""
         found = self.table.find(*client)
         return None if found is None else self._ledger.usage(*found, now_ms)
 
@@ -60,7 +60,7 @@ class Quota:
         return 0 if usage is None else usage.record(value, now_ms, self._at_most_ms)
 
     def take_back(self, client: Client, value: float, now_ms: int) -> None:
-        """What was recorded is not done after all."""
+        """Take back a recorded use that did not happen."""
         usage = self.usage(client, now_ms)
         if usage is not None:
             usage.rate.record(-value, now_ms)
@@ -80,12 +80,12 @@ class Quota:
         return int(found.per_second * (windows.num - 1) * windows.size_ms / 1000)
 
     def items(self) -> Iterator[tuple[Tags, Usage]]:
-        """What each entity used."""
+        """Uses by entity."""
         return self._ledger.items()
 
 
 class Mutations:
-    """What one request may still change of the cluster's topics (KIP-599), in partitions.
+    """The remaining changes of one request to the cluster's topics (KIP-599), in partitions.
 
     A strict one is refused what comes after the credit is used up, and does not pause for what
     was let through; a permissive one is refused nothing, and pauses.
@@ -115,7 +115,7 @@ class Mutations:
             self._is_exhausted(usage, now_ms)
 
     def pause_ms(self) -> int:
-        """How long the client must pause from now on."""
+        """The pause of the client from now on."""
         return max(0, self._pause_ms - (self._clock.monotonic_ms() - self._told_ms))
 
     def _is_exhausted(self, usage: Usage, now_ms: int) -> bool:
@@ -163,7 +163,7 @@ class ClientQuotas:
         return any(self.by_kind[kind].table.find(*client) is not None for kind in kinds)
 
     def mutations(self, client: Client, strict: bool) -> Mutations:
-        """What a request of a client may change."""
+        """The changes that a request of a client may make."""
         usage = None
         if self.are_set:
             quota = self.by_kind[QuotaKind.CONTROLLER_MUTATION]
@@ -172,7 +172,7 @@ class ClientQuotas:
 
 
 class ConnectionRates:
-    """How often each address may connect a second (KIP-612)."""
+    """Connection rates of addresses, a second (KIP-612)."""
 
     def __init__(self, windows: Windows) -> None:
         self._default: int | None = None
@@ -210,7 +210,7 @@ class ConnectionRates:
         return pause_ms
 
     def items(self) -> Iterator[tuple[str, Usage]]:
-        """How often each that has a limit connected."""
+        """Connection rates of the addresses that have a limit."""
         return self._ledger.items()
 
 

@@ -1,4 +1,4 @@
-"""How often connections may be made a second, to the broker and to each of its listeners (KIP-612,
+"""Rates of new connections a second, to the broker and to each of its listeners (KIP-612,
 `kafka.network.ConnectionQuotas`). No loop and no clock: times are the caller's `now_ms`."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CreationRates:
             self._pauses_of_addresses[listener].record(pause_ms, now_ms)
 
     def pauses_of_addresses(self) -> Iterator[tuple[str, SampledStat]]:
-        """How long addresses were made to pause, by listener."""
+        """Pauses of addresses, by listener."""
         return iter(self._pauses_of_addresses.items())
 
 

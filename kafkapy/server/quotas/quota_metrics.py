@@ -55,7 +55,7 @@ class QuotaMetrics:
         yield from self._connections(now_ms)
 
     def _connections(self, now_ms: int) -> Iterator[GaugeMetricFamily]:
-        """How often connections are made, and how long they were made to wait."""
+        """Rates of new connections, and their pauses."""
         creations = self._quotas.creations
         total = _gauge(f"{_SOCKETS}_broker_connection_accept_rate", "A second", ())
         total.add_metric((), creations.broker.rate.rate(now_ms))

@@ -1,4 +1,4 @@
-"""What is counted against a quota, and how long the pause is for who is beyond it
+"""Use of quotas, and the pause of a client that is beyond one
 (`ClientQuotaManager`, `QuotaUtils`; KIP-13).
 
 No loop and no clock: times are the caller's `now_ms`. A quota that is not above zero has no pause
@@ -23,7 +23,7 @@ _AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS = 30_000, 2
 
 
 def pause_of(rate: float, limit: float, span_ms: int, at_most_ms: int | None = None) -> int:
-    """How many ms a rate over `span_ms` that is beyond its limit takes to come back to it, if
+    """The ms in which a rate over `span_ms` that is beyond its limit comes back to it, if
     nothing more happens; 0 if it is within, or if that cannot be said."""
     if rate <= limit:
         return 0
@@ -46,7 +46,7 @@ def average_of_pauses() -> SampledStat:
 
 
 class Windows:
-    """How a quota is measured: `quota.window.*`, or those of another `prefix`."""
+    """Windows of a quota: `quota.window.*`, or those of another `prefix`."""
 
     def __init__(self, config: KafkaConfig, prefix: str = "") -> None:
         self.num = config.get_int(f"{prefix}quota.window.num")
@@ -54,7 +54,7 @@ class Windows:
 
 
 class Usage:
-    """What one entity did, its quota a second, and how long it was made to pause."""
+    """One entity's use, its quota a second, and its pauses."""
 
     __slots__ = ("bucket", "last_ms", "limit", "pauses", "rate")
 
@@ -81,7 +81,7 @@ class Ledger(Generic[K]):
         self._swept_ms = 0
 
     def usage(self, key: K, limit: float, now_ms: int) -> Usage:
-        """What is written down of one, whose quota is `limit` a second now."""
+        """The recorded use of an entity, whose quota is `limit` a second now."""
         usage = self._usages.get(key)
         if usage is None:
             self._sweep(now_ms)

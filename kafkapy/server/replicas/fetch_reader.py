@@ -98,7 +98,7 @@ class FetchReader:
         return results
 
     def wait_ms(self, params: FetchParams, partitions: int, now_ms: int) -> int:
-        """How long to park a fetch: not for long if its follower has more to ask for."""
+        """The time to park a fetch: not long if its follower has more to ask for."""
         if not params.is_from_follower:
             return params.max_wait_ms
         wait_ms = self._replicas.awaited_followers.wait_ms(params.replica_id, partitions, now_ms)
@@ -114,7 +114,7 @@ class FetchReader:
         answer(results)
 
     def _count(self, params: FetchParams, results: list[FetchResult]) -> None:
-        """What throttled replicas get counts, in sync or not."""
+        """Count the bytes of throttled replicas, in sync or not."""
         quota = self._replicas.quotas.leader
         if params.is_from_follower and quota.limit is not None:
             quota.record(

@@ -134,7 +134,7 @@ def _read(shape: FetchShape, frame: memoryview) -> AnsweredRow | FetchResponse:
 
 
 def answer(fetch: FollowerFetch, outcome: AnsweredRow | FetchResponse) -> LeaderAnswer:
-    """What a leader has said to a fetch."""
+    """A leader's answer to a fetch."""
     if isinstance(outcome, AnsweredRow):
         key = TopicPartition(_name(fetch, outcome.topic_id), outcome.partition)
         row = LeaderRow(

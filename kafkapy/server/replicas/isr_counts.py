@@ -1,4 +1,4 @@
-"""How often the ISRs of this broker's partitions changed."""
+"""Counts of ISR changes of this broker's partitions."""
 
 from __future__ import annotations
 

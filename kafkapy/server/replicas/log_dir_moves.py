@@ -36,7 +36,7 @@ class LogDirMoves:
             return True
 
     def _replace(self, topic_partition: TopicPartition) -> bool:
-        """Have the copy serve in the log's place, if it has everything."""
+        """Replace the log by its copy, if that has everything."""
         log = self._replicas.log_manager.futures.replace(topic_partition, self._clock.time_ms())
         if log is None:
             return False

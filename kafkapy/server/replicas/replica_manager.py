@@ -116,7 +116,7 @@ class ReplicaManager(HostedPartitions):
         return served
 
     def _call_followers(self, began: Iterable[Partition]) -> None:
-        """Have followers of partitions that are led from now on ask for them."""
+        """Ask followers to fetch partitions that are led from now on."""
         now_ms = self._clock.monotonic_ms()
         followers: set[int] = set()
         for partition in began:

@@ -23,7 +23,7 @@ _logger = logging.getLogger("state.change.logger")
 
 
 class CommandLog:
-    """What becomes of one command of a controller.
+    """Logs the outcome of one control request.
 
     Fixed: the broker, the command, the correlation id of the request that brought it.
     """

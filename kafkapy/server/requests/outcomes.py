@@ -46,7 +46,7 @@ class Pending:
             callback(response)
 
     def follow(self, outcome: Any) -> None:
-        """Be given a handler's outcome: a response, or what another `Pending` will have."""
+        """Adopt a handler's outcome: a response, or that of another `Pending`."""
         if isinstance(outcome, Pending):
             self.on_abandon = outcome.abandon
             outcome.when_complete(self.complete)

@@ -1,4 +1,4 @@
-"""What a connection knows of who handles its requests, and they of it."""
+"""Interfaces between a connection and the handler of its requests."""
 
 from __future__ import annotations
 

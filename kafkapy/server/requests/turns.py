@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class Elsewhere(NamedTuple):
-    """What another thread is to do: the work that yields it goes on when that is done. If
+    """Work for another thread: the work that yields it goes on when that is done. If
     `may_drop`, it is not begun when nobody waits for the answer any more."""
 
     function: Callable[[], Any]
@@ -91,7 +91,7 @@ class Turns:
         return job.pending
 
     def pace(self) -> Pace:
-        """What a coroutine counts its units with."""
+        """A counter of units for a coroutine."""
         return Pace(self)
 
     async def turn(self) -> None:
@@ -143,7 +143,7 @@ class Turns:
         self._elsewhere.pop(job, None)
 
     def _begin_elsewhere(self) -> None:
-        """Let the other thread do what waits. There is one: what is decompressed takes memory."""
+        """Start waiting work in the other thread. There is one: decompression takes memory."""
         if self._is_busy or not self._elsewhere or self._is_closed:
             return
         job = next(iter(self._elsewhere))

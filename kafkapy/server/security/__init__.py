@@ -1,1 +1,1 @@
-"""What listeners log in with: TLS stores, Kerberos, OAuth, SCRAM and delegation tokens."""
+"""Credentials of listeners: TLS stores, Kerberos, OAuth, SCRAM and delegation tokens."""

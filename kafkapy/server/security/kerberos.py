@@ -1,4 +1,4 @@
-"""What a broker needs for SASL/GSSAPI: the key by which its listeners know Kerberos' clients, and
+"""SASL/GSSAPI of a broker: the key by which its listeners know Kerberos' clients, and
 its own tickets for other brokers.
 
 A client's login is a matter of the keytab and the processor alone (the KDC is not asked), and so is
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def accepting(properties: PrefixedProperties) -> Callable[[], SaslServer]:
-    """What begins a login at a listener, of its properties for GSSAPI.
+    """A factory of logins at a listener, from its properties for GSSAPI.
 
     Raises:
         ConfigError: names the property and what is wrong with it.

@@ -40,7 +40,7 @@ JAAS: Final = "sasl.jaas.config"
 
 
 class SaslSettings(NamedTuple):
-    """How clients of a listener log in."""
+    """SASL settings of a listener."""
 
     mechanisms: Mapping[str, SaslMechanism]
     receive_bytes_max: int
@@ -75,7 +75,7 @@ def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> 
 def secured_listeners(
     config: KafkaConfig, credentials: ScramCredentials, random: Random, oauth: OAuth
 ) -> dict[str, ListenerSecurity]:
-    """What secures each listener that is not PLAINTEXT, by name. Raises as `listener_security`."""
+    """Security of each listener that is not PLAINTEXT, by name. Raises as `listener_security`."""
     return {
         listener.name: listener_security(config, listener, credentials, random, oauth)
         for listener in config.listeners
@@ -90,7 +90,7 @@ def listener_security(
     random: Random,
     oauth: OAuth,
 ) -> ListenerSecurity:
-    """What secures a listener.
+    """The security of a listener.
 
     Raises:
         ConfigError: names the listener, the property and what is wrong with it.

@@ -30,7 +30,7 @@ _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 
 
 class Stores(NamedTuple):
-    """What the stores say. `given` and `modified_ns` tell whether they have changed since."""
+    """Settings from the stores. `given` and `modified_ns` tell whether they have changed since."""
 
     given: Mapping[str, str]
     modified_ns: Mapping[str, int]
@@ -64,11 +64,11 @@ class ListenerTls:
         self._stores = self._read(of_listener(properties, listener.name))
 
     def accepting(self) -> ssl.SSLContext:
-        """What to accept with from now on."""
+        """The TLS context to accept with from now on."""
         return self._stores.accepting
 
     def connecting(self) -> ssl.SSLContext:
-        """What to connect to other brokers with from now on."""
+        """The TLS context to connect to other brokers with from now on."""
         assert self._stores.connecting is not None, self._listener
         return self._stores.connecting
 

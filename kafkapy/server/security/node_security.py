@@ -1,4 +1,4 @@
-"""How this broker secures its connections to other brokers: those of the inter-broker listener.
+"""Security of connections to other brokers: that of the inter-broker listener.
 
 It is a client there, with the listener's own stores, and logs in as the `username` of the line that
 names the listener's users, as Kafka does.
@@ -51,7 +51,7 @@ PLAINTEXT: Final = NodeSecurity()
 def node_security(
     config: KafkaConfig, random: Random, listener_tls: ListenerTls | None, oauth: OAuth
 ) -> NodeSecurity:
-    """What the inter-broker listener, whose TLS is `listener_tls`, asks of this broker; nothing
+    """The security of the inter-broker listener, whose TLS is `listener_tls`; nothing
     without other brokers.
 
     Raises:

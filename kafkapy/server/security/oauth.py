@@ -1,4 +1,4 @@
-"""What a broker needs for SASL/OAUTHBEARER: what its listeners take for a token, with the keys that
+"""SASL/OAUTHBEARER of a broker: what its listeners take for a token, with the keys that
 sign them, and its own token for other brokers. Keys and tokens are kept fresh in the background."""
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class OAuth:
     # clients of a listener
 
     def accepting(self, properties: PrefixedProperties) -> Callable[[], SaslServer]:
-        """What begins a login at a listener, of its properties for OAUTHBEARER.
+        """A factory of logins at a listener, from its properties for OAUTHBEARER.
 
         Raises:
             ConfigError: names the property and what is wrong with it.
@@ -172,7 +172,7 @@ class OAuth:
     # this broker as a client
 
     def logging_in(self, properties: PrefixedProperties) -> Callable[[], Conversation]:
-        """What begins a login of this broker with another, of the properties of the listener.
+        """A factory of this broker's logins with others, from the properties of the listener.
 
         Raises:
             ConfigError: names the property and what is wrong with it.

@@ -46,7 +46,7 @@ def arrow_schema(names: Sequence[str]) -> Any:
 
 
 def wanted(names: Sequence[str]) -> Wanted:
-    """What must be decoded for these columns."""
+    """The parts to decode for these columns."""
     return Wanted("key" in names, "value" in names, HEADERS in names)
 
 

@@ -33,7 +33,7 @@ class DataLossError(KafkapyError):
 
 
 class OffsetRange(NamedTuple):
-    """What one task reads: start <= offset < end."""
+    """The range that one task reads: start <= offset < end."""
 
     topic_partition: TopicPartition
     start: int

@@ -58,7 +58,7 @@ _FETCH_BYTES: Final = "kafka.max.partition.fetch.bytes"
 
 
 class PositionKind(Enum):
-    """How the user says where to start or end."""
+    """Kinds of start and end positions."""
 
     OFFSETS = "offsets"
     TIMESTAMPS = "timestamps"
@@ -263,7 +263,7 @@ def _position(options: Mapping[str, str], side: str, default: int) -> Position:
 
 
 def _check_batch(starting: Position, ending: Position) -> None:
-    """What can be known of a batch's range before any broker is asked."""
+    """Check a batch's range as far as is possible without a broker."""
     if starting.kind is PositionKind.OFFSETS:
         if starting.everywhere == LATEST:
             raise ConfigError("starting offset can't be latest for batch queries on Kafka")

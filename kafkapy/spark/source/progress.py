@@ -1,4 +1,4 @@
-"""How a streaming query gets on: a line for each micro-batch, and metrics for Prometheus."""
+"""Progress of streaming queries: a line for each micro-batch, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLL_S: Final = 0.5
 
 
 class MicroBatch(NamedTuple):
-    """What Spark reports of one micro-batch. `lag` is in offsets, after it, by partition."""
+    """Spark's report of one micro-batch. `lag` is in offsets, after it, by partition."""
 
     batch_id: int
     rows: int

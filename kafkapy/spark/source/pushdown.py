@@ -1,4 +1,4 @@
-"""What a query's WHERE says of topic, partition, offset and timestamp, as bounds of a read. Pure.
+"""Bounds of a read from a query's WHERE on topic, partition, offset and timestamp. Pure.
 
 Spark hands filters over only when `spark.sql.python.filterPushdown.enabled` is on. We never turn it
 on: Spark 4.3 keeps the plan of a frame's last filtered query and gives it to the frame's next query

@@ -118,7 +118,7 @@ class KafkapyStreamReader(
         return read_range(self._options, partition.range)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What is before `end` is finished. Comes a batch late, and never for the last one."""
+        """Commit all before `end`. Called a batch late, and never for the last one."""
         self._commit_finished(from_json_object(end))
 
     def _commit_finished(self, offsets: Offsets) -> None:

@@ -1,4 +1,4 @@
-"""What a script says: `kafkapy.spark.read(spark)` gives the topics that `--from` named.
+"""Topics of a script: `kafkapy.spark.read(spark)` gives the topics that `--from` named.
 
 `kafkapy spark-submit` puts the wiring into the Spark conf, which reaches the driver in every deploy
 mode. Options given here win over it.

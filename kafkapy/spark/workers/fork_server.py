@@ -87,7 +87,7 @@ _NEVER: Final = frozenset(
 
 
 class Caller(NamedTuple):
-    """What makes one Python process differ from another of the same machine."""
+    """The differences between one Python process and another of the same machine."""
 
     executable: str
     directory: str
@@ -100,7 +100,7 @@ class Caller(NamedTuple):
 
 
 def decoded(text: bytes) -> Caller:
-    """What `fork_server_launcher.encoded` made, without the length.
+    """The message of `fork_server_launcher.encoded`, without the length.
 
     Raises:
         ValueError: nothing that it makes.
@@ -226,7 +226,7 @@ class ForkServer:
 
 
 def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
-    """What a launcher hands over, and its standard streams.
+    """The message that a launcher hands over, and its standard streams.
 
     Raises:
         OSError: it does not speak in time, or has ended.
@@ -328,7 +328,7 @@ def become(asked: Caller) -> None:
 
 
 def main(path: str, lifeline: int) -> None:
-    """Be the fork server, or what was forked from it."""
+    """Run as the fork server, or as a process forked from it."""
     own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
     asked = None
     try:

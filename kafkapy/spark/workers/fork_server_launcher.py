@@ -59,7 +59,7 @@ def exit_status(connection: socket) -> int:
 
 
 def main(words: list[str]) -> None:
-    """Be the worker, by the fork server's hand or alone."""
+    """Run as the worker, by the fork server's hand or alone."""
     path = os.environ.get(SOCKET_VARIABLE)
     connection = socket(AF_UNIX, SOCK_STREAM)
     if path is None or not is_taken(connection, path, words):

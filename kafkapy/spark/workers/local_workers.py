@@ -15,7 +15,7 @@ _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 
 
 def prepare_local_workers() -> bool:
-    """Have Spark's Python workers forked from one that has imported what they need.
+    """Make Spark fork its Python workers from a preloaded process.
 
     To be called before the `SparkSession` is made, for a local master only: other machines have not
     the Python that the environment names from then on. Calling it again does nothing.

@@ -34,7 +34,7 @@ _TIMESTAMP_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to read: a topic, a pattern of topics, or one partition from an offset."""
+    """The source: a topic, a pattern of topics, or one partition from an offset."""
 
     topic: str | None = None
     include: str | None = None

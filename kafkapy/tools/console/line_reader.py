@@ -79,7 +79,7 @@ class LineReader:
     def _split(
         self, text: bytes, separator: bytes, what: str, number: int, line: bytes
     ) -> tuple[bytes | None, bytes]:
-        """What is before the first separator, and what is after it."""
+        """Split at the first separator."""
         before, found, after = text.partition(separator)
         if found:
             return before, after

@@ -1,4 +1,4 @@
-"""What the readers of all files of a log directory share: how a file fails, and how it is named."""
+"""Shared parts of the readers of log directory files: their failures and their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `dump-log-segments` finds wrong, kept until the end and told in Kafka's order and words."""
+"""Faults found by `dump-log-segments`, printed at the end in Kafka's order and words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `dump-log-segments` says line by line of files beside a `.log`, as `dump_items` does."""
+"""Lines of `dump-log-segments` about files beside a `.log`, as `items` has those of segments."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _until_zeros(entries: list[tuple[int, ...]], field: int) -> Iterator[tuple[i
 def _check_sanity(
     path: str, data: bytes, layout: Struct, base_offset: int, last_relative: int
 ) -> None:
-    """What Kafka's `sanityCheck` asks of both indexes."""
+    """Kafka's `sanityCheck` of both indexes."""
     if last_relative < 0:
         raise BrokenFile(
             f"Corrupt index found, index file ({os.path.abspath(path)}) has non-zero size but the"

@@ -111,7 +111,7 @@ _SNAPSHOT_SCHEMAS: Final = {
 
 
 def snapshot_text(kind: ControlRecordType, record: Record) -> str | None:
-    """What the first or last record of a KRaft snapshot says; None of any other.
+    """The first or last record of a KRaft snapshot as text; None of any other.
 
     Raises:
         UndecodableRecord: it cannot be read.

@@ -1,4 +1,4 @@
-"""What the records of `__consumer_offsets` and `__transaction_state` say: schemas by version.
+"""Schemas of the records of `__consumer_offsets` and `__transaction_state`, by version.
 
 The key's version tells what a record is. Versions from 3 on belong to the group protocol of KIP-848
 and to share groups (KIP-932).

@@ -1,4 +1,4 @@
-"""What `dump-log-segments` says of segments line by line, besides batches and records.
+"""Lines of `dump-log-segments` about segments, besides batches and records.
 
 Each item is a line of Kafka's text and a JSON object: its `kind` and its fields.
 """
@@ -84,7 +84,7 @@ class BootstrapSnapshot(NamedTuple):
 
 
 class InvalidTail(NamedTuple):
-    """What follows the last whole batch; `last_good_byte` is where that ends."""
+    """The bytes after the last whole batch; `last_good_byte` is where that ends."""
 
     bytes: int
     file_name: str

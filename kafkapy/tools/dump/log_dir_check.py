@@ -9,7 +9,7 @@ from kafkapy.storage.verify import Problem, verify_log_dir, verify_partition
 
 
 def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
-    """What is wrong with a log directory, or with a partition's directory in one.
+    """Faults of a log directory, or of a partition's directory in one.
 
     The broker must be down after a clean stop: a running one has index files that are not closed.
     What cannot be read is a problem like others.

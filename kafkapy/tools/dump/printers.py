@@ -1,4 +1,4 @@
-"""What the two forms of a dump share: the batch, how deep to look, and what a printer must do."""
+"""Shared parts of the two forms of a dump: the batch, the depth, and the interface of a printer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """How much of a record is shown. `decoder` is None when keys and values are not."""
+    """The shown part of a record. `decoder` is None when keys and values are not."""
 
     records: bool = False
     metadata: bool = True
@@ -85,7 +85,7 @@ class OffsetWalk:
 
 
 def control_text(record: Record) -> str:
-    """What a control record says."""
+    """A control record as text."""
     type_id = control_type_id(record.key)
     marker = read_end_transaction_marker(record.key, record.value)
     if marker is not None:

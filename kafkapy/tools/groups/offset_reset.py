@@ -48,7 +48,7 @@ class TopicScope(NamedTuple):
 
 
 class OffsetSource(Protocol):
-    """What the cluster knows of partitions; a partition it cannot tell of raises ApiError."""
+    """The cluster's offsets of partitions; an unknown partition raises ApiError."""
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Log start offsets."""
@@ -91,7 +91,7 @@ def expand(
 
 
 class _Ask(NamedTuple):
-    """What a planner has to go by; see `plan`."""
+    """The input of a planner; see `plan`."""
 
     reset: Reset
     partitions: Sequence[TopicPartition]

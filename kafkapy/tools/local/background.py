@@ -23,7 +23,7 @@ class Launched:
     begin: int
 
     def said(self) -> bytes:
-        """What it has written so far."""
+        """The output so far."""
         return self.output.read_bytes()[self.begin :]
 
     def last_words(self) -> str:

@@ -95,7 +95,7 @@ def places(shell: str, environment: Mapping[str, str], *, bash_completion: bool)
 
 
 def install(where: Places, script: str) -> list[Change]:
-    """What makes a shell complete; files that are right already are in it, unchanged.
+    """Steps that install completion in a shell; files that are right already are in it, unchanged.
 
     Raises:
         FilesError: a file cannot be read.
@@ -108,7 +108,7 @@ def install(where: Places, script: str) -> list[Change]:
 
 
 def uninstall(where: Places) -> list[Change]:
-    """What takes it away again.
+    """Steps that remove it again.
 
     Raises:
         FilesError: a file cannot be read.
@@ -135,7 +135,7 @@ def without_block(text: str) -> str:
 
 
 def _around_block(text: str) -> tuple[str, bool, str]:
-    """What stands before and behind our lines, and whether they are there."""
+    """The text before and after our lines, and whether they are there."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return (before, True, after) if begin and end else (text, False, "")

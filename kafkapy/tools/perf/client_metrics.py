@@ -17,7 +17,7 @@ class ClientMetrics:
         self._latest: Mapping[str, Any] = {}
 
     def config(self) -> dict[str, Any]:
-        """What the client is to be made with."""
+        """The client's settings."""
         return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.take}
 
     def take(self, statistics: str) -> None:
@@ -25,7 +25,7 @@ class ClientMetrics:
         self._latest = json.loads(statistics)
 
     def settle(self, poll: Callable[[float], object]) -> None:
-        """Let the client tell its last numbers, by its own `poll(seconds)`."""
+        """Wait for the client's last numbers, by its own `poll(seconds)`."""
         poll(2 * _INTERVAL_MS / 1000)
 
     def lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast records are read (`org.apache.kafka.tools.ConsumerPerformance`)."""
+"""Measures how fast records are read (`org.apache.kafka.tools.ConsumerPerformance`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Span(NamedTuple):
     rebalance_ms: int
 
     def cells(self) -> str:
-        """What both forms of the report end with."""
+        """The last cells of both forms of the report."""
         elapsed_s = (self.end_ms - self.start_ms) / 1000
         fetch_ms = self.end_ms - self.start_ms - self.rebalance_ms
         new_mb = self.bytes_new / _MEBI
@@ -62,7 +62,7 @@ class Span(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What to read: a topic, how many records, and how long to wait for one."""
+    """The load: a topic, the number of records, and how long to wait for one."""
 
     topic: str
     records: int
@@ -78,7 +78,7 @@ class Result(NamedTuple):
 
 
 class _Rebalances:
-    """How long the group took to give us partitions."""
+    """Durations of the rebalances that gave us partitions."""
 
     def __init__(self) -> None:
         self._since_s: float | None = time.monotonic()

@@ -33,7 +33,7 @@ class Latencies(NamedTuple):
 
 
 def summary(latencies_ns: Sequence[int]) -> Latencies:
-    """What one line a message comes to."""
+    """The summary line of all messages."""
     ordered = sorted(latencies_ns)
     return Latencies(
         len(ordered),

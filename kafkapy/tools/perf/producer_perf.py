@@ -1,4 +1,4 @@
-"""How fast records are acknowledged (`org.apache.kafka.tools.ProducerPerformance`)."""
+"""Measures how fast records are acknowledged (`org.apache.kafka.tools.ProducerPerformance`)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LatencyStats:
         return line
 
     def window_line(self, now_ms: int) -> str:
-        """What happened since the last line."""
+        """The line of the window since the last line."""
         elapsed_s = (now_ms - self._window_start_ms) / 1000
         average = ratio(self._window_latency_ms, self._window_count)
         return (
@@ -148,7 +148,7 @@ def read_payload_file(path: str, delimiter: str) -> list[bytes]:
 
 
 class Workload(NamedTuple):
-    """What is sent: a topic, how many records, what they are, and how fast (negative: as can be).
+    """The load: a topic, records and their number, and the rate (negative: unlimited).
 
     With `transaction_duration_ms` records are sent in transactions of at least that age.
     """

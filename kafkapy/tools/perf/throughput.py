@@ -9,7 +9,7 @@ _MIN_WAIT_S: Final = 0.002
 
 
 class Throttle:
-    """How long to wait so that no more than `target_per_s` things a second are done.
+    """Waits that keep a rate at or below `target_per_s` a second.
 
     A negative target is no limit; the caller waits, this only counts.
     """

@@ -1,4 +1,4 @@
-"""What a member of a group reads and commits, as one JSON line an event
+"""The records that a group member reads and commits, as one JSON line an event
 (`org.apache.kafka.tools.VerifiableConsumer`)."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class VerifiableConsumer:
         self._emit("shutdown_complete", {})
 
     def _wanted(self) -> int:
-        """How many to read at once: never past the last one, for the group would not see those."""
+        """The number to read at once: not past the last, for the group would not see those."""
         return (
             min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
         )

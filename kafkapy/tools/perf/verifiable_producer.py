@@ -20,7 +20,7 @@ _ROOM_WAIT_S: Final = 0.1
 
 
 class NumberedRecords(NamedTuple):
-    """What is sent: how many (negative: no end), how fast, under which keys and values."""
+    """The records to send: their number (negative: no end), rate, keys and values."""
 
     topic: str
     max_messages: int = -1

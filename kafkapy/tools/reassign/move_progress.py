@@ -1,4 +1,4 @@
-"""How many bytes of running moves are copied: measured at the brokers, summed by partition."""
+"""Progress of running moves in bytes: measured at the brokers, summed by partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MoveProgress(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast it goes, and how long it still takes; None while that is not known."""
+    """The pace, and the time left; None while that is not known."""
 
     bytes_per_s: float | None
     seconds_left: float | None

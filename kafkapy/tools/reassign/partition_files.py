@@ -72,7 +72,7 @@ def parse_reassignment(text: str) -> ReassignmentFile:
 
 
 def validate_reassignment(file: ReassignmentFile) -> None:
-    """What `--execute` refuses before it asks the cluster (`parseExecuteAssignmentArgs`).
+    """Refusals of `--execute` before it asks the cluster (`parseExecuteAssignmentArgs`).
 
     Raises:
         JsonInputError: in Kafka's words, the first of the four.

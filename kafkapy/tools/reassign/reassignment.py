@@ -46,7 +46,7 @@ ALREADY_RUNNING: Final = (
 
 
 class Execution(NamedTuple):
-    """What `--execute` is about to do."""
+    """The plan of `--execute`."""
 
     targets: dict[TopicPartition, tuple[int, ...]]
     current: dict[TopicPartition, tuple[int, ...]]
@@ -57,7 +57,7 @@ class Execution(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What `--verify` found. `any_running` is about the whole cluster."""
+    """The result of `--verify`. `any_running` is about the whole cluster."""
 
     partitions: list[PartitionState]
     log_dirs: list[LogDirMove]
@@ -136,7 +136,7 @@ def current_replicas(
 
 
 def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-    """Have partitions move.
+    """Start the moves of partitions.
 
     Raises:
         ReassignmentFailed: some do not, and why; the others do.
@@ -149,7 +149,7 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
 def begin_log_dir_moves(
     cluster: Cluster, moves: Mapping[Replica, str], timeout_ms: int
 ) -> list[Replica]:
-    """Have replicas move to their directories, again and again until their brokers have them.
+    """Start moves between directories, again and again until the replicas' brokers have them.
 
     The replicas that were not there before `timeout_ms` had passed.
 
@@ -177,7 +177,7 @@ def begin_log_dir_moves(
 
 
 def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
-    """How far the moves of a file are.
+    """The progress of a file's moves.
 
     Raises:
         ApiError: the cluster cannot say.

@@ -1,4 +1,4 @@
-"""How far the moves of a reassignment file are, as `--verify` says it."""
+"""States of the moves of a reassignment file, as `--verify` prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was throttled before a reassignment began: a small file beside the reassignment's.
+"""Throttles from before a reassignment: a small file beside the reassignment's.
 
 Kafka's tool deletes every throttle there is when moves are over. Whoever had set some of them finds
 them here, and `--verify` puts them back.
@@ -30,7 +30,7 @@ class ThrottleRecord:
         self.path = reassignment_path + SUFFIX
 
     def read(self) -> dict[Resource, dict[str, str]]:
-        """What to put back; nothing where there is no file.
+        """The throttles to restore; none where there is no file.
 
         Raises:
             JsonInputError: the file is malformed.

@@ -17,7 +17,7 @@ class ElectionRefused(KafkapyError):
 
 
 class AskedElection(NamedTuple):
-    """What the controller was asked for, and what was left out because it is not there."""
+    """The requested partitions, and those left out because they do not exist."""
 
     partitions: list[TopicPartition]
     absent: list[TopicPartition]

@@ -30,7 +30,7 @@ NEEDS_BROKERS = "bootstrap-server needs to be provided when replica reassignment
 
 
 class ZnodeVerification(NamedTuple):
-    """What can be told from ZooKeeper alone."""
+    """The verification that is possible with ZooKeeper alone."""
 
     partitions: list[PartitionState]
     any_running: bool
@@ -59,7 +59,7 @@ class ZnodeReassignments:
         return found, brokers
 
     def check(self, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
-        """What the partitions of a file have now, once all of it is possible."""
+        """The present replicas of a file's partitions, once all of it is possible."""
         return with_zookeeper(self._connect, lambda store: check(store, file))
 
     def begin(
@@ -75,7 +75,7 @@ class ZnodeReassignments:
         with_zookeeper(self._connect, work)
 
     def verify(self, file: ReassignmentFile) -> ZnodeVerification:
-        """How far the moves of a file are."""
+        """The progress of a file's moves."""
         return with_zookeeper(self._connect, lambda store: verify(store, file))
 
     def clear_throttles(self, brokers: Iterable[int], topics: Iterable[str]) -> None:
@@ -103,7 +103,7 @@ async def live_brokers(store: ZkStore) -> list[BrokerPlace]:
 
 
 async def check(store: ZkStore, file: ReassignmentFile) -> dict[TopicPartition, tuple[int, ...]]:
-    """What the named partitions have now, once all of the file is possible.
+    """The present directories of the named partitions, once all of the file is possible.
 
     Raises:
         ReassignmentFailed: partitions or brokers that are not there, or moves that run.
@@ -159,7 +159,7 @@ async def clear_throttles(store: ZkStore, brokers: Iterable[int], topics: Iterab
 
 
 async def verify(store: ZkStore, file: ReassignmentFile) -> ZnodeVerification:
-    """How far the moves of a file are.
+    """The progress of a file's moves.
 
     Raises:
         ReassignmentFailed: it names log directories, of which ZooKeeper knows nothing.

@@ -1,4 +1,4 @@
-"""How ZooKeeper's shell writes and reads flags, stats, ACLs and the list of servers."""
+"""The text of ZooKeeper's shell: flags, stats, ACLs and the list of servers."""
 
 from __future__ import annotations
 

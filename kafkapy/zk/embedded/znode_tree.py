@@ -37,7 +37,7 @@ class TreeNode(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """What happened as one step: the journal's unit."""
+    """Changes made as one step: the journal's unit."""
 
     zxid: int
     time_ms: int

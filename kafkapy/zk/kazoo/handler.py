@@ -1,4 +1,4 @@
-"""How kazoo's connection thread connects, waits and reads: kazoo's handler, ours.
+"""A handler of kazoo's connection thread: it connects, waits and reads.
 
 kazoo's own builds an epoll for every wait, reads a header and a body apart, and misses what TLS has
 decrypted but not handed out. Here one `recv` takes all that is there.

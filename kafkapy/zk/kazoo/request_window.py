@@ -24,7 +24,7 @@ class RequestWindow(Generic[T]):
         self._lost: list[T] = []
 
     def push(self, request: T) -> None:
-        """Have a request sent in its turn."""
+        """Send a request in its turn."""
         self._waiting.append(request)
 
     def next(self) -> T | None:

@@ -250,7 +250,7 @@ class Session:
         await stopping
 
     def post(self, callback: Callable[..., None], *args: object) -> None:
-        """Have the loop call back; from any thread."""
+        """Schedule a callback in the loop; from any thread."""
         # A loop that was closed without closing the session has nobody left to tell.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
@@ -387,7 +387,7 @@ def _refusal(error: Exception, path: str) -> ZooKeeperError:
 
 
 def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
-    """How kazoo logs in, if it does. Raises ConfigError: the package for it is not there."""
+    """Login options of kazoo, if any. Raises ConfigError: the package for it is not there."""
     if config.sasl is None:
         return None
     if not PURESASL_AVAILABLE:

@@ -13,7 +13,7 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 
 
 def ssl_context(config: TlsConfig) -> ssl.SSLContext:
-    """What `zookeeper.ssl.*` describes; without a truststore the system's authorities are trusted.
+    """TLS by `zookeeper.ssl.*`; without a truststore the system's authorities are trusted.
 
     Raises:
         ConfigError: a store cannot be read or holds nothing usable, or a cipher is unknown.

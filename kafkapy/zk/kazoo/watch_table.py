@@ -12,7 +12,7 @@ from kafkapy.zk.zookeeper import Watch, WatchEvent, WatchKind
 
 
 class WatchOn(Enum):
-    """What a watch waits for."""
+    """The change that a watch waits for."""
 
     DATA = "data"
     ABSENCE = "absence"

@@ -1,4 +1,4 @@
-"""Who may touch which znode when `zookeeper.set.acl` is on (`kafka.zk.ZkData.defaultAcls`)."""
+"""ACLs of znodes when `zookeeper.set.acl` is on (`kafka.zk.ZkData.defaultAcls`)."""
 
 from __future__ import annotations
 

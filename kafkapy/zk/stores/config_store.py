@@ -39,7 +39,7 @@ _FORGOTTEN: Final = ("users", "clients", "ips")
 
 
 class ConfigStore:
-    """What is configured for topics, brokers, users, clients and addresses."""
+    """Configs of topics, brokers, users, clients and addresses."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk

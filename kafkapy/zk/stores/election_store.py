@@ -1,4 +1,4 @@
-"""Who is the controller: `/controller` and `/controller_epoch`."""
+"""Controller election: `/controller` and `/controller_epoch`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ControllerMoved(KafkapyError):
 
 
 class Fence(NamedTuple):
-    """What a controller won with: its epoch, and the data version of `/controller_epoch`."""
+    """A controller's fence: its epoch, and the data version of `/controller_epoch`."""
 
     controller_epoch: int
     zk_version: int
@@ -92,7 +92,7 @@ async def create_recursive(zk: ZooKeeper, path: str, data: bytes = b"") -> None:
 
 
 async def ensure(zk: ZooKeeper, path: str) -> None:
-    """Have an empty node at `path` unless one is there."""
+    """Create an empty node at `path` unless one exists."""
     try:
         await create_recursive(zk, path)
     except NodeExists:

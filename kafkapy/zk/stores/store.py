@@ -82,7 +82,7 @@ class ZkStore:
         return proposed
 
     async def create_feature_node(self, fence: Fence) -> None:
-        """Have `/feature` as the first step of a controller's failover."""
+        """Create `/feature`, the first step of a controller's failover."""
         try:
             await fenced(self.zookeeper, fence, [Create(paths.FEATURE, encode_feature())])
         except NodeExists:

@@ -48,7 +48,7 @@ _BATCH_STATES: Final = 100
 
 
 class StateWrites(NamedTuple):
-    """What became of conditional state writes, by partition."""
+    """Outcomes of conditional state writes, by partition."""
 
     written: dict[TopicPartition, LeaderAndIsr]
     retry: list[TopicPartition]

@@ -47,7 +47,7 @@ class ProducerIdBlock(NamedTuple):
 
 
 class ConfigChange(NamedTuple):
-    """What a config change notification names; users may be `u/clients/c`."""
+    """The entity of a config change notification; users may be `u/clients/c`."""
 
     entity_type: str
     entity_name: str

@@ -57,7 +57,7 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
 def kafka_proposal(
     current: Assignment, live: Collection[BrokerPlace], listed: list[int], options: ReassignOptions
 ) -> Report:
-    """What Kafka's tool proposes; brokers that are down are left out without a word."""
+    """Kafka's own proposal; brokers that are down are left out without a word."""
     from kafkapy.admin.planning.naive_plan import naive_plan
     from kafkapy.cli.views.reassign import proposal_report
 

@@ -35,7 +35,7 @@ NEEDS_BROKERS: Final = (
 
 
 class Strategy(StrEnum):
-    """How `--generate` plans."""
+    """Planning strategies of `--generate`."""
 
     kafka = "kafka"
     """Every topic anew, as Kafka's tool."""

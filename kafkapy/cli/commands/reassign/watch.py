@@ -1,4 +1,4 @@
-"""What long reassignments show meanwhile: bars on a terminal, lines on stderr otherwise."""
+"""Progress of long reassignments: bars on a terminal, lines on stderr otherwise."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _display(env: Environment) -> Iterator[Lines | Bars]:
 
 @contextlib.contextmanager
 def batch_display(env: Environment) -> Iterator[Callable[[BatchProgress], None]]:
-    """How a run in batches is shown: by the partitions that are done."""
+    """The display of a run in batches: by the partitions that are done."""
     if not env.on_terminal:
         told: set[int] = set()
 

@@ -20,7 +20,7 @@ from kafkapy.zk.stores.znodes import ProducerIdBlock
 
 
 def handle(context: RequestContext, request: AllocateProducerIdsRequest) -> Any:
-    """Have the controller do it."""
+    """Pass the request to the controller."""
     return ask_controller(
         context,
         lambda reply: AllocateProducerIds(request.broker_id, request.broker_epoch, reply),

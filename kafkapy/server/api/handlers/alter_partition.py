@@ -22,7 +22,7 @@ from kafkapy.server.cluster.controller_codec import alter_partition_items, alter
 
 
 def handle(context: RequestContext, request: AlterPartitionRequest) -> Any:
-    """Have the controller do it."""
+    """Pass the request to the controller."""
     items = alter_partition_items(request)
 
     def respond(result: AlterPartitionResult) -> AlterPartitionResponse:

@@ -24,7 +24,7 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Any:
-    """Have the controller begin."""
+    """Pass the request to the controller."""
     require_controller(context)
     targets = {
         TopicPartition(topic.name, row.partition_index): (

@@ -22,7 +22,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(context: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
-    """What this broker serves; `request` is None when its version is unknown."""
+    """List the served APIs; `request` is None when its version is unknown."""
     served = context.broker.served
     if request is None:
         mine = served[ApiKey.API_VERSIONS]

@@ -17,7 +17,7 @@ from kafkapy.server.cluster.controller_codec import controlled_shutdown_response
 
 
 def handle(context: RequestContext, request: ControlledShutdownRequest) -> Any:
-    """Have the controller do it."""
+    """Pass the request to the controller."""
     return ask_controller(
         context,
         lambda reply: ControlledShutdown(request.broker_id, request.broker_epoch, reply),

@@ -17,7 +17,7 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    """What is in force on this broker."""
+    """List the entries in force on this broker."""
     admin = acl_admin(context, "No Authorizer is configured on the broker")
     return DescribeAclsResponse(
         resources=[

@@ -22,7 +22,7 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Any:
-    """What is stored."""
+    """List the stored quotas."""
     components = [
         Component(row.entity_type, row.match_type, row.match) for row in request.components
     ]

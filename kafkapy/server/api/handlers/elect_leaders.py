@@ -34,7 +34,7 @@ _NOT_NEEDED = "Leader election not needed for topic partition."
 
 
 def handle(context: RequestContext, request: ElectLeadersRequest) -> Any:
-    """Have the controller elect, then wait for the metadata."""
+    """Pass the request to the controller, then wait for the metadata."""
     require_controller(context)
     try:
         election_type = ElectionType(request.election_type)

@@ -71,7 +71,7 @@ def _verify(
     transactional_id: str,
     unverified: list[Writing],
 ) -> Pending:
-    """Have the coordinator vouch for partitions first. Later requests of the connection wait, for
+    """Verify partitions with the coordinator first. Later requests of the connection wait, for
     their batches follow these; and the records are kept, for the next read overwrites them."""
     pending = Pending(blocks=True)
     _keep_records(request)

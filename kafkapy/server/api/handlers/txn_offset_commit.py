@@ -52,7 +52,7 @@ def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Work[Any
 
 
 def _of_coordinator(error: ErrorCode) -> ErrorCode:
-    """What a producer that commits offsets does when it is to ask again: look for the group's
+    """The error with which a producer that commits offsets asks again: it looks for the group's
     coordinator."""
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
