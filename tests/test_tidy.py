@@ -290,3 +290,30 @@ def test_every_module_is_used() -> None:
         and path.removesuffix(".py").replace("/", ".") not in used
     )
     expect_none("modules that nothing imports", unused)
+
+
+def test_links_lead_somewhere() -> None:
+    link = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+    documents = [ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")]
+    documents += sorted((ROOT / "docs").rglob("*.md"))
+    dead = (
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in documents
+        for target in link.findall(path.read_text())
+        if "://" not in target and not (path.parent / target).exists()
+    )
+    expect_none("links to files that are not there", dead)
+
+
+def test_prose_fits() -> None:
+    """Lines of paragraphs and lists, not those of code and tables."""
+
+    def long_lines() -> Iterator[str]:
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+            for block in re.split(r"^ *```.*?^ *```$", path.read_text(), flags=re.S | re.M):
+                prose = re.sub(r"<!-- generated.*?<!-- end -->", "", block, flags=re.S)
+                for line in prose.splitlines():
+                    if len(line) > MAX_COLUMNS and not line.lstrip().startswith(("|", "!", "#")):
+                        yield f"{path.relative_to(ROOT)}: {line[:60]}..."
+
+    expect_none(f"lines of prose over {MAX_COLUMNS} columns", long_lines())
