@@ -69,11 +69,11 @@ ANY_ZNODE = "kafkapy/tools/zookeeper/shell.py"
 
 # The rooms of the server, from the top: each imports only rooms below it, for types as well.
 ROOMS = (
-    *("root", "handlers", "api", "admin", "coordinators", "cluster", "observability", "changes"),
-    *("replicas", "interbroker", "network", "security", "quotas", "requests", "config"),
+    *("root", "handlers", "api", "observability", "admin", "coordinators", "cluster", "changes"),
+    *("replicas", "interbroker", "network", "security", "quotas", "requests", "counts", "config"),
 )
 # What still finds its parts in `services`: the list only gets shorter.
-UPWARDS = {(room, "services") for room in ("api", "cluster", "observability")}
+UPWARDS = {(room, "services") for room in ("api", "cluster")}
 
 # Folders of peers that never import each other: one API or one command each.
 PEERS: dict[str, set[str]] = {

@@ -447,9 +447,28 @@ class Broker:
         port = self.config.get_int("kafkapy.metrics.port")
         if port >= 0:
             # Imported only where it is asked for: it is a tenth of the start-up time.
+            from kafkapy.server.observability.cluster_metrics import ClusterMetrics
+            from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
             from kafkapy.server.observability.metrics_server import MetricsCollector, MetricsServer
 
-            collector = MetricsCollector(self._services, self._connections)
+            services = self._services
+            collector = MetricsCollector(
+                services.metrics,
+                services.replicas,
+                services.fetch_sessions,
+                services.client_quotas,
+                self._connections,
+                self.clock,
+                (
+                    ClusterMetrics(
+                        services.controller,
+                        services.replicas,
+                        services.metrics.zookeeper,
+                        services.max_lag,
+                    ),
+                    CoordinatorMetrics(services.groups, services.transactions),
+                ),
+            )
             self._metrics_server = MetricsServer(collector)
             await self._metrics_server.start(self.config.get_str("kafkapy.metrics.host"), port)
             logger.info("Metrics on port %d", self._metrics_server.port)

@@ -11,9 +11,9 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.listener_changes import ListenerChanges
-from kafkapy.server.observability.metrics import Metrics
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.turns import Turns

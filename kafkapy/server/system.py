@@ -17,8 +17,8 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.server.cluster.metadata_connection import MetadataConnection, connect
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
+from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.server.network.acceptor import bind
-from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkapy.controller.controller import Controller
     from kafkapy.replication.partition import Partition
     from kafkapy.server.config.listeners import Listener
-    from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
     from kafkapy.server.services import Services
     from kafkapy.storage.filesystem import FileSystem
     from tests.simulation.process import SimProcess

@@ -33,8 +33,12 @@ from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+from kafkapy.server.counts.metrics import RequestMetrics
 from kafkapy.server.interbroker.node_clients import NodeClients
-from kafkapy.server.observability.metrics import RequestMetrics
+from kafkapy.server.network.connection_table import ConnectionTable
+from kafkapy.server.observability.cluster_metrics import ClusterMetrics
+from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
+from kafkapy.server.observability.metrics_server import MetricsCollector
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.services import Services
@@ -193,6 +197,29 @@ class Parts:
             self.transactions.on_leadership(partition, leads)
 
         self.replicas.on_leadership = on_leadership
+
+    def cluster_metrics(self) -> ClusterMetrics:
+        """Of this broker's controller, replicas and ZooKeeper session."""
+        services = self.services
+        return ClusterMetrics(
+            services.controller,
+            self.replicas,
+            services.metrics.zookeeper,
+            lambda: services.max_lag(),
+        )
+
+    def metrics_collector(self) -> MetricsCollector:
+        """All metrics; there are no connections."""
+        services = self.services
+        return MetricsCollector(
+            services.metrics,
+            self.replicas,
+            services.fetch_sessions,
+            services.client_quotas,
+            ConnectionTable(self.config),
+            self.clock,
+            (self.cluster_metrics(), CoordinatorMetrics(self.groups, self.transactions)),
+        )
 
     def config_applier(self) -> ConfigApplier:
         """What dynamic configs are given to."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkapy.record.long_preparation import PreparedAhead
     from kafkapy.replication.partition import Partition
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
-    from kafkapy.server.observability.metrics import Metrics
+    from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.replica_manager import ReplicaManager
     from kafkapy.storage.log_append import LogAppendInfo
 

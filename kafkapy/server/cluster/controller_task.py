@@ -37,7 +37,7 @@ from kafkapy.controller.events import (
     UncleanElectionEnabled,
 )
 from kafkapy.controller.ports import BrokerSender
-from kafkapy.server.observability.metrics import RequestMetrics
+from kafkapy.server.counts.metrics import RequestMetrics
 from kafkapy.zk.stores.store import ZkStore
 
 _FIRST_REBALANCE_S: Final = 5.0

@@ -14,7 +14,7 @@ from kafkapy.zk.zookeeper import ZooKeeper
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
     from kafkapy.storage.filesystem import FileSystem
     from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 

@@ -18,8 +18,8 @@ from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.partition import Partition
+from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.replicas.replica_manager import ReplicaManager
-from kafkapy.server.requests.request_times import RequestTimes
 from kafkapy.storage.damage import Batches, sound_batches
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_append import AppendOrigin

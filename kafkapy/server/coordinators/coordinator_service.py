@@ -18,8 +18,8 @@ from kafkapy.coordinator.effects import Append, Effects, Token
 from kafkapy.record.batch_header import Buffer
 from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
+from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.request_times import RequestTimes
 
 if TYPE_CHECKING:
     from kafkapy.zk.stores.store import ZkStore

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Final
 
-from kafkapy.server.requests.request_times import RequestTimes
+from kafkapy.server.counts.request_times import RequestTimes
 
 TLS: Final = "SSL"
 """The mechanism of a client that failed, or needed, nothing but the handshake of TLS."""

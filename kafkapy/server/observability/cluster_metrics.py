@@ -7,7 +7,7 @@ controller knows is 0 elsewhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
@@ -15,11 +15,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Summa
 from kafkapy.controller.context import ControllerContext
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.partition_states import PartitionState
-from kafkapy.server.observability.zookeeper_metrics import STATES
-from kafkapy.server.requests.request_times import RequestTimes
+from kafkapy.server.counts.request_times import RequestTimes
+from kafkapy.server.counts.zookeeper_metrics import STATES
 
 if TYPE_CHECKING:
-    from kafkapy.server.services import Services
+    from kafkapy.server.cluster.controller_task import ControllerTask
+    from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 QUANTILES: Final = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 
@@ -51,8 +53,17 @@ def worst_and_mean(
 class ClusterMetrics:
     """Makes the families out of the broker's state, when scraped."""
 
-    def __init__(self, broker: Services) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        controller: ControllerTask,
+        replicas: ReplicaManager,
+        session: ZooKeeperMetrics,
+        max_lag: Callable[[], int],
+    ) -> None:
+        self._task = controller
+        self._replicas = replicas
+        self._session = session
+        self._max_lag = max_lag
 
     def collect(self) -> Iterator[Any]:
         yield from self._controller()
@@ -60,7 +71,7 @@ class ClusterMetrics:
         yield from self._zookeeper()
 
     def _controller(self) -> Iterator[Any]:
-        task = self._broker.controller
+        task = self._task
         for name, value in controller_gauges(task.controller).items():
             full = f"kafka_controller_kafkacontroller_{name}"
             yield GaugeMetricFamily(full, full.split("_", 2)[2], value=value)
@@ -80,7 +91,7 @@ class ClusterMetrics:
             yield timer(f"{prefix}{name.lower()}rateandtimems", f"{name} events", times)
 
     def _replication(self) -> Iterator[Any]:
-        replicas = self._broker.replicas
+        replicas = self._replicas
         counts = replicas.isr_counts
         for name, value in (
             ("isrshrinks", counts.shrinks),
@@ -100,11 +111,11 @@ class ClusterMetrics:
             "Records that a followed partition is behind by",
             labels=["clientid"],
         )
-        lag.add_metric(["Replica"], self._broker.max_lag())
+        lag.add_metric(["Replica"], self._max_lag())
         yield lag
 
     def _zookeeper(self) -> Iterator[Any]:
-        metrics = self._broker.metrics.zookeeper
+        metrics = self._session
         if metrics.state is None:
             return
         prefix = "kafka_server_sessionexpirelistener_"

@@ -17,7 +17,8 @@ from kafkapy.coordinator.transactions.state import TransactionState
 from kafkapy.server.observability.cluster_metrics import worst_and_mean
 
 if TYPE_CHECKING:
-    from kafkapy.server.services import Services
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.transaction_service import TransactionService
 
 _GROUPS: Final = "kafka_coordinator_group_groupmetadatamanager"
 _IDS: Final = "kafka_coordinator_transaction_transactionstatemanager_numtransactionalids"
@@ -27,9 +28,9 @@ _MARKERS: Final = "kafka_coordinator_transaction_transactionmarkerchannelmanager
 class CoordinatorMetrics:
     """Makes the families out of the coordinators' state, when scraped."""
 
-    def __init__(self, broker: Services) -> None:
-        self._groups = broker.groups
-        self._transactions = broker.transactions
+    def __init__(self, groups: GroupService, transactions: TransactionService) -> None:
+        self._groups = groups
+        self._transactions = transactions
 
     def collect(self) -> Iterator[Any]:
         yield from self._group_gauges()

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 
 from kafkapy.server.network.accept_loop import AcceptLoop
-from kafkapy.server.observability.cluster_metrics import QUANTILES, ClusterMetrics
-from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
+from kafkapy.server.observability.cluster_metrics import QUANTILES
 from kafkapy.server.observability.listener_metrics import ListenerMetrics
 from kafkapy.server.quotas.quota_metrics import QuotaMetrics
 
 if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.replication.fetch_session import FetchSessionCache
+    from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.network.connection_table import ConnectionTable
-    from kafkapy.server.services import Services
+    from kafkapy.server.observability.cluster_metrics import ClusterMetrics
+    from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
+    from kafkapy.server.quotas.client_quotas import ClientQuotas
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 _TOPIC_COUNTERS: Final = (
     ("messagesin", "messages_in", "Records appended"),
@@ -37,9 +42,24 @@ CONNECTIONS_MAX: Final = 16
 class MetricsCollector:
     """Makes metric families out of the broker's state, when scraped."""
 
-    def __init__(self, broker: Services, connections: ConnectionTable) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        metrics: Metrics,
+        replicas: ReplicaManager,
+        sessions: FetchSessionCache,
+        quotas: ClientQuotas,
+        connections: ConnectionTable,
+        clock: Clock,
+        others: Sequence[ClusterMetrics | CoordinatorMetrics],
+    ) -> None:
+        """`others` make families of their own, in this order."""
+        self._metrics = metrics
+        self._replicas = replicas
+        self._sessions = sessions
+        self._quotas = quotas
         self._connections = connections
+        self._clock = clock
+        self._others = others
 
     def collect(self) -> Iterator[Any]:
         yield from self._topics()
@@ -47,10 +67,10 @@ class MetricsCollector:
         yield from self._gauges()
         yield from self._purgatories()
         yield from self._logs()
-        yield from ClusterMetrics(self._broker).collect()
-        yield from QuotaMetrics(self._broker.client_quotas, self._broker.clock).collect()
-        yield from CoordinatorMetrics(self._broker).collect()
-        names = self._broker.client_quotas.creations.listeners
+        for other in self._others:
+            yield from other.collect()
+        yield from QuotaMetrics(self._quotas, self._clock).collect()
+        names = self._quotas.creations.listeners
         yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
@@ -58,7 +78,7 @@ class MetricsCollector:
             family = CounterMetricFamily(
                 f"kafka_server_brokertopicmetrics_{name}", text, labels=["topic"]
             )
-            counts = {t: getattr(c, attribute) for t, c in self._broker.metrics.topics.items()}
+            counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}
             # No topic is all topics together, among them those that were never served.
             for topic, count in {**counts, "": sum(counts.values())}.items():
                 family.add_metric([topic], count)
@@ -73,7 +93,7 @@ class MetricsCollector:
             "Milliseconds in the handler; quantiles are of the latest requests",
             labels=["request"],
         )
-        for name, request in self._broker.metrics.requests.by_name.items():
+        for name, request in self._metrics.requests.by_name.items():
             counts.add_metric([name], request.count)
             times.add_metric([name], request.count, request.total_s * 1000)
             for q in QUANTILES:
@@ -83,9 +103,8 @@ class MetricsCollector:
         yield times
 
     def _gauges(self) -> Iterator[Any]:
-        broker = self._broker
-        partitions = list(broker.replicas.all_partitions())
-        manager = broker.replicas.log_manager
+        partitions = list(self._replicas.all_partitions())
+        manager = self._replicas.log_manager
         values = {
             "kafka_server_replicamanager_partitioncount": len(partitions),
             "kafka_server_replicamanager_leadercount": sum(p.is_leader for p in partitions),
@@ -95,14 +114,12 @@ class MetricsCollector:
             "kafka_server_replicamanager_underminisrpartitioncount": sum(
                 p.is_under_min_isr for p in partitions
             ),
-            "kafka_server_replicamanager_offlinereplicacount": len(broker.replicas.offline),
-            "kafka_server_kafkaserver_brokerstate": broker.metrics.broker_state,
+            "kafka_server_replicamanager_offlinereplicacount": len(self._replicas.offline),
+            "kafka_server_kafkaserver_brokerstate": self._metrics.broker_state,
             "kafka_log_logmanager_offlinelogdirectorycount": len(manager.offline_log_dirs),
-            "kafka_server_fetchsessioncache_numincrementalfetchsessions": len(
-                broker.fetch_sessions
-            ),
+            "kafka_server_fetchsessioncache_numincrementalfetchsessions": len(self._sessions),
             "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached": (
-                broker.fetch_sessions.partition_count
+                self._sessions.partition_count
             ),
         }
         for name, value in values.items():
@@ -114,7 +131,7 @@ class MetricsCollector:
             "Requests that wait",
             labels=["delayedoperation"],
         )
-        replicas = self._broker.replicas
+        replicas = self._replicas
         for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory):
             family.add_metric([purgatory.name], len(purgatory))
         yield family
@@ -128,7 +145,7 @@ class MetricsCollector:
             ),
             "end": GaugeMetricFamily("kafka_log_log_logendoffset", "Log end offset", labels=labels),
         }
-        for partition in self._broker.replicas.all_partitions():
+        for partition in self._replicas.all_partitions():
             topic, index = partition.topic_partition
             where = [topic, str(index)]
             families["size"].add_metric(where, partition.log.size_bytes)

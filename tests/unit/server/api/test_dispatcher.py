@@ -30,7 +30,7 @@ from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
-from kafkapy.server.observability.metrics import Metrics
+from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
 

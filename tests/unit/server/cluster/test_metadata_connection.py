@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.server.cluster.metadata_connection import EMBEDDED_STORE_FILE, connect
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
+from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.server.system import SystemClock
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.zookeeper import CreateMode, NoNode

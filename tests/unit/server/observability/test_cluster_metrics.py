@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.server.observability.cluster_metrics import ClusterMetrics, controller_gauges
+from kafkapy.server.observability.cluster_metrics import controller_gauges
 from tests.support.controllers import Cluster
 from tests.support.partitions import told
 from tests.support.scraped import scrape
@@ -49,7 +49,7 @@ def test_the_controllers_events_and_elections(parts: Parts) -> None:
     parts.controller.controller = cluster.controller
     parts.controller.queue_size = 4
     parts.controller.event_times.observe("LeaderElection", 0.5)
-    samples = scrape(ClusterMetrics(parts.services))
+    samples = scrape(parts.cluster_metrics())
     assert samples["controller_kafkacontroller_activecontrollercount"] == 1
     assert samples["controller_kafkacontroller_globalpartitioncount"] == 1
     assert samples["controller_controllereventmanager_eventqueuesize"] == 4
@@ -68,7 +68,7 @@ def test_replication(parts: Parts) -> None:
     parts.replicas.isr_counts.committed(3, 2)
     parts.replicas.isr_counts.failed_updates += 1
     parts.services.max_lag = lambda: 17
-    samples = scrape(ClusterMetrics(parts.services))
+    samples = scrape(parts.cluster_metrics())
     prefix = "server_replicamanager_"
     assert samples[f"{prefix}isrshrinks_total"] == 1
     assert samples[f"{prefix}isrexpands_total"] == 0
@@ -79,11 +79,11 @@ def test_replication(parts: Parts) -> None:
 
 
 def test_the_zookeeper_session(parts: Parts) -> None:
-    assert not [name for name in scrape(ClusterMetrics(parts.services)) if "zookeeper" in name]
+    assert not [name for name in scrape(parts.cluster_metrics()) if "zookeeper" in name]
     metrics = parts.services.metrics.zookeeper
     metrics.changed("CONNECTED")
     metrics.latency.add(0.002)
-    samples = scrape(ClusterMetrics(parts.services))
+    samples = scrape(parts.cluster_metrics())
     prefix = "server_sessionexpirelistener_"
     assert samples[f"{prefix}sessionstate state=CONNECTED"] == 1
     assert samples[f"{prefix}sessionstate state=EXPIRED"] == 0

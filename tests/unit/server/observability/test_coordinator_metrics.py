@@ -36,7 +36,7 @@ def test_groups(parts: Parts) -> None:
     coordinator = parts.groups.coordinator
     commit = CommitOffsets("g", {told().topic_partition: OffsetToCommit(5)})
     parts.groups.call(coordinator.commit_offsets, commit, lambda result: result)
-    samples = scrape(CoordinatorMetrics(parts.services))
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     prefix = "coordinator_group_groupmetadatamanager_"
     for name in ("preparingrebalance", "completingrebalance", "stable", "dead", "empty"):
         assert samples[f"{prefix}numgroups{name}"] == (name == "empty")
@@ -60,13 +60,13 @@ def test_transactions(parts: Parts) -> None:
     parts.lead_transactions()
     parts.announce("t", leader=-1)
     begin_and_commit(parts, TopicPartition("t", 0))
-    samples = scrape(CoordinatorMetrics(parts.services))
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     states = {name: n for name, n in samples.items() if name.startswith(IDS) and n}
     assert states == {f"{IDS} state=PrepareCommit": 1}
     assert f"{IDS} state=CompleteAbort" in samples
     assert samples[f"{MARKERS}_unknowndestinationqueuesize"] == 0
     parts.timers.fire()
-    samples = scrape(CoordinatorMetrics(parts.services))
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     assert samples[f"{MARKERS}_unknowndestinationqueuesize"] == 1
     assert samples[f"{MARKERS}_logappendretryqueuesize"] == 0
 
@@ -81,16 +81,16 @@ def test_a_completion_that_the_log_does_not_take(
     log = parts.transactions._log
     monkeypatch.setattr(log, "append", lambda a, told: told(ErrorCode.NOT_ENOUGH_REPLICAS, -1))
     parts.timers.fire()
-    samples = scrape(CoordinatorMetrics(parts.services))
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     assert samples[f"{MARKERS}_logappendretryqueuesize"] == 1
 
 
 def test_times_of_loading(parts: Parts) -> None:
     prefix = "server_groupcoordinatormetrics_partition_load_time"
-    assert math.isnan(scrape(CoordinatorMetrics(parts.services))[f"{prefix}_max"])
+    assert math.isnan(scrape(CoordinatorMetrics(parts.groups, parts.transactions))[f"{prefix}_max"])
     for seconds in (1.0, 3.0):
         parts.groups.load_times.add(seconds)
     parts.transactions.load_times.add(0.5)
-    samples = scrape(CoordinatorMetrics(parts.services))
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
     assert (samples[f"{prefix}_max"], samples[f"{prefix}_avg"]) == (3000, 2000)
     assert samples["server_transactioncoordinatormetrics_partition_load_time_max"] == 500

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kafkapy.server.observability.zookeeper_metrics import ZooKeeperMetrics
-from kafkapy.server.requests.request_times import RequestTimes
+from kafkapy.server.counts.request_times import RequestTimes
+from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 
 
 class TopicCounters:

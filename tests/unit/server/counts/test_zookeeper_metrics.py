@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.server.observability.zookeeper_metrics import STATES, ZooKeeperMetrics
+from kafkapy.server.counts.zookeeper_metrics import STATES, ZooKeeperMetrics
 from kafkapy.zk.kazoo.session import ConnectionState
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.server.requests.request_times import RequestTimes
+from kafkapy.server.counts.request_times import RequestTimes
 
 
 @pytest.mark.parametrize(

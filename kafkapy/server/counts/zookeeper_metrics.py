@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkapy.server.requests.request_times import RequestTimes
+from kafkapy.server.counts.request_times import RequestTimes
 
 CONNECTED: Final = "CONNECTED"
 STATES: Final = ("CONNECTING", CONNECTED, "EXPIRED", "AUTH_FAILED", "CLOSED")

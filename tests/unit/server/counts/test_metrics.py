@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.server.observability.metrics import Metrics, TopicCounters
+from kafkapy.server.counts.metrics import Metrics, TopicCounters
 
 
 def counted(counters: TopicCounters) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""Counts and times that metrics are made of."""
