@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +61,7 @@ def write_page(results: list[Result]) -> None:
 
 def _section(result: Result) -> str:
     worst = sorted(result.worst.items(), key=lambda row: (-row[1].delay_s, -row[1].used_s))
-    violations = "".join(f"- {each}\n" for each in result.violations) or "None.\n"
+    violations = _by_api(result.violations) or "None.\n"
     rows = "".join(
         f"| {api} | {row.requests} | {_ms(row.delay_s)} | {row.delay_what or '-'} |"
         f" {_ms(row.used_s)} | {row.used_what} |\n"
@@ -70,8 +72,7 @@ def _section(result: Result) -> str:
 
 Seed {result.seed}: {result.requests:,} requests and {result.pings:,} pings in {result.took_s:,.0f}
 seconds. Resident memory was {result.start_bytes // _MB} MB at the start,
-{result.peak_bytes // _MB} MB at most and {result.end_bytes // _MB} MB at the end. The last rise
-was to {result.peaks[-1] if result.peaks else "what it was at the start"}.
+{result.peak_bytes // _MB} MB at most and {result.end_bytes // _MB} MB at the end.
 
 Violations:
 
@@ -79,6 +80,25 @@ Violations:
 | API | requests | worst delay | of | most work | of |
 |---|---|---|---|---|---|
 {rows}"""
+
+
+def _by_api(violations: list[str]) -> str:
+    """How many there are of each API, and the worst; those that are of none."""
+    slow: dict[str, list[int]] = {}
+    others = []
+    for each in violations:
+        delay = re.match(r"(\w+) v\d+.*worked for (\d+) ms$", each)
+        if delay is None:
+            wrapped = textwrap.fill(each, 98, initial_indent="- ", subsequent_indent="  ")
+            others.append(f"{wrapped}\n")
+        else:
+            slow.setdefault(delay[1], []).append(int(delay[2]))
+    rows = "".join(
+        f"| {api} | {len(delays)} | {max(delays)} ms |\n"
+        for api, delays in sorted(slow.items(), key=lambda row: -max(row[1]))
+    )
+    head = "| API | delays above 100 ms | the worst |\n|---|---|---|\n"
+    return (head + rows + "\n" if rows else "") + "".join(others)
 
 
 def _ms(seconds: float) -> str:

@@ -13,6 +13,7 @@ from kafkapy.common.config_def import format_value
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.metadata.client_quotas import CONNECTION_RATE, WHOLE, QuotaKind
 from kafkapy.security.sasl.scram import MECHANISMS
+from kafkapy.server.requests.turns import Pace
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
@@ -62,7 +63,7 @@ class QuotaAdmin:
         self._is_alone = is_alone
 
     async def describe(
-        self, components: Sequence[Component], strict: bool
+        self, components: Sequence[Component], strict: bool, pace: Pace
     ) -> list[tuple[Entity, dict[str, float]]]:
         """The entities that the filter lets through, and their quotas; `strict` ones have no entity
         type that the filter does not name.
@@ -73,7 +74,7 @@ class QuotaAdmin:
         wanted = _checked(components)
         found: list[tuple[Entity, dict[str, float]]] = []
         for stored, types in _STORED.items():
-            for node, configs in (await self._configs.get_all(stored)).items():
+            for node, configs in (await self._configs.get_all(stored, pace.spend)).items():
                 names = zip(types, node.split("/clients/"), strict=False)
                 entity = {kind: _name(part) for kind, part in names}
                 quotas = {

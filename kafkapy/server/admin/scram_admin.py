@@ -64,7 +64,7 @@ class ScramAdmin:
     async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
         """Describe these users, or all that have credentials if none is named."""
         if not users:
-            every = await self._configs.get_all("users")
+            every = await self._configs.get_all("users", pace.spend)
             found = [
                 _described(desanitize(entity), configs)
                 for entity, configs in every.items()

@@ -159,7 +159,11 @@ class AclStore:
 
     async def purge(self, changes: Iterable[AclChange], now_ms: int) -> None:
         """Delete those of the notifications that are older than 15 minutes."""
-        await purge(self._zk, [change.path for change in changes], now_ms)
+        by_folder: dict[str, list[str]] = {}
+        for change in changes:
+            by_folder.setdefault(change.folder, []).append(change.path)
+        for notifications in by_folder.values():
+            await purge(self._zk, notifications, now_ms)
 
     async def _children(self, path: str) -> list[str]:
         try:

@@ -3,6 +3,7 @@ that are older than 15 minutes (`ZkNodeChangeNotificationListener`)."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,11 +22,14 @@ async def sequences(
 
 
 async def purge(zk: ZooKeeper, notifications: Iterable[str], now_ms: int) -> None:
-    """Delete those of the notifications (paths) that are older than 15 minutes."""
+    """Delete those of the notifications (paths of a folder, ascending) that are older than 15
+    minutes. The first younger one ends it: after each of 10,000 changes there are 10,000 of them.
+    """
     for path in notifications:
         stat = await zk.exists(path)
-        if stat is not None and now_ms - stat.ctime_ms > CHANGE_EXPIRATION_MS:
-            try:
-                await zk.delete(path)
-            except NoNode:
-                continue
+        if stat is None:
+            continue
+        if now_ms - stat.ctime_ms <= CHANGE_EXPIRATION_MS:
+            return
+        with contextlib.suppress(NoNode):
+            await zk.delete(path)

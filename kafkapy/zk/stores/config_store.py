@@ -6,7 +6,7 @@ users, clients and ips are given sanitized (`paths.sanitize`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from kafkapy.zk.stores import change_notifications, paths
@@ -34,6 +34,9 @@ from kafkapy.zk.zookeeper import (
     ZooKeeperError,
 )
 
+_AT_ONCE: Final = 100
+_READ_US: Final = 20
+"""What it costs to read one entity."""
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips")
 
@@ -52,21 +55,27 @@ class ConfigStore:
         except NoNode:
             return {}
 
-    async def get_all(self, entity_type: str) -> dict[str, dict[str, str]]:
+    async def get_all(
+        self, entity_type: str, spend: Callable[[int], Awaitable[None]] | None = None
+    ) -> dict[str, dict[str, str]]:
         """The configs of every entity of a type, by name, sorted.
 
-        Users with clients appear as `user/clients/client` too.
+        Users with clients appear as `user/clients/client` too. `spend` is awaited now and then with
+        the cost so far, in us: thousands of entities take longer than others should wait.
         """
-        names = await self._names(entity_type)
-        requests = [Get(paths.config(entity_type, name)) for name in names]
+        names = await self._names(entity_type, spend)
         found = {}
-        for request, name, answer in zip(
-            requests, names, await self._zk.pipeline(requests), strict=True
-        ):
-            if isinstance(answer, Znode):
-                found[name] = decode_config(request.path, answer.data)
-            elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
-                raise answer
+        for start in range(0, len(names), _AT_ONCE):
+            few = names[start : start + _AT_ONCE]
+            requests = [Get(paths.config(entity_type, name)) for name in few]
+            answers = await self._zk.pipeline(requests)
+            for request, name, answer in zip(requests, few, answers, strict=True):
+                if isinstance(answer, Znode):
+                    found[name] = decode_config(request.path, answer.data)
+                elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
+                    raise answer
+            if spend is not None:
+                await spend(_READ_US * len(few))
         return found
 
     async def begin_broker(self, broker_id: str, configs: Mapping[str, str]) -> None:
@@ -175,7 +184,9 @@ class ConfigStore:
         """Delete those of the notifications that are older than 15 minutes."""
         await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
 
-    async def _names(self, entity_type: str) -> list[str]:
+    async def _names(
+        self, entity_type: str, spend: Callable[[int], Awaitable[None]] | None
+    ) -> list[str]:
         names = await self._children(f"{paths.CONFIG}/{entity_type}")
         if entity_type != "users":
             return names
@@ -183,6 +194,8 @@ class ConfigStore:
         for user in names:
             clients = await self._children(f"{paths.CONFIG}/users/{user}/clients")
             nested += [f"{user}/clients/{client}" for client in clients]
+            if spend is not None:
+                await spend(_READ_US)
         return nested
 
     async def _children(self, path: str) -> list[str]:

@@ -28,7 +28,9 @@ def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Any
     ]
 
     async def described() -> DescribeClientQuotasResponse:
-        found = await context.broker.quota_admin.describe(components, request.strict)
+        found = await context.broker.quota_admin.describe(
+            components, request.strict, context.broker.turns.pace()
+        )
         entries = [
             EntryData(
                 entity=[EntityData(entity_type=k, entity_name=v) for k, v in entity.items()],

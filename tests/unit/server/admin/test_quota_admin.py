@@ -18,6 +18,7 @@ from kafkapy.server.admin.quota_admin import (
     QuotaOp,
 )
 from kafkapy.server.config.addresses import numeric_address
+from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores.store import ZkStore
 from tests.support import admins
 from tests.support.znodes import run, server
@@ -77,7 +78,7 @@ def admin(store: ZkStore) -> QuotaAdmin:
 def test_filters(
     admin: QuotaAdmin, components: list[Component], strict: bool, expected: list[object]
 ) -> None:
-    found = run(admin.describe(components, strict))
+    found = run(admin.describe(components, strict, Turns().pace()))
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
 
@@ -105,7 +106,7 @@ def test_filters_that_make_no_sense(
     admin: QuotaAdmin, components: list[Component], code: ErrorCode, said: str
 ) -> None:
     with pytest.raises(ApiError, match=said) as refused:
-        run(admin.describe(components, True))
+        run(admin.describe(components, True, Turns().pace()))
     assert refused.value.code is code
 
 
