@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -21,6 +22,14 @@ from tests.support.secure_broker import SecureBroker
 from tests.support.secure_kafka import SecureApacheBroker
 from tests.support.spark_topics import Topic
 from tests.support.spark_wiring import Wire
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_kernels() -> None:
+    """Numba compiles them once for a checkout, which takes longer than a launcher waits for the
+    fork server; after that they are loaded."""
+    for name in ("column_kernels", "row_kernels"):
+        importlib.import_module(f"kafkapy.record.{name}")
 
 
 @pytest.fixture(scope="session")
