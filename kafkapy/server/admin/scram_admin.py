@@ -65,12 +65,14 @@ class ScramAdmin:
         """Describe these users, or all that have credentials if none is named."""
         if not users:
             every = await self._configs.get_all("users", pace.spend)
-            found = [
-                _described(desanitize(entity), configs)
-                for entity, configs in every.items()
-                if "/" not in entity and entity != DEFAULT_ENTITY
-            ]
-            return sorted(one for one in found if one.error is not ErrorCode.RESOURCE_NOT_FOUND)
+            found = []
+            for entity, configs in every.items():
+                await pace.spend(ROW_UNITS)
+                if "/" not in entity and entity != DEFAULT_ENTITY:
+                    one = _described(desanitize(entity), configs)
+                    if one.error is not ErrorCode.RESOURCE_NOT_FOUND:
+                        found.append(one)
+            return sorted(found)
         times = Counter(users)
         described = []
         for user, count in times.items():

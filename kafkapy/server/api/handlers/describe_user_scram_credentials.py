@@ -12,8 +12,10 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from kafkapy.server.admin.scram_admin import Described
 from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROW_UNITS
 
 
 def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Any:
@@ -21,23 +23,26 @@ def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest
     users = [user.name for user in request.users or ()]
 
     async def described() -> DescribeUserScramCredentialsResponse:
-        rows = [
-            DescribeUserScramCredentialsResult(
-                user=found.user,
-                error_code=found.error,
-                error_message=found.message,
-                credential_infos=[
-                    CredentialInfo(mechanism=mechanism, iterations=iterations)
-                    for mechanism, iterations in found.iterations.items()
-                ],
-            )
-            for found in await context.broker.scram_admin.describe(
-                users, context.broker.turns.pace()
-            )
-        ]
+        pace = context.broker.turns.pace()
+        rows = []
+        for found in await context.broker.scram_admin.describe(users, pace):
+            rows.append(_row(found))
+            await pace.spend(ROW_UNITS)
         return DescribeUserScramCredentialsResponse(results=rows)
 
     return run_async(context, described(), lambda error: refuse(request, error, context.version))
+
+
+def _row(found: Described) -> DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResult(
+        user=found.user,
+        error_code=found.error,
+        error_message=found.message,
+        credential_infos=[
+            CredentialInfo(mechanism=mechanism, iterations=iterations)
+            for mechanism, iterations in found.iterations.items()
+        ],
+    )
 
 
 def refuse(

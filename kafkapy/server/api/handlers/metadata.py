@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages.metadata import (
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -25,7 +27,7 @@ from kafkapy.server.api.authorization import may_make_topic
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, Work, finish
+from kafkapy.server.requests.turns import ROW_UNITS, Work, finish, pieces
 
 if TYPE_CHECKING:
     from kafkapy.metadata.image import TopicImage
@@ -116,8 +118,10 @@ def _response(
             yield ROW_UNITS + 2 * len(topic.partitions)
     else:
         # Kafka takes the set of what is named.
-        asked = {(wanted.name, wanted.topic_id): wanted for wanted in request.topics or ()}
-        yield len(asked) // ROW_UNITS
+        asked: dict[tuple[str | None, Uuid], MetadataRequestTopic] = {}
+        for few in pieces(request.topics or ()):
+            asked.update({(wanted.name, wanted.topic_id): wanted for wanted in few})
+            yield len(few)
         for wanted in asked.values():
             row = _asked(context, wanted, reachable, refusals)
             topics.append(row)
