@@ -1,4 +1,4 @@
-"""Whole jobs of `kafkapy spark-submit`, with a fork server and without, and what is left."""
+"""Whole jobs of `kafkapy spark-submit` with a fork server, also when it ends, and what is left."""
 
 from __future__ import annotations
 
@@ -76,26 +76,16 @@ def topic(broker: BrokerProcess) -> Topic:
 
 
 def test_workers_are_forked_from_it(topic: Topic, tmp_path: Path) -> None:
+    """Also where the name of a file for temporary files is longer than a socket's may be."""
     (tmp_path / "job.py").write_text(COUNT)
-    (tmp_path / "tmp").mkdir()
-    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path / "tmp")) as process:
+    temporary = tmp_path / ("a directory's long name, " * 8)
+    temporary.mkdir()
+    with submitted(topic, tmp_path / "job.py", TMPDIR=str(temporary)) as process:
         found = printed(process)
     assert found["ROWS"] == "10 value 9"
     assert found["PYTHON"].count(" -m kafkapy.spark.workers.fork_server ") == 2
     assert found["DRAWN"] == "2"
-    assert not list((tmp_path / "tmp").glob("kafkapy-*"))
-
-
-def test_without_it_workers_start_alone(topic: Topic, tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(COUNT)
-    too_long = tmp_path / ("for a socket's name " * 10)
-    too_long.mkdir()
-    with submitted(topic, tmp_path / "job.py", TMPDIR=str(too_long)) as process:
-        found = printed(process)
-    assert found["ROWS"] == "10 value 9"
-    assert found["PYTHON"].count(" -m pyspark.daemon pyspark.worker") == 2
-    assert found["DRAWN"] == "2"
-    assert not list(too_long.glob("kafkapy-*"))
+    assert not list(temporary.glob("kafkapy-*"))
 
 
 def test_its_own_end_costs_only_speed(topic: Topic, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -71,12 +72,11 @@ class Network:
     async def _end(self) -> None:
         for link in self._links:
             link.close()
-        await asyncio.sleep(0)  # what was accepted last becomes a task
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.sleep(0)  # the transports' own last callbacks
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # the transports' own last callbacks
 
     def link(self, port: int, target_port: int) -> Link:
         """A link from `port` to `target_port`, both on loopback; it serves until the end."""
@@ -105,18 +105,20 @@ class Link:
         self.port = port
         self._target_port = target_port
         self._sources = sources
-        self._server: asyncio.Server | None = None
         self._troubles: dict[int, Trouble] = {}
         self._pace: Pace | None = None
         self._changed = asyncio.Event()
         self._connections: dict[asyncio.Task[None], int] = {}
 
     async def serve(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        """Not by an `asyncio.Server`: that loses what it accepts as it is closed."""
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
     def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        asyncio.get_running_loop().remove_reader(self._listener)
+        self._listener.close()
 
     def change(self, trouble: Trouble, source_pid: int) -> None:
         self._troubles[source_pid] = trouble
@@ -147,21 +149,29 @@ class Link:
     def _trouble(self, pid: int) -> Trouble:
         return self._troubles.get(pid) or self._troubles.get(ANYONE, Trouble.NONE)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self) -> None:
+        try:
+            accepted, (_, source_port) = self._listener.accept()
+        except OSError:
+            return  # it went away
+        task = asyncio.ensure_future(self._serve_one(accepted, source_port))
+        self._connections[task] = ANYONE
+        task.add_done_callback(self._connections.pop)
+        task.add_done_callback(lambda _: accepted.close())  # the task may never have begun
+
+    async def _serve_one(self, accepted: socket.socket, source_port: int) -> None:
         task = asyncio.current_task()
         assert task is not None
-        try:
-            pid = process_at(writer.get_extra_info("peername")[1], self.port, self._sources())
+        with contextlib.suppress(OSError):  # one side went away
+            pid = process_at(source_port, self.port, self._sources())
             self._connections[task] = pid
-            if self._trouble(pid) is not Trouble.CUT:
+            if self._trouble(pid) is Trouble.CUT:
+                return
+            reader, writer = await asyncio.open_connection(sock=accepted)
+            try:
                 await self._forward(pid, reader, writer)
-        except OSError:
-            pass  # one side went away
-        except asyncio.CancelledError:
-            pass  # cut
-        finally:
-            self._connections.pop(task, None)
-            writer.transport.abort()
+            finally:
+                writer.transport.abort()
 
     async def _forward(
         self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -32,6 +32,7 @@ from kafkapy.spark.workers.fork_server_launcher import (
     REFUSED,
     SOCKET_VARIABLE,
     TAKEN,
+    with_short_name,
 )
 
 MODULES: Final = (
@@ -272,9 +273,7 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> St
     directory = None
     try:
         os.set_inheritable(lifeline, True)
-        directory = Path(
-            tempfile.mkdtemp(prefix="kafkapy-fork-server-")
-        )  # nobody else may enter it
+        directory = Path(tempfile.mkdtemp(prefix="kafkapy-fork-server-"))  # only its owner enters
         added = {SOCKET_VARIABLE: str(directory / "socket")}
         pid = os.posix_spawn(
             sys.executable,
@@ -334,7 +333,7 @@ def main(path: str, lifeline: int) -> None:
     try:
         os.close(os.pidfd_open(os.getpid()))  # an old kernel has none: better now than later
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
+            with_short_name(listener.bind, path)
             listener.listen()
             load()
             if not has_threads():

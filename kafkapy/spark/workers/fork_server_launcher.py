@@ -20,6 +20,10 @@ READY, TAKEN, REFUSED = b"r", b"t", b"n"
 
 READY_LIMIT_S = 20.0
 LENGTH_BYTES = 4
+TYPE_CHECKING = False  # `typing` is not built in
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _STREAMS = (0, 1, 2)
 _LOST = b"\1"  # the exit status of a worker that nobody waits for any more
 
@@ -34,11 +38,21 @@ def encoded(words: list[str]) -> bytes:
     return len(text).to_bytes(LENGTH_BYTES, "big") + text
 
 
+def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
+    """Name the socket at `path` by a descriptor of its directory: a name has 107 bytes at most,
+    and some directories of temporary files take more."""
+    directory = os.open(os.path.dirname(path), os.O_PATH)
+    try:
+        bind_or_connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+    finally:
+        os.close(directory)
+
+
 def is_taken(connection: socket, path: str, words: list[str]) -> bool:
     """Whether the fork server at `path` forked a worker for these words, and has `connection`."""
     try:
         connection.settimeout(READY_LIMIT_S)  # only until it speaks: it may be dead, or importing
-        connection.connect(path)
+        with_short_name(connection.connect, path)
         if connection.recv(1) != READY:
             return False
         connection.settimeout(None)
