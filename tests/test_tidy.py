@@ -390,3 +390,14 @@ def test_records_have_no_private_words() -> None:
         for match in PRIVATE_WORDS.finditer(path.read_text())
     )
     expect_none("private words", found)
+
+
+def test_records_name_files_that_are_there() -> None:
+    there = {Path(path).name for path in python_files(*EVERYTHING)}
+    gone = (
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in [*records(), *sorted(EVIDENCE.glob("*.md"))]
+        for name in re.findall(r"`(?:[\w./]*/)?(\w+\.py)`", path.read_text())
+        if name not in there
+    )
+    expect_none("files that are not in the repository", gone)
