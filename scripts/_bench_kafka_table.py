@@ -1,22 +1,29 @@
-"""What `scripts/bench --kafka` found, as a table, as JSON and as a plot."""
+"""What `scripts/bench --kafka` found, as a table, as JSON and as a chart."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isinf
 from pathlib import Path
 from statistics import median
 
-from scripts import _plots
 from scripts._bench_kafka_meter import Usage
 from scripts._bench_kafka_rows import Measured, Row
 from scripts._bench_kafka_systems import System
+from scripts._svg import Bar, bars
 
 GB = 1e9
 MIB = 2**20
-AHEAD, BEHIND = "#2c7a4b", "#b3541e"
+# Rows of the chart: no more than can be read at a glance.
+PLOTTED = (
+    *("produce, 1 kB, acks=all, idempotent", "produce, 100 B", "produce, 1 kB, acks=0"),
+    *("produce, 1 kB, 100 partitions", "produce, 1 kB, gzip", "produce, 1 kB, lz4"),
+    *("produce, 1 kB, zstd", "produce, librdkafka in Python, 100 B"),
+    *("produce, librdkafka in Python, 1000 B", "consume from the start, 100 B"),
+    *("consume from the start, 1 kB", "consume, librdkafka in Python, 1000 B"),
+)
 HEAD = (
     *("what", "unit", "kafkapy", "runs", "Apache Kafka", "runs", "ratio", "ahead"),
     *("processor s/GB", "resident MiB", "the limit"),
@@ -148,25 +155,25 @@ def _pair(values: Sequence[float | None], digits: int) -> str:
     return " / ".join(f"{value:,.{digits}f}" for value in known) if len(known) == 2 else ""
 
 
-def plot(lines: Sequence[Line], path: Path, caption: str) -> None:
-    """A bar a row: how many times better kafkapy is than Apache Kafka (1: the same)."""
-    least, most = 1 / 64, 64.0
-    with _plots.saved(path, (9, 0.5 + 0.2 * len(lines))) as axes:
-        shown = [min(max(line.advantage, least), most) for line in lines]
-        colours = [AHEAD if value >= 1 else BEHIND for value in shown]
-        places = range(len(lines))
-        # From 1, on a scale of doublings.
-        axes.barh(places, [value - 1 for value in shown], left=1, color=colours, height=0.7)
-        axes.set_xscale("log", base=2)
-        axes.set_yticks(places, [line.row.name for line in lines])
-        axes.invert_yaxis()
-        axes.axvline(1, color="black", linewidth=0.8)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
-        axes.set_xlabel(caption)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.margins(y=0.01)
-        for place, line in zip(places, lines, strict=True):
-            at = min(max(line.advantage, least), most)
-            side = "left" if at >= 1 else "right"
-            text = f"over {most:g}x" if line.advantage > most else f"{line.advantage:.1f}x"
-            axes.text(at, place, f" {text} ", va="center", ha=side)
+def plot(lines: Sequence[Line], path: Path) -> None:
+    """The chart of those lines that have a place in it."""
+    found = {line.row.name: line for line in lines}
+    rows = {}
+    for name in PLOTTED:
+        if (line := found.get(name)) is not None:
+            middles = [_number(line.middle(system)) for system in System]
+            rows[name] = (middles[0], middles[1], line.ratio)
+    path.write_text(chart(rows))
+
+
+def chart(rows: Mapping[str, tuple[str, str, float]]) -> str:
+    """An SVG of MB/s of kafkapy, of Apache Kafka, and their ratio, by row."""
+    return bars(
+        "Rate of kafkapy / rate of Apache Kafka 3.9.1, both warm",
+        [
+            Bar(name, ratio, f"{ratio:.2f} ({ours} / {theirs} MB/s)")
+            for name, (ours, theirs, ratio) in rows.items()
+        ],
+        1.0,
+        "Apache Kafka",
+    )

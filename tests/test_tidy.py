@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 600
+MAX_RECORD_LINES = 50
 
 # Declarative tables: one literal that only grows with Kafka.
 LONG_MODULES: dict[str, str] = {}
@@ -317,3 +318,86 @@ def test_prose_fits() -> None:
                         yield f"{path.relative_to(ROOT)}: {line[:60]}..."
 
     expect_none(f"lines of prose over {MAX_COLUMNS} columns", long_lines())
+
+
+DECISIONS = ROOT / "docs" / "decisions"
+EVIDENCE = ROOT / "docs" / "evidence"
+# Words that only this project's authors would understand.
+PRIVATE_WORDS = re.compile(
+    r"\b(lanes?|(short|long) way|zygote|last life|carried out|park(s|ed|ing)?|told)\b"
+)
+
+
+def records() -> list[Path]:
+    return sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")
+
+
+def test_a_decision_record_is_a_page() -> None:
+    def long_records() -> Iterator[str]:
+        for path in records():
+            lines = path.read_text().splitlines()
+            if len(lines) > MAX_RECORD_LINES:
+                yield f"{path.name} has {len(lines)} lines: move measurements to docs/evidence"
+            for number, line in enumerate(lines, 1):
+                if len(line) > MAX_COLUMNS:
+                    yield f"{path.name}:{number} has {len(line)} columns"
+
+    expect_none(f"records over {MAX_RECORD_LINES} lines of {MAX_COLUMNS} columns", long_records())
+
+
+def test_a_decision_record_begins_with_its_conclusion() -> None:
+    """A title with the record's number, then a paragraph: We do X. Because Y. Instead of Z."""
+    conclusion = re.compile(r"# (\d+)\. [^\n]+\n{2,3}We (?:[^\n]+\n)+")
+
+    def others() -> Iterator[str]:
+        for path in records():
+            found = conclusion.match(path.read_text())
+            words = " ".join(found[0].split()) if found else ""
+            if not found or int(found[1]) != int(path.name[:4]):
+                yield f"{path.name} does not begin with its number and conclusion"
+            elif "Because " not in words or "Instead of " not in words:
+                yield f"{path.name}: the first paragraph lacks the reason or the alternative"
+
+    expect_none("records without their conclusion first", others())
+
+
+def test_the_index_of_decisions_is_complete() -> None:
+    row = re.compile(r"^\| \[(\d+)\]\((\S+)\) \| (.+) \|$", re.M)
+    listed = [tuple(found) for found in row.findall((DECISIONS / "README.md").read_text())]
+    there = []
+    for path in records():
+        number, title = path.read_text().splitlines()[0].removeprefix("# ").split(". ", 1)
+        there.append((number, path.name, title))
+    assert listed == there
+
+
+def test_evidence_belongs_to_a_record() -> None:
+    """Each page has its record's name, and the two link to each other."""
+    wrong = []
+    for path in sorted(EVIDENCE.glob("*.md")):
+        record = DECISIONS / path.name
+        if not record.exists() or f"(../evidence/{path.name})" not in record.read_text():
+            wrong.append(f"no record links to docs/evidence/{path.name}")
+        if f"(../decisions/{path.name})" not in path.read_text():
+            wrong.append(f"docs/evidence/{path.name} does not link to its record")
+    expect_none("evidence without a record", wrong)
+
+
+def test_records_have_no_private_words() -> None:
+    found = (
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in [*sorted(DECISIONS.glob("*.md")), *sorted(EVIDENCE.glob("*.md"))]
+        for match in PRIVATE_WORDS.finditer(path.read_text())
+    )
+    expect_none("private words", found)
+
+
+def test_records_name_files_that_are_there() -> None:
+    there = {Path(path).name for path in python_files(*EVERYTHING)}
+    gone = (
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in [*records(), *sorted(EVIDENCE.glob("*.md"))]
+        for name in re.findall(r"`(?:[\w./]*/)?(\w+\.py)`", path.read_text())
+        if name not in there
+    )
+    expect_none("files that are not in the repository", gone)

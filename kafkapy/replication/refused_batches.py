@@ -7,7 +7,7 @@ and sends again all it has not heard of, also a batch that an earlier
 NOT_ENOUGH_REPLICAS_AFTER_APPEND left in the log: a duplicate. Here the batches that follow get the
 refusal of the first: they are sent again in order. A refusal is over when the refused batch is in
 the log all the same, because its producer found another leader, which is followed here.
-`docs/decisions/0009-pipelined-after-a-refusal.md`.
+`docs/decisions/0009-batches-after-a-refused-batch.md`.
 """
 
 from __future__ import annotations
