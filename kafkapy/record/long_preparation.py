@@ -35,6 +35,13 @@ class PreparedAhead:
         return self._outcome
 
 
+def without_frames(error: ApiError) -> ApiError:
+    """The error alone. Kept with its traceback, it would hold what the frames hold, tens of
+    megabytes, until the garbage collector finds the loop."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
 def prepare_at_length(records: bytes, long: TakesLong) -> PreparedAhead:
     """Do it, in whichever thread this is called."""
     outcome: PreparedBatch | ApiError
@@ -43,5 +50,5 @@ def prepare_at_length(records: bytes, long: TakesLong) -> PreparedAhead:
             memoryview(records), long.rules, long.now_ms, long.produce_version
         )
     except ApiError as refusal:
-        outcome = refusal
+        outcome = without_frames(refusal)
     return PreparedAhead(long.rules, outcome)

@@ -49,16 +49,16 @@ def run_async(
     pending = Pending()
 
     async def answer() -> None:
-        response, refusal = None, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         try:
-            response = await work
+            pending.complete(await work)
         except ApiError as error:
-            refusal = error
+            pending.complete(refuse(error))
         except KafkapyError as error:
             logger.error("Error processing a request of %s: %s", context.client_host, error)
         finally:
-            # A fault is `spawn`'s to log; whoever waits on the connection must not hang on it.
-            pending.complete(refuse(refusal) if response is None else response)
+            # A fault is `spawn`'s to log; the client must not wait for an answer for ever.
+            if not pending.done:
+                pending.complete(refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
     context.broker.tasks.spawn(answer())
     return pending

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ApiError
+from kafkapy.record import long_preparation
 from kafkapy.record.batch_rules import BatchRules, PreparedBatch, TakesLong
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
@@ -80,3 +82,17 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
     with pytest.raises(TakesLong) as again:
         ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     assert again.value.rules == COMPACTED
+
+
+def test_a_refusal_holds_nothing_of_the_work() -> None:
+    """The frames of a traceback would hold tens of megabytes until the garbage collector ran."""
+    bomb = batch(Codec.GZIP, 1 << 20, key=None)
+    ahead = prepare_at_length(bomb, TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST))
+    with pytest.raises(ApiError, match="without key") as refusal:
+        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+    frames = list(traceback.walk_tb(refusal.value.__traceback__))
+    assert [frame.f_code.co_filename for frame, _ in frames] == [
+        __file__,
+        long_preparation.__file__,
+    ]
+    assert refusal.value.__context__ is None

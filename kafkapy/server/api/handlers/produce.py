@@ -121,7 +121,8 @@ def _append_all(
                     wait = _append(context, topic.name, data, acks, row)
                 except TakesLong as long:
                     _keep_records(request)
-                    wait = yield from _append_at_length(context, topic.name, data, acks, row, long)
+                    alone = long.with_traceback(None)  # which would hold this frame and its records
+                    wait = yield from _append_at_length(context, topic.name, data, acks, row, alone)
             except ApiError as error:
                 failed = True
                 refuse_row(context, topic.name, row, error)
@@ -177,7 +178,7 @@ def _append_at_length(
         try:
             return _append(context, topic, data, acks, row, ahead)
         except TakesLong as again:
-            long = again
+            long = again.with_traceback(None)
 
 
 def _append(
