@@ -405,9 +405,9 @@ class Partition:
     def upper_bound_metadata(self, replica_id: int, isolation: int) -> LogOffsetMetadata:
         """The same bound with its place in the files."""
         if replica_id != CONSUMER:
-            return self.log.log_end_offset_metadata
+            return self.log.local.end_metadata()
         if isolation == READ_COMMITTED:
-            return self.log.last_stable_offset_metadata
+            return self.log.offset_metadata(self.log.last_stable_offset)
         return self.log.high_watermark_metadata
 
     def _diverging_epoch(self, wanted: FetchPartition) -> tuple[int, int] | None:
