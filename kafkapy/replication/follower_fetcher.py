@@ -148,7 +148,7 @@ class FollowerFetcher:
         """Follow from where the log ends. A log without leader epochs starts at what is committed:
         nothing beyond the high watermark can be told apart (KIP-101)."""
         log = partition.log
-        if log.latest_epoch < 0 and log.log_end_offset > log.high_watermark:
+        if log.epochs.latest < 0 and log.log_end_offset > log.high_watermark:
             log.truncate_to(max(log.high_watermark, log.log_start_offset))
         self._following[partition.topic_partition] = _Following(partition)
 
@@ -198,7 +198,7 @@ class FollowerFetcher:
             partition.topic_id,
             log.log_end_offset,
             following.leader_epoch,
-            log.latest_epoch,
+            log.epochs.latest,
             log.log_start_offset,
             self._partition_max_bytes,
         )

@@ -142,7 +142,7 @@ class FutureLogs:
         log = self._adopt(future, current)
         for epoch, start_offset in current.epochs.entries():
             # An epoch of which there is no record yet is no copy's.
-            if epoch > log.latest_epoch:
+            if epoch > log.epochs.latest:
                 log.assign_epoch_start(epoch, start_offset)
         log.update_high_watermark(current.high_watermark)
         log.maybe_increment_log_start_offset(current.log_start_offset, "move between directories")
@@ -220,10 +220,10 @@ def _disk(log_dir: str) -> Iterator[None]:
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
     """Cut from a copy what the log has lost meanwhile, at its end or at its start."""
-    while 0 <= current.latest_epoch < future.latest_epoch:
-        _, end = future.end_offset_for_epoch(current.latest_epoch)
+    while 0 <= current.epochs.latest < future.epochs.latest:
+        _, end = future.end_offset_for_epoch(current.epochs.latest)
         future.truncate_to(max(end, 0), now_ms)
-    _, end = current.end_offset_for_epoch(future.latest_epoch)
+    _, end = current.end_offset_for_epoch(future.epochs.latest)
     end = current.log_end_offset if end < 0 else end
     if end < future.log_end_offset:
         future.truncate_to(end, now_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkapy.common.ports import Random
@@ -19,6 +20,7 @@ from kafkapy.storage.log_names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFI
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class Found(NamedTuple):
@@ -67,6 +69,31 @@ class FlushHandle:
             for file in files:
                 file.close()
         fs.fsync_dirs([handle.directory for handle in handles])
+
+
+@dataclass(slots=True)
+class FetchDataInfo:
+    """The result of a read: bytes of whole batches, the last one perhaps cut off by the size limit.
+
+    `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
+    records. `aborted_transactions` by first offset; None unless asked for. `span` is the bytes or,
+    of a read `in_place`, where they lie.
+    """
+
+    span: bytes | FileRegion
+    fetch_offset_metadata: LogOffsetMetadata
+    aborted_transactions: list[AbortedTransaction] | None = None
+    first_entry_incomplete: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.span)
+
+    @property
+    def records(self) -> bytes:
+        """The bytes of a read that was not `in_place`."""
+        assert isinstance(self.span, bytes)
+        return self.span
 
 
 class LocalLog:
@@ -295,3 +322,13 @@ class LocalLog:
         """Give every descriptor back; the next use opens the files again."""
         for segment in self.segments:
             segment.records.close_handle()
+
+    def aborted_transactions(self, start: int, stop: int) -> list[AbortedTransaction]:
+        """The aborted transactions with data in [start, stop), by first offset."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments.from_offset(start):
+            more, complete = segment.transaction_index.collect(start, stop)
+            found += more
+            if complete:
+                break
+        return sorted(found, key=lambda entry: entry.first_offset)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import MAGIC, BatchHeader, Buffer, iter_headers
 from kafkapy.record.batch_rules import BatchRules
@@ -15,6 +16,7 @@ from kafkapy.record.codec import Codec, codec_of_topic
 from kafkapy.record.control import EndTransactionMarker, read_end_transaction_marker
 from kafkapy.record.records import batch_records
 from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.producer_state import ProducerBatch
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
@@ -142,3 +144,22 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
         expected = header.next_offset
         batches.append((position, header))
     return batches
+
+
+def too_large(topic_partition: TopicPartition, size: int, config: LogConfig) -> ApiError:
+    """The refusal of batches that no segment holds."""
+    return ApiError(
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        f"{size} bytes of batches for {topic_partition} exceed segment.bytes "
+        f"{config.segment_bytes}",
+    )
+
+
+def repeated(
+    batch: ProducerBatch, log_start_offset: int, leader_epoch: int, header: BatchHeader, size: int
+) -> LogAppendInfo:
+    """The answer to a batch that is in the log already: its first offsets."""
+    return LogAppendInfo(
+        batch.first_offset, batch.last_offset, batch.timestamp, batch.timestamp,
+        log_start_offset, leader_epoch, header.record_count, size, duplicate=True,
+    )  # fmt: skip

@@ -325,7 +325,10 @@ class LogManager:
         tasks: list[FlushTask] = []
         for log in list(self.logs.values()):
             rolled = log.local.unflushed
-            due = log.unflushed_records and now_ms - log.last_flush_ms >= log.config.flush_ms
+            due = (
+                log.log_end_offset > log.recovery_point
+                and now_ms - log.last_flush_ms >= log.config.flush_ms
+            )
             if rolled or due:
                 with self._failing(log.log_dir, True):
                     tasks.append(FlushTask(log, log.flush_handle()))

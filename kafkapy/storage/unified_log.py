@@ -2,14 +2,21 @@
 
 A method that touches the disk raises LogDirFailure when the disk fails; the log must not be used
 after that.
+
+Invariant: `log_start_offset <= high_watermark <= log_end_offset`, `recovery_point <=
+log_end_offset`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
-from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_16_bytes
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import Uuid
+from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, first_16_bytes
 from kafkapy.record.control import ControlRecordType
 from kafkapy.record.long_preparation import PreparedAhead
 from kafkapy.record.validation import (
@@ -18,9 +25,12 @@ from kafkapy.record.validation import (
     prepare_internal_batch,
 )
 from kafkapy.storage import time_lookup
+from kafkapy.storage.cleaning_state import CleaningState
 from kafkapy.storage.damage import Batches, batches_after
+from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.file_records import FileRegion
-from kafkapy.storage.local_log import Found
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.storage.local_log import FetchDataInfo, FlushHandle, Found, LocalLog
 from kafkapy.storage.log_append import (
     AppendOrigin,
     LogAppendInfo,
@@ -28,45 +38,334 @@ from kafkapy.storage.log_append import (
     appended_marker,
     fetched_batches,
     marker_of,
+    repeated,
+    rules_of,
+    too_large,
 )
+from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.log_segment import LogSegment, TimestampOffset
-from kafkapy.storage.partition_log import PartitionLog
-from kafkapy.storage.producer_state import ProducerBatch
+from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_log import ProducerLog
+from kafkapy.storage.retention import deletable_segments
 from kafkapy.storage.transaction_index import AbortedTransaction
 
-__all__ = ["AppendOrigin", "FetchDataInfo", "LogAppendInfo", "LogOffsetMetadata", "UnifiedLog"]
+logger = logging.getLogger("kafka.log.UnifiedLog")
 
 
-@dataclass(slots=True)
-class FetchDataInfo:
-    """The result of a read: bytes of whole batches, the last one perhaps cut off by the size limit.
+class UnifiedLog:
+    """A log of a topic's partition in directory `directory` of `log_dir`.
 
-    `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
-    records. `aborted_transactions` by first offset; None unless asked for. `span` is the bytes or,
-    of a read `in_place`, where they lie.
+    `log_start_offset`: the first offset a reader may ask for. `high_watermark`: all below it is
+    replicated. `first_unstable_offset`: where the oldest undecided transaction begins, if any.
     """
 
-    span: bytes | FileRegion
-    fetch_offset_metadata: LogOffsetMetadata
-    aborted_transactions: list[AbortedTransaction] | None = None
-    first_entry_incomplete: bool = False
+    __slots__ = (
+        "_high_watermark_metadata",
+        "_rules",
+        "cleaning",
+        "config",
+        "epochs",
+        "first_unstable_offset",
+        "high_watermark",
+        "last_flush_ms",
+        "local",
+        "log_dir",
+        "log_start_offset",
+        "producers",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        log_dir: str,
+        local: LocalLog,
+        epochs: LeaderEpochCache,
+        producers: ProducerLog,
+        log_start_offset: int,
+        now_ms: int,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.log_dir = log_dir
+        self.local = local
+        self.epochs = epochs
+        self.producers = producers
+        self.log_start_offset = log_start_offset
+        self.high_watermark = log_start_offset
+        self.first_unstable_offset = producers.state.first_unstable_offset
+        self.last_flush_ms = now_ms
+        self.cleaning = CleaningState()
+        self._high_watermark_metadata: LogOffsetMetadata | None = None
+        self.update_config(local.config)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Follow a new configuration from now on."""
+        if not config.compact:
+            self.cleaning.abort()
+        self.config = self.local.config = config
+        self._rules = rules_of(config)
+
+    # where it begins and ends
+
+    @property
+    def directory(self) -> str:
+        return self.local.directory
+
+    @property
+    def segments(self) -> LogSegments:
+        return self.local.segments
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self.local.log_end_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it is known to be on the disk."""
+        return self.local.recovery_point
 
     @property
     def size_bytes(self) -> int:
-        return len(self.span)
+        return self.local.segments.total_bytes()
 
     @property
-    def records(self) -> bytes:
-        """The bytes of a read that was not `in_place`."""
-        assert isinstance(self.span, bytes)
-        return self.span
+    def last_stable_offset(self) -> int:
+        """The bound of read_committed readers: no undecided transaction begins below it."""
+        first = self.first_unstable_offset
+        high_watermark = self.high_watermark
+        return high_watermark if first is None or first > high_watermark else first
 
+    @property
+    def high_watermark_metadata(self) -> LogOffsetMetadata:
+        known = self._high_watermark_metadata
+        if known is None:
+            with self._disk():
+                known = self.local.offset_metadata(self.high_watermark)
+            self._high_watermark_metadata = known
+        return known
 
-class UnifiedLog(PartitionLog):
-    """A log that is appended to and read; its offsets are in the base class."""
+    def offset_metadata(self, offset: int) -> LogOffsetMetadata:
+        """The place of `offset` in the files.
 
-    __slots__ = ()
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        if offset >= self.local.log_end_offset:  # where followers and tailing consumers are
+            return self.local.end_metadata()
+        if offset == self.high_watermark:
+            return self.high_watermark_metadata
+        with self._disk():
+            return self.local.offset_metadata(offset)
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark, kept within the log; what it is then."""
+        local = self.local
+        end = local.log_end_offset
+        offset = end if offset >= end else max(offset, self.log_start_offset)
+        if offset != self.high_watermark:
+            self._high_watermark_metadata = None
+        self.high_watermark = offset
+        if self.first_unstable_offset is not None:
+            self.producers.state.on_high_watermark(offset)
+            self.first_unstable_offset = self.producers.state.first_unstable_offset
+        return offset
+
+    def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:
+        """Hide what lies below `offset`; False if it is hidden already.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE above the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Cannot increment the log start offset to {offset} of partition "
+                f"{self.topic_partition} since it is larger than the high watermark "
+                f"{self.high_watermark}",
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        logger.info("[%s] log start offset is now %d: %s", self.topic_partition, offset, reason)
+        with self._disk():
+            self.epochs.truncate_from_start(offset)
+        return True
+
+    # leader epochs
+
+    def assign_epoch_start(self, leader_epoch: int, offset: int) -> None:
+        """`leader_epoch` begins at `offset`: durable before it has a record."""
+        with self._disk():
+            self.epochs.assign(leader_epoch, offset)
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) that answers OffsetsForLeaderEpoch; (-1, -1) when undefined."""
+        return self.epochs.end_offset_for(leader_epoch, self.local.log_end_offset)
+
+    # truncate, roll, delete
+
+    def truncate_to(self, offset: int, now_ms: int = 0) -> None:
+        """Drop every record from `offset` on, with the epochs and producer state that knew them;
+        and the rest of a batch of which `offset` is in the middle."""
+        with self._disk():
+            if offset < self.local.segments.first.base_offset:
+                self.truncate_fully_and_start_at(offset, now_ms)
+                return
+            if offset < self.local.log_end_offset:
+                logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
+                self.local.probe()
+                with self._disk(changed=True):
+                    self.local.truncate_to(offset, now_ms)
+                    self.cleaning.truncate(self.segments.active.base_offset)
+                    offset = self.local.log_end_offset
+                    self.log_start_offset = min(self.log_start_offset, offset)
+                    self.producers.rebuild(self.local, self.log_start_offset, offset, now_ms)
+                    self.epochs.truncate_from_end(offset)
+            else:
+                self.epochs.truncate_from_end(offset)
+        self._after_truncation()
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
+        """Drop every record; the log begins and ends at `offset`."""
+        logger.info("[%s] dropping all; starting at offset %d", self.topic_partition, offset)
+        with self._disk():
+            self.local.probe()
+        with self._disk(changed=True):
+            self.local.truncate_fully(offset, now_ms)
+            self.cleaning.truncate(offset)
+            self.epochs.clear()
+            self.producers.snapshots.remove_unless(lambda _: False)
+            self.producers.state.load([])
+        self.log_start_offset = offset
+        self._after_truncation()
+
+    def _after_truncation(self) -> None:
+        self._high_watermark_metadata = None
+        self.first_unstable_offset = self.producers.state.first_unstable_offset
+        self.update_high_watermark(self.high_watermark)
+
+    def roll(self, now_ms: int) -> LogSegment:
+        """Begin a new segment where the data ends."""
+        end = self.local.log_end_offset
+        with self._disk():
+            return self._roll(end, end, now_ms)
+
+    def _roll(self, first_offset: int, last_offset: int, now_ms: int) -> LogSegment:
+        segment = self.local.roll(first_offset, last_offset, now_ms)
+        self.producers.take_snapshot(segment.base_offset)
+        return segment
+
+    def delete_old_segments(self, now_ms: int) -> int:
+        """Delete what retention no longer keeps; how many segments.
+
+        A log that is being cleaned waits for the next round (`LogCleanerManager.deletableLogs`).
+        """
+        if self.cleaning.in_progress and not self.cleaning.is_aborted:
+            return 0
+        with self._disk():
+            segments, reason = deletable_segments(
+                self.local.segments,
+                self.config,
+                self.log_start_offset,
+                self.high_watermark,
+                self.local.log_end_offset,
+                now_ms,
+            )
+            if not segments:
+                return 0
+            if segments[-1] is self.local.segments.active:
+                self.roll(now_ms)
+            logger.info(
+                "[%s] deleting segments %s: %s",
+                self.topic_partition,
+                ", ".join(str(segment.base_offset) for segment in segments),
+                reason,
+            )
+            self.local.delete(segments, now_ms)
+            for segment in segments:
+                self.producers.snapshots.remove(segment.base_offset)
+        start = self.local.segments.first.base_offset
+        self.maybe_increment_log_start_offset(start, "segment deletion")
+        return len(segments)
+
+    def replace_segments(
+        self, cleaned: Sequence[LogSegment], old: Sequence[LogSegment], now_ms: int
+    ) -> None:
+        """Put cleaned, flushed segments in the place of the closed ones they were made from."""
+        kept = {segment.base_offset for segment in cleaned}
+        with self._disk():
+            self.local.probe()
+        with self._disk(changed=True):
+            self.local.replace_segments(cleaned, old, now_ms)
+            for segment in old:
+                if segment.base_offset not in kept:
+                    self.producers.snapshots.remove(segment.base_offset)
+        self._high_watermark_metadata = None
+
+    # flush and close
+
+    def flush_handle(self) -> FlushHandle:
+        """The handle of a flush: `run_flush` it in any thread, then `mark_flushed`."""
+        with self._disk():
+            return self.local.flush_handle(self.producers.unflushed)
+
+    def run_flush(self, handle: FlushHandle) -> None:
+        """Force it to disk; may run in a worker thread."""
+        with self._disk():
+            handle.fsync()
+
+    def mark_flushed(self, handle: FlushHandle, now_ms: int) -> None:
+        """`handle` is on the disk: the recovery point moves up."""
+        self.local.mark_flushed(handle)
+        self.last_flush_ms = max(self.last_flush_ms, now_ms)
+        done = set(handle.snapshots)
+        self.producers.unflushed = [p for p in self.producers.unflushed if p not in done]
+
+    def flush(self, now_ms: int = 0) -> None:
+        """Force everything to disk, here and now."""
+        handle = self.flush_handle()
+        self.run_flush(handle)
+        self.mark_flushed(handle, now_ms)
+
+    def close(self, now_ms: int = 0) -> None:
+        """Leave the files as a clean shutdown does: a snapshot, trimmed indexes, all flushed."""
+        handle = self.finish()
+        if handle is not None:
+            self.run_flush(handle)
+            self.mark_flushed(handle, now_ms)
+        self.local.close_handles()
+
+    def finish(self) -> FlushHandle | None:
+        """The first half of `close`: what is to be flushed then, if anything is."""
+        with self._disk():
+            end = self.local.log_end_offset
+            self.local.finish(self.local.segments.active)
+            if end not in self.producers.snapshots.offsets:
+                self.producers.take_snapshot(end)
+            if self.local.unflushed or self.producers.unflushed:
+                return self.local.flush_handle(self.producers.unflushed)
+            return None
+
+    def abandon(self) -> None:
+        """Give the descriptors back without a write: the directory failed."""
+        self.cleaning.pause()
+        with suppress(OSError):
+            self.local.close_handles()
+
+    @contextmanager
+    def _disk(self, changed: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._failure(error, changed) from error
+
+    def _failure(self, error: OSError, changed: bool = False) -> LogDirFailure | StorageShortage:
+        return disk_error(self.log_dir, error, f"for {self.topic_partition}", changed)
 
     # append
 
@@ -98,13 +397,13 @@ class UnifiedLog(PartitionLog):
                 prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header
             if (size := len(prepared.records)) > self.config.segment_bytes:
-                raise self._too_large(size)
+                raise too_large(self.topic_partition, size, self.config)
             marker = None
             if header.producer_id >= 0:
                 marker = marker_of(header, prepared.records)
                 earlier = self.producers.check(header, marker, origin is AppendOrigin.CLIENT)
                 if earlier is not None:
-                    return self._repeated(earlier, leader_epoch, header.record_count, size)
+                    return repeated(earlier, self.log_start_offset, leader_epoch, header, size)
             if leader_epoch > self.epochs.latest:
                 self.epochs.assign(leader_epoch, base_offset)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:
@@ -131,14 +430,6 @@ class UnifiedLog(PartitionLog):
             self.log_start_offset, leader_epoch, header.record_count, size,
         )  # fmt: skip
 
-    def _repeated(
-        self, batch: ProducerBatch, leader_epoch: int, records: int, size: int
-    ) -> LogAppendInfo:
-        return LogAppendInfo(
-            batch.first_offset, batch.last_offset, batch.timestamp, batch.timestamp,
-            self.log_start_offset, leader_epoch, records, size, duplicate=True,
-        )  # fmt: skip
-
     def append_as_follower(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
         """Append what a leader sent, byte for byte, as one set; a cut-off last batch is left out.
 
@@ -156,13 +447,15 @@ class UnifiedLog(PartitionLog):
         first, last = batches[0][1], batches[-1][1]
         size = batches[-1][0] + last.size
         if size > self.config.segment_bytes:
-            raise self._too_large(size)
+            raise too_large(self.topic_partition, size, self.config)
         newest, record_count = first, 0
         last_offset = last.last_offset
         try:
             for _, header in batches:
-                if header.partition_leader_epoch > self.epochs.latest or header.magic < MAGIC:
-                    self._assign_epoch(header)
+                if header.magic < MAGIC:
+                    self.epochs.clear()
+                elif header.partition_leader_epoch > self.epochs.latest:
+                    self.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
                 if header.attributes & CONTROL_BIT:
@@ -210,13 +503,6 @@ class UnifiedLog(PartitionLog):
             self.truncate_fully_and_start_at(error.first_offset, now_ms)
             return self.append_as_follower(records, now_ms)
 
-    def _assign_epoch(self, header: BatchHeader) -> None:
-        """A batch that follows says of which leader epoch it is, or is too old to say it."""
-        if header.magic < MAGIC:
-            self.epochs.clear()
-        else:
-            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-
     def _segment_for(
         self, size: int, max_timestamp: int, first_offset: int, last_offset: int, now_ms: int
     ) -> LogSegment:
@@ -224,13 +510,6 @@ class UnifiedLog(PartitionLog):
         if segment.should_roll(size, max_timestamp, last_offset, now_ms, self.config):
             return self._roll(first_offset, last_offset, now_ms)
         return segment
-
-    def _too_large(self, size: int) -> ApiError:
-        return ApiError(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"{size} bytes of batches for {self.topic_partition} exceed segment.bytes "
-            f"{self.config.segment_bytes}",
-        )
 
     # read
 
@@ -295,14 +574,8 @@ class UnifiedLog(PartitionLog):
 
     def aborted_transactions(self, start: int, stop: int) -> list[AbortedTransaction]:
         """The aborted transactions with data in [start, stop), by first offset."""
-        found: list[AbortedTransaction] = []
         with self._disk():
-            for segment in self.local.segments.from_offset(start):
-                more, complete = segment.transaction_index.collect(start, stop)
-                found += more
-                if complete:
-                    break
-        return sorted(found, key=lambda entry: entry.first_offset)
+            return self.local.aborted_transactions(start, stop)
 
     def offset_for_timestamp(self, timestamp: int, upper_bound: int) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""

@@ -1,19 +1,21 @@
-"""The controller's commands: partitions become leader or follower, or are stopped
-(`kafka.server.ReplicaManager`).
+"""The partitions hosted here, and the requests that wait on them (`kafka.server.ReplicaManager`).
 
-One thread, the event loop's, calls all of this. What a command changes, the purgatories are told.
+Produce and fetch find their partition here; the controller's commands make it leader or follower,
+or stop it. One thread, the event loop's, calls all of this. The purgatories are checked after each
+change: an append, a follower's fetch, a command, a failed disk.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.cluster_state import (
     EPOCH_DURING_DELETE,
     NO_EPOCH,
+    BrokerInfo,
     CommandResult,
     LeaderAndIsrCommand,
     LeaderAndIsrPartition,
@@ -21,12 +23,24 @@ from kafkapy.common.cluster_state import (
     StopReplicaPartition,
 )
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.awaited_followers import AwaitedFollowers
+from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
-from kafkapy.server.replicas.hosted_partitions import HostedPartitions
+from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server.replicas.isr_counts import IsrCounts
 from kafkapy.server.replicas.state_change_log import CommandLog
+from kafkapy.server.replicas.timed_purgatory import CallLater, TimedPurgatory
 from kafkapy.storage.disk_errors import StorageShortage
+from kafkapy.storage.log_append import AppendOrigin, LogAppendInfo
+from kafkapy.storage.log_manager import LogManager
 
+if TYPE_CHECKING:
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.record.long_preparation import PreparedAhead
+
+logger = logging.getLogger("kafka.server.ReplicaManager")
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
 Overrides = Mapping[str, str]
@@ -41,19 +55,221 @@ class _Repetition(ApiError):
 
 
 class _Applied(NamedTuple):
-    """A row that was obeyed. `before` is the leader and leader epoch that it took over from."""
+    """A row that was applied. `before` is the leader and leader epoch that it took over from."""
 
     partition: Partition
-    told: LeaderAndIsrPartition
+    row: LeaderAndIsrPartition
     before: tuple[int, int]
     is_new_epoch: bool
 
 
-class ReplicaManager(HostedPartitions):
-    """Makes hosted partitions what the controller says. `controller_epoch` is the newest heard of,
-    for all its commands."""
+class ReplicaManager:
+    """Hosts partitions and makes them what the controller says.
 
-    controller_epoch: int = 0
+    Fixed: broker id, log manager, clock. Shared with handlers: `partitions[topic][index]`, the
+    purgatories, the replication quotas. `controller_epoch` is the newest heard of, for all
+    commands. The `on_*` tell the other parts: of leadership the coordinators, of a failed log
+    directory the controller.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        log_manager: LogManager,
+        metadata: MetadataCache,
+        clock: Clock,
+        lag_max_ms: int,
+        call_later: CallLater,
+        quotas: ReplicationQuotas | None = None,
+    ) -> None:
+        self.broker_id = broker_id
+        self.log_manager = log_manager
+        self.partitions: dict[str, dict[int, Partition]] = {}
+        self.offline: set[TopicPartition] = set()
+        self.controller_epoch = 0
+        self.isr_counts = IsrCounts()
+        self.awaited_followers = AwaitedFollowers()
+        self.produce_purgatory = TimedPurgatory("Produce", clock, call_later)
+        self.fetch_purgatory = TimedPurgatory("Fetch", clock, call_later)
+        self.delete_records_purgatory = TimedPurgatory("DeleteRecords", clock, call_later)
+        self.quotas = quotas or ReplicationQuotas(broker_id)
+        self.on_leadership: Callable[[Partition, bool], None] = lambda partition, leads: None
+        self.on_follow: Callable[[Partition], None] = lambda partition: None
+        self.on_unfollow: Callable[[TopicPartition], None] = lambda topic_partition: None
+        self.on_isr_change: Callable[[Partition, IsrChange], None] = lambda partition, change: None
+        self.on_deleted: Callable[[TopicPartition], None] = lambda topic_partition: None
+        self.on_log_dir_failure: Callable[[], None] = lambda: None
+        self.on_fatal: Callable[[LogDirFailure], None] = lambda failure: None
+        self._metadata = metadata
+        self._clock = clock
+        self._lag_max_ms = lag_max_ms
+
+    def all_partitions(self) -> Iterator[Partition]:
+        for by_index in self.partitions.values():
+            yield from by_index.values()
+
+    @property
+    def live_brokers(self) -> Mapping[int, BrokerInfo]:
+        """The brokers that the controller says are live."""
+        return self._metadata.image.brokers
+
+    def is_live(self, broker_id: int) -> bool:
+        return broker_id in self._metadata.image.brokers
+
+    def get(self, topic: str, index: int) -> Partition:
+        """The hosted partition.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER when another broker has it, else
+                UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        by_index = self.partitions.get(topic)
+        partition = by_index.get(index) if by_index is not None else None
+        if partition is not None:
+            return partition
+        if (topic, index) in self.offline:
+            raise ApiError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"Partition {topic}-{index} is in an offline log directory",
+            )
+        if self._metadata.image.partition(topic, index) is not None:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def append(
+        self,
+        topic: str,
+        index: int,
+        records: memoryview | bytes,
+        acks: int,
+        produce_version: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        briefly: bool = False,
+        ahead: PreparedAhead | None = None,
+    ) -> tuple[LogAppendInfo, Partition]:
+        """Append to a partition led here and wake what waits on it.
+
+        Raises:
+            ApiError: the refusal for this partition's row.
+        """
+        by_index = self.partitions.get(topic)
+        partition = by_index.get(index) if by_index is not None else None
+        if partition is None:
+            partition = self.get(topic, index)
+        log = partition.log
+        high_watermark = log.high_watermark
+        try:
+            clock = self._clock
+            info = partition.append_as_leader(
+                records, acks, clock.time_ms(), clock.monotonic_ms(), produce_version, origin,
+                briefly, ahead,
+            )  # fmt: skip
+        except LogDirFailure as failure:
+            self.log_dir_failed(failure)
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
+        self._advanced(partition, log.high_watermark > high_watermark)
+        return info, partition
+
+    def _advanced(self, partition: Partition, committed: bool) -> None:
+        """Records were appended or replicated. Produces wait for what is `committed` only: with
+        many of them in flight, looking at each for every one of them would cost their square."""
+        if committed and self.produce_purgatory.size:
+            self.produce_purgatory.check(partition.topic_partition)
+        if self.fetch_purgatory.size:
+            self.fetch_purgatory.check(partition.topic_partition)
+        if self.delete_records_purgatory.size:
+            self.delete_records_purgatory.check(partition.topic_partition)
+
+    def checked(self, partition: Partition) -> None:
+        """The partition's end, high watermark or leadership may have changed: look who waited."""
+        self._advanced(partition, committed=True)
+
+    def recheck(self, partition: Partition) -> None:
+        """A config that bounds the high watermark changed."""
+        if partition.is_leader:
+            partition.maybe_increment_high_watermark(self._clock.monotonic_ms())
+        self.checked(partition)
+
+    # in-sync replicas
+
+    def followed(self, partition: Partition, broker_id: int, high_watermark: int) -> None:
+        """A follower fetched: the high watermark, `high_watermark` before, may have moved, the
+        follower may have caught up."""
+        if partition.log.high_watermark > high_watermark:
+            self.checked(partition)
+        elif self.delete_records_purgatory.size:
+            # Its log start offset may have moved. A fetch waits for no follower's position: with
+            # thousands of partitions in a session, looking for each would cost their square.
+            self.delete_records_purgatory.check(partition.topic_partition)
+        if broker_id not in partition.isr:
+            change = partition.propose_expansion(broker_id)
+            if change is not None:
+                logger.info(
+                    "[Partition %s broker=%d] Expanding ISR to %s",
+                    partition.topic_partition,
+                    self.broker_id,
+                    ",".join(map(str, change.isr)),
+                )
+                self.on_isr_change(partition, change)
+
+    def shrink_isrs(self) -> None:
+        """Propose to leave out the members that lag for too long; every half lag time."""
+        now_ms = self._clock.monotonic_ms()
+        for partition in list(self.all_partitions()):
+            change = partition.propose_shrinking(now_ms)
+            if change is not None:
+                logger.info(
+                    "[Partition %s broker=%d] Shrinking ISR from %s to %s",
+                    partition.topic_partition,
+                    self.broker_id,
+                    ",".join(map(str, sorted(partition.isr))),
+                    ",".join(map(str, change.isr)),
+                )
+                self.on_isr_change(partition, change)
+
+    # log directories
+
+    def log_dir_failed(self, failure: LogDirFailure) -> None:
+        """Take every partition of a failed directory offline; the others go on.
+
+        `on_fatal` is called when that was the last directory, else `on_log_dir_failure`.
+        """
+        if failure.log_dir not in self.log_manager.live_log_dirs:
+            return
+        logger.error("Stopping serving logs in dir %s: %s", failure.log_dir, failure)
+        gone = [p for p in self.all_partitions() if p.log.log_dir == failure.log_dir]
+        for partition in gone:
+            topic, index = partition.topic_partition
+            self.offline.add(partition.topic_partition)
+            del self.partitions[topic][index]
+        led = [partition for partition in gone if partition.take_out_of_service()]
+        logger.warning(
+            "Broker %d stopped serving %d partitions in failed log directory %s",
+            self.broker_id,
+            len(gone),
+            failure.log_dir,
+        )
+        try:
+            self.log_manager.fail_log_dir(failure.log_dir, failure)
+        except LogDirFailure as last:
+            self.on_fatal(last)
+        else:
+            self.on_log_dir_failure()
+        # Only now: whoever hears of it must find the directory gone.
+        for partition in gone:
+            self.on_unfollow(partition.topic_partition)
+        for partition in led:
+            self.on_leadership(partition, False)
+        for partition in gone:
+            self.checked(partition)
+
+    def stop(self) -> None:
+        """Answer what waits: the broker stops."""
+        self.produce_purgatory.complete_all()
+        self.fetch_purgatory.complete_all()
+        self.delete_records_purgatory.complete_all()
+
+    # commands of the controller
 
     def is_stale_controller(self, controller_epoch: int) -> bool:
         """Whether a newer controller has spoken; remembers the newest, for all its commands."""
@@ -99,16 +315,16 @@ class ReplicaManager(HostedPartitions):
         log: CommandLog,
         result: CommandResult,
     ) -> list[_Applied]:
-        """Obey some rows, make what came of them durable at once, and only then tell of it."""
+        """Apply some rows, make the result durable at once, and only then announce it."""
         applied: list[_Applied] = []
         with self.log_manager.together():
-            for told in rows:
-                overrides = topic_overrides.get(told.topic, {})
-                error = self._try_to_apply(told, overrides, log, applied)
-                result.partition_errors[told.topic_partition] = error
-        for told in rows:
-            if told.topic_partition in self.offline:
-                result.partition_errors[told.topic_partition] = _OFFLINE
+            for row in rows:
+                overrides = topic_overrides.get(row.topic, {})
+                error = self._try_to_apply(row, overrides, log, applied)
+                result.partition_errors[row.topic_partition] = error
+        for row in rows:
+            if row.topic_partition in self.offline:
+                result.partition_errors[row.topic_partition] = _OFFLINE
         served = [done for done in applied if done.partition.is_served]
         for done in served:
             self._announce(done, log)
@@ -127,54 +343,54 @@ class ReplicaManager(HostedPartitions):
 
     def _try_to_apply(
         self,
-        told: LeaderAndIsrPartition,
+        row: LeaderAndIsrPartition,
         overrides: Overrides,
         log: CommandLog,
         applied: list[_Applied],
     ) -> ErrorCode:
-        """Obey one row, if it is to be obeyed; the error of its answer."""
+        """Apply one row unless it is refused; returns the error of its answer."""
         try:
-            done = self._apply(told, overrides)
+            done = self._apply(row, overrides)
         except ApiError as refusal:
             level = logging.INFO if isinstance(refusal, _Repetition) else logging.WARNING
-            log.ignored(told.topic_partition, refusal.message, level)
+            log.ignored(row.topic_partition, refusal.message, level)
             return refusal.code
         except LogDirFailure as failure:
             self.log_dir_failed(failure)
             return _OFFLINE
         except ConfigError as problem:
             # Whatever wrote the topic's configs did not check them: it costs that topic alone.
-            logger.error("Cannot host %s: %s", told.topic_partition, problem)
+            logger.error("Cannot host %s: %s", row.topic_partition, problem)
             return ErrorCode.INVALID_CONFIG
         if done is not None:
             applied.append(done)
         return ErrorCode.NONE
 
-    def _apply(self, told: LeaderAndIsrPartition, overrides: Overrides) -> _Applied | None:
-        """Obey one row; None if it only names the topic's id."""
-        partition = self.partitions.get(told.topic, {}).get(told.partition)
-        if partition is not None and partition.topic_id.is_zero and not told.topic_id.is_zero:
-            self.log_manager.get_or_create_log(told.topic_partition, told.topic_id, {}, False)
-            partition.topic_id = told.topic_id
-            if told.state.leader_epoch == partition.leader_epoch:
+    def _apply(self, row: LeaderAndIsrPartition, overrides: Overrides) -> _Applied | None:
+        """Apply one row; None if it only names the topic's id."""
+        partition = self.partitions.get(row.topic, {}).get(row.partition)
+        if partition is not None and partition.topic_id.is_zero and not row.topic_id.is_zero:
+            self.log_manager.get_or_create_log(row.topic_partition, row.topic_id, {}, False)
+            partition.topic_id = row.topic_id
+            if row.state.leader_epoch == partition.leader_epoch:
                 return None
-        self._check_leader_and_isr(told, partition)
+        self._check_leader_and_isr(row, partition)
         if partition is None:
-            partition = self._host(told, overrides)
+            partition = self._host(row, overrides)
         before = (partition.leader_id, partition.leader_epoch)
-        leads = told.state.leader == self.broker_id
+        leads = row.state.leader == self.broker_id
         if leads:
-            is_new_epoch = partition.make_leader(told, self._clock.monotonic_ms())
+            is_new_epoch = partition.make_leader(row, self._clock.monotonic_ms())
         else:
-            is_new_epoch = partition.make_follower(told)
-        return _Applied(partition, told, before, is_new_epoch)
+            is_new_epoch = partition.make_follower(row)
+        return _Applied(partition, row, before, is_new_epoch)
 
     def _announce(self, done: _Applied, log: CommandLog) -> None:
         """Tell who waits, who fetches and who coordinates: the leader epoch is on the disk now."""
         partition, leads = done.partition, done.partition.is_leader
         if done.is_new_epoch:
             starts = log.leader_starts if leads else log.follower_starts
-            starts(partition, done.told, done.before)
+            starts(partition, done.row, done.before)
         self.checked(partition)
         if done.is_new_epoch:
             if leads:
@@ -184,61 +400,68 @@ class ReplicaManager(HostedPartitions):
             self.on_leadership(partition, leads)
 
     def _check_leader_and_isr(
-        self, told: LeaderAndIsrPartition, partition: Partition | None
+        self, row: LeaderAndIsrPartition, partition: Partition | None
     ) -> None:
         """
         Raises:
-            ApiError: the row is not to be obeyed; its message says why as Kafka's log does.
+            ApiError: the row is refused, with the reason in the words of Kafka's log.
         """
-        if told.topic_partition in self.offline:
+        if row.topic_partition in self.offline:
             raise ApiError(_OFFLINE, _IS_OFFLINE)
-        named = not told.topic_id.is_zero
-        if partition is not None and named and partition.topic_id != told.topic_id:
+        named = not row.topic_id.is_zero
+        if partition is not None and named and partition.topic_id != row.topic_id:
             raise ApiError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"since its topic id {told.topic_id} does not match the topic id in memory:"
+                f"since its topic id {row.topic_id} does not match the topic id in memory:"
                 f" {partition.topic_id}",
             )
         local_epoch = partition.leader_epoch if partition is not None else NO_EPOCH
-        its_epoch = f"since its associated leader epoch {told.state.leader_epoch}"
-        if told.state.leader_epoch == local_epoch:
+        its_epoch = f"since its associated leader epoch {row.state.leader_epoch}"
+        if row.state.leader_epoch == local_epoch:
             raise _Repetition(
                 ErrorCode.STALE_CONTROLLER_EPOCH, f"{its_epoch} matches the current leader epoch"
             )
-        if told.state.leader_epoch < local_epoch:
+        if row.state.leader_epoch < local_epoch:
             raise ApiError(
                 ErrorCode.STALE_CONTROLLER_EPOCH,
                 f"{its_epoch} is smaller than the current leader epoch {local_epoch}",
             )
-        if self.broker_id not in told.replicas:
+        if self.broker_id not in row.replicas:
             raise ApiError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"as itself is not in assigned replica list {','.join(map(str, told.replicas))}",
+                f"as itself is not in assigned replica list {','.join(map(str, row.replicas))}",
             )
 
-    def _host(self, told: LeaderAndIsrPartition, overrides: Overrides) -> Partition:
+    def _host(self, row: LeaderAndIsrPartition, overrides: Overrides) -> Partition:
         try:
             log = self.log_manager.get_or_create_log(
-                told.topic_partition, told.topic_id, overrides, told.is_new
+                row.topic_partition,
+                row.topic_id,
+                overrides,
+                row.is_new,
             )
         except StorageShortage:
             raise
         except (ApiError, LogDirFailure) as failure:
             # It is in a directory that is offline, or cannot be made: nobody can be served.
             if not isinstance(failure, ApiError) or failure.code is _OFFLINE:
-                self.offline.add(told.topic_partition)
+                self.offline.add(row.topic_partition)
             raise
-        named = not told.topic_id.is_zero
-        if named and not log.topic_id.is_zero and log.topic_id != told.topic_id:
+        named = not row.topic_id.is_zero
+        if named and not log.topic_id.is_zero and log.topic_id != row.topic_id:
             raise ApiError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"since its topic id {told.topic_id} does not match that of its log:"
-                f" {log.topic_id}",
+                f"since its topic id {row.topic_id} does not match that of its log: {log.topic_id}",
             )
         partition = Partition(
-            told.topic_partition, log.topic_id, log, self.broker_id, self._lag_max_ms, self.is_live
+            row.topic_partition,
+            log.topic_id,
+            log,
+            self.broker_id,
+            self._lag_max_ms,
+            self.is_live,
         )
-        self.partitions.setdefault(told.topic, {})[told.partition] = partition
+        self.partitions.setdefault(row.topic, {})[row.partition] = partition
         return partition
 
     async def stop_replicas(
@@ -255,12 +478,12 @@ class ReplicaManager(HostedPartitions):
             log.stale_controller(self.controller_epoch)
             result.error = ErrorCode.STALE_CONTROLLER_EPOCH
             return result
-        for number, told in enumerate(command.partitions, 1):
+        for number, row in enumerate(command.partitions, 1):
             if number % _AT_A_TIME == 0:
                 await asyncio.sleep(0)
-            topic_partition = TopicPartition(told.topic, told.partition)
+            topic_partition = TopicPartition(row.topic, row.partition)
             try:
-                self._stop(topic_partition, told)
+                self._stop(topic_partition, row)
                 error = ErrorCode.NONE
             except ApiError as refusal:
                 log.ignored(topic_partition, refusal.message)
@@ -271,13 +494,13 @@ class ReplicaManager(HostedPartitions):
             result.partition_errors[topic_partition] = error
         return result
 
-    def _stop(self, topic_partition: TopicPartition, told: StopReplicaPartition) -> None:
+    def _stop(self, topic_partition: TopicPartition, row: StopReplicaPartition) -> None:
         topic, index = topic_partition
         if topic_partition in self.offline:
             raise ApiError(_OFFLINE, _IS_OFFLINE)
         by_index = self.partitions.get(topic, {})
         partition = by_index.get(index)
-        epoch = told.leader_epoch
+        epoch = row.leader_epoch
         if partition is not None:
             fenced = epoch not in (EPOCH_DURING_DELETE, NO_EPOCH) and epoch < partition.leader_epoch
             if fenced:
@@ -291,7 +514,7 @@ class ReplicaManager(HostedPartitions):
                 partition.is_leader = False
                 self.on_leadership(partition, False)
             self.checked(partition)
-        if not told.delete:
+        if not row.delete:
             return
         if partition is not None:
             del by_index[index]

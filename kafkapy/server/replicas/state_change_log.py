@@ -102,7 +102,7 @@ class CommandLog:
         )
 
     def leader_starts(
-        self, partition: Partition, told: LeaderAndIsrPartition, before: tuple[int, int]
+        self, partition: Partition, row: LeaderAndIsrPartition, before: tuple[int, int]
     ) -> None:
         """This broker leads; `before` is the leader and leader epoch that it knew."""
         _logger.info(
@@ -111,23 +111,23 @@ class CommandLog:
             " replicas %s %s. Previous leader %s and previous leader epoch was %d.",
             self._prefix,
             partition.topic_partition,
-            told.topic_id,
-            told.state.leader_epoch,
+            row.topic_id,
+            row.state.leader_epoch,
             partition.leader_epoch_start_offset,
-            told.state.partition_epoch,
+            row.state.partition_epoch,
             partition.log.high_watermark,
-            _listed(told.state.isr),
-            _listed(told.adding_replicas),
-            _listed(told.removing_replicas),
+            _listed(row.state.isr),
+            _listed(row.adding_replicas),
+            _listed(row.removing_replicas),
             "(under-min-isr)" if partition.is_under_min_isr else "",
             *_option_and_epoch(before),
         )
 
     def follower_starts(
-        self, partition: Partition, told: LeaderAndIsrPartition, before: tuple[int, int]
+        self, partition: Partition, row: LeaderAndIsrPartition, before: tuple[int, int]
     ) -> None:
         """This broker follows, or waits for a leader to follow."""
-        if told.state.leader == NO_LEADER:
+        if row.state.leader == NO_LEADER:
             _logger.error(
                 "%s Received LeaderAndIsrRequest with correlation id %d from controller %d epoch %d"
                 " for partition %s (last update controller epoch %d) but cannot become follower"
@@ -137,8 +137,8 @@ class CommandLog:
                 self._command.controller_id,
                 self._epoch,
                 partition.topic_partition,
-                told.state.controller_epoch,
-                told.state.leader,
+                row.state.controller_epoch,
+                row.state.leader,
             )
             return
         _logger.info(
@@ -147,11 +147,11 @@ class CommandLog:
             " was %d.",
             self._prefix,
             partition.topic_partition,
-            told.state.leader_epoch,
+            row.state.leader_epoch,
             partition.log.log_end_offset,
-            told.state.partition_epoch,
+            row.state.partition_epoch,
             partition.log.high_watermark,
-            told.state.leader,
+            row.state.leader,
             *_option_and_epoch(before),
         )
 

@@ -164,7 +164,7 @@ def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
     upkeep.produce()
     upkeep.parts.clock.now_ms += 500
     upkeep.round("kafka-log-flusher")
-    assert (log.recovery_point, log.unflushed_records) == (1, 0)
+    assert (log.recovery_point, log.log_end_offset) == (1, 1)
     upkeep.produce()
     upkeep.round("kafka-log-flusher")
     assert log.recovery_point == 1

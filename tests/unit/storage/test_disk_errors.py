@@ -54,7 +54,7 @@ def operations(builder: LogBuilder) -> dict[str, Callable[[], object]]:
         "look-up by time": lambda: log.offset_for_timestamp(NOW_MS + 3, log.log_end_offset),
         "truncate": lambda: log.truncate_to(log.log_end_offset - 3),
         "begin anew": lambda: log.truncate_fully_and_start_at(log.log_end_offset + 5),
-        "new epoch": lambda: log.assign_epoch_start(log.latest_epoch + 1, log.log_end_offset),
+        "new epoch": lambda: log.assign_epoch_start(log.epochs.latest + 1, log.log_end_offset),
         "flush": log.flush,
         "retention": lambda: sum(manager.retention_slices(NOW_MS + 10**9)),
         "checkpoints": manager.checkpoint_all,

@@ -93,7 +93,7 @@ def test_a_copy_takes_the_logs_place_with_everything_in_it(two: TwoDirs) -> None
     assert two.records() == before
     assert len(log.segments) == segments
     assert (log.high_watermark, log.log_end_offset, log.recovery_point) == (30, 30, 30)
-    assert (log.topic_id, log.latest_epoch) == (TOPIC_ID, 7)
+    assert (log.topic_id, log.epochs.latest) == (TOPIC_ID, 7)
     assert two.names("a") == ["orders-0.delete"]
     two.append(5)
     assert log.log_end_offset == 35

@@ -71,7 +71,7 @@ def test_flush_moves_the_recovery_point_past_what_it_forced(tmp_path: Path) -> N
     handle = log.flush_handle()
     builder.append()
     log.run_flush(handle)
-    assert (log.recovery_point, log.unflushed_records) == (0, 3)
+    assert (log.recovery_point, log.log_end_offset) == (0, 3)
     log.mark_flushed(handle, NOW_MS + 7)
     assert (log.recovery_point, log.last_flush_ms) == (2, NOW_MS + 7)
     assert log.local.unflushed == []

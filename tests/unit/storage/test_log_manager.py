@@ -318,7 +318,7 @@ def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
     for partition in (60, 61):
         manager.delete_log(TopicPartition("t", partition))
     counted = calls(lambda: list(slices))
-    assert counted["PartitionLog.delete_old_segments"] == 49, "of those that are left"
+    assert counted["UnifiedLog.delete_old_segments"] == 49, "of those that are left"
     assert counted["LogManager.retention_slices"] == 3, "two slices, and the end"
     assert not counted["OsFileSystem.stat"], "an empty log has no age to ask the disk for"
     assert manager.offline_log_dirs == []

@@ -112,7 +112,7 @@ def test_end_of_log_is_in_range_and_empty(tmp_path: Path) -> None:
     log = LogBuilder(tmp_path).append(count=6).log
     info = log.read(6, 100, 6, True, include_aborted=True)
     assert (info.records, info.aborted_transactions) == (b"", [])
-    assert info.fetch_offset_metadata == log.log_end_offset_metadata
+    assert info.fetch_offset_metadata == log.local.end_metadata()
 
 
 def test_damaged_bytes_are_an_error_and_never_a_loop(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def _look_up(
     bound = partition.upper_bound(request.replica_id, request.isolation_level)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         row.offset = log.log_start_offset
-        row.leader_epoch = log.epoch_for_offset(row.offset)
+        row.leader_epoch = log.epochs.epoch_for_offset(row.offset)
         return
     if timestamp in (LATEST, LATEST_TIERED):
         _require_known_end(context, request, partition)

@@ -12,14 +12,13 @@ from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from kafkapy.server.replicas.hosted_partitions import HostedPartitions
 from tests.support.partitions import TOPIC_ID, batch, told
 from tests.support.server_parts import Parts
 
 
 def test_who_lives_is_what_the_metadata_says(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
-    hosted: HostedPartitions = parts.replicas
+    hosted = parts.replicas
     partition = parts.lead(isr=(1, 2))
     assert not hosted.is_live(2)
     assert not partition.is_live(2)

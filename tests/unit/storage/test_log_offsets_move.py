@@ -29,7 +29,7 @@ def test_high_watermark_metadata_follows_appends_rolls_and_truncation(tmp_path: 
     builder = LogBuilder(tmp_path).append().append()
     log = builder.log
     at_end = log.high_watermark_metadata
-    assert at_end == log.log_end_offset_metadata == (2, 0, log.size_bytes)
+    assert at_end == log.local.end_metadata() == (2, 0, log.size_bytes)
     builder.roll().append(committed=False)
     assert log.high_watermark_metadata == at_end
     log.truncate_to(1)
@@ -55,10 +55,10 @@ def test_epochs(tmp_path: Path) -> None:
     log = LogBuilder(tmp_path).append(count=2).log
     log.assign_epoch_start(7, 2)
     assert (tmp_path / "orders-0/leader-epoch-checkpoint").read_bytes() == b"0\n2\n0 0\n7 2\n"
-    assert log.latest_epoch == 7
+    assert log.epochs.latest == 7
     assert log.end_offset_for_epoch(0) == (0, 2)
     assert log.end_offset_for_epoch(7) == (7, 2)
-    assert [log.epoch_for_offset(o) for o in (0, 1, 2)] == [0, 0, 7]
+    assert [log.epochs.epoch_for_offset(o) for o in (0, 1, 2)] == [0, 0, 7]
 
 
 def test_truncation_takes_epochs_and_producers_along(tmp_path: Path) -> None:
@@ -105,7 +105,6 @@ def test_the_last_stable_offset_waits_for_transactions(tmp_path: Path) -> None:
     builder.produce(1, 0, is_transactional=True)
     log = builder.log
     assert (log.high_watermark, log.last_stable_offset) == (2, 1)
-    assert log.last_stable_offset_metadata == log.offset_metadata(1)
     builder.end_transaction(1, commit=False)
     assert (log.high_watermark, log.last_stable_offset) == (3, 3)
     assert log.segments.active.transaction_index.entries() == [(1, 1, 2, 3)]
