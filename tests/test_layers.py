@@ -73,7 +73,7 @@ ROOMS = (
     *("replicas", "interbroker", "network", "security", "quotas", "requests", "counts", "config"),
 )
 # What still finds its parts in `services`: the list only gets shorter.
-UPWARDS = {(room, "services") for room in ("api", "cluster")}
+UPWARDS = {("api", "services")}
 
 # Folders of peers that never import each other: one API or one command each.
 PEERS: dict[str, set[str]] = {

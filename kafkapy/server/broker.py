@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import logging
 import os
-from typing import Final
+from typing import Any, Final
 
 from kafkapy import __version__
+from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import Uuid
+from kafkapy.controller.config import ControllerConfig
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
@@ -34,8 +36,13 @@ from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.changes.acl_changes import AclChangeListener
+from kafkapy.server.changes.config_applier import ConfigApplier
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.changes.stored_changes import StoredChanges
 from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.cluster.cluster_member import ClusterMember
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.config.addresses import resolve
 from kafkapy.server.config.dynamic_config import DynamicConfig
@@ -100,6 +107,7 @@ class Broker:
         services.connection_limits.on_change = self._connections.close_excess
         services.passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
+        self._stored_changes: list[StoredChanges[Any, Any]] = []
         self._insecure: ConfigError | None = None
         try:
             self._secure(config)
@@ -150,7 +158,7 @@ class Broker:
         self._load_logs()
         await self._start_tokens()
         self._build()
-        await self._member.join(self._acceptor.endpoints(), self._on_fatal)
+        await self._member.join(self._acceptor.endpoints(), self._start_coordinators)
         self._acceptor.serve(Dispatcher(self._services, SERVED))
         self.is_serving = True
         await self._member.wait_for_metadata()
@@ -296,7 +304,7 @@ class Broker:
         changes = AclChangeListener(self._store, self.clock, authorizer)
         await changes.start()
         services.authorizer = authorizer
-        services.acl_changes = changes
+        self._stored_changes.append(changes)
         services.acl_admin = AclAdmin(self._store, authorizer, changes)
 
     def _load_logs(self) -> None:
@@ -343,19 +351,85 @@ class Broker:
             config, services.topic_admin, services.metadata, services.waiter
         )
         services.served = SERVED
-        self._member = ClusterMember(
+        self._build_member(replicas, groups)
+        self._maintenance = Maintenance(
             config,
-            services,
-            self._configs,
-            self._connection,
+            replicas,
+            groups,
+            services.transactions,
+            services.token_admin,
+            services.controller,
+            self._fs,
+            self._connections,
+            clock,
+        )
+
+    def _build_member(self, replicas: ReplicaManager, groups: GroupService) -> None:
+        config, services, clock = self.config, self._services, self.clock
+        listener_changes = services.listener_changes
+        controller = services.controller = ControllerTask(
+            ControllerConfig(
+                services.broker_id,
+                config.get_bool("delete.topic.enable"),
+                config.get_bool("unclean.leader.election.enable"),
+                config.get_int("leader.imbalance.per.broker.percentage"),
+            ),
             self._store,
             clock,
             self.random,
         )
-        listeners = services.listener_changes.listeners
-        assert listeners is not None
-        listeners.on_change = self._member.readvertise
-        self._maintenance = Maintenance(config, services, self._fs, self._connections)
+        controller.on_fatal = self._on_fatal
+        services.control_requests = ControlRequestHandler(
+            replicas,
+            self._configs,
+            self._store,
+            services.metadata,
+            services.waiter,
+            groups.on_partitions_deleted,
+        )
+        applier = ConfigApplier(
+            self._configs,
+            services.passwords,
+            replicas,
+            services.scram_credentials,
+            services.client_quotas,
+            services.connection_limits,
+            listener_changes,
+            controller,
+            services.tasks.spawn,
+        )
+        services.config_changes = ConfigChangeListener(self._store, clock, applier.apply)
+        self._member = ClusterMember(
+            config,
+            services.broker_id,
+            controller,
+            services.control_requests,
+            services.config_changes,
+            self._stored_changes,
+            services.waiter,
+            services.metadata,
+            replicas,
+            services.tasks.spawn,
+            services.node_security,
+            self._connection,
+            self._store,
+            clock,
+        )
+        assert listener_changes.listeners is not None
+        listener_changes.listeners.on_change = self._readvertise
+
+    async def _start_coordinators(self) -> None:
+        await self._services.groups.start(self._store)
+        await self._services.transactions.start(self._store)
+
+    async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
+        """The broker has other listeners: have its registration, and so everybody, say so."""
+        services = self._services
+        names = [each.name for each in config.listeners]
+        services.client_quotas.creations.have(names)
+        services.client_quotas.creations.update(config.properties)
+        services.connection_limits.have(names, config.properties)
+        await self._member.readvertise(endpoints)
 
     def _build_transactions(self, replicas: ReplicaManager, groups: GroupService) -> None:
         config, services, clock = self.config, self._services, self.clock
@@ -433,7 +507,7 @@ class Broker:
             return
         changes = TokenChangeListener(self._store, clock, services.tokens)
         await changes.start()
-        services.token_changes = changes
+        self._stored_changes.append(changes)
         times = TokenTimes(
             config.get_int("delegation.token.max.lifetime.ms"),
             config.get_int("delegation.token.expiry.time.ms"),
@@ -464,7 +538,7 @@ class Broker:
                         services.controller,
                         services.replicas,
                         services.metrics.zookeeper,
-                        services.max_lag,
+                        lambda: self._member.max_lag,
                     ),
                     CoordinatorMetrics(services.groups, services.transactions),
                 ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.common.ports import Clock
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.server.admin.scram_admin import ScramAdmin
     from kafkapy.server.admin.token_admin import TokenAdmin
     from kafkapy.server.admin.topic_admin import TopicAdmin
-    from kafkapy.server.changes.acl_changes import AclChangeListener
     from kafkapy.server.changes.config_changes import ConfigChangeListener
-    from kafkapy.server.changes.token_changes import TokenChangeListener
     from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.producer_ids import ProducerIdManager
@@ -86,18 +84,15 @@ class Services:
         self.node_security = PLAINTEXT  # of connections to other brokers
         self.tokens = DelegationTokens(config.token_secret, clock)
         self.scram_credentials = ScramCredentials(self.tokens)
-        self.token_changes: TokenChangeListener | None = None  # both are there with a secret
-        self.token_admin: TokenAdmin | None = None
+        self.token_admin: TokenAdmin | None = None  # with a secret
         self.client_quotas = ClientQuotas(config, clock)
         self.connection_limits = ConnectionLimits(config)
         self.throttler = Throttler(self.client_quotas, clock)
         self.listener_changes = ListenerChanges()
-        self.authorizer: AclAuthorizer | None = None  # the three are there together
-        self.acl_changes: AclChangeListener | None = None
+        self.authorizer: AclAuthorizer | None = None  # both are there together
         self.acl_admin: AclAdmin | None = None
         self.waiter = MetadataWaiter(metadata)
         self.tasks = BackgroundTasks()
-        self.max_lag: Callable[[], int] = lambda: 0
         self.auto_create_topics = config.get_bool("auto.create.topics.enable")
         self.fetch_max_bytes = config.get_int("fetch.max.bytes")
         self._nodes: dict[str, tuple[int, list[Node]]] = {}

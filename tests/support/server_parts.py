@@ -168,6 +168,7 @@ class Parts:
         services.fetch_sessions = FetchSessionCache(10, random)
         services.effective_configs = self.configs
         self.controller = FakeController()
+        self.max_lag = 0
         services.controller = self.controller  # type: ignore[assignment]
 
     def _transact(self) -> None:
@@ -205,7 +206,7 @@ class Parts:
             services.controller,
             self.replicas,
             services.metrics.zookeeper,
-            lambda: services.max_lag(),
+            lambda: self.max_lag,
         )
 
     def metrics_collector(self) -> MetricsCollector:
