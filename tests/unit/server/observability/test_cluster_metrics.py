@@ -80,7 +80,7 @@ def test_replication(parts: Parts) -> None:
 
 def test_the_zookeeper_session(parts: Parts) -> None:
     assert not [name for name in scrape(parts.cluster_metrics()) if "zookeeper" in name]
-    metrics = parts.services.metrics.zookeeper
+    metrics = parts.metrics.zookeeper
     metrics.changed("CONNECTED")
     metrics.latency.add(0.002)
     samples = scrape(parts.cluster_metrics())
