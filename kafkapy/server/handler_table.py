@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafkapy.common.errors import ApiError
 from kafkapy.common.ports import Clock
@@ -59,18 +59,14 @@ Handle = Callable[[RequestContext, Any], Any]
 Handlers = dict[int, Handle]
 
 
-class ProducePaths(NamedTuple):
-    """The general path of produce requests, and the fast path of a connection."""
+F = TypeVar("F")
+
+
+class Paths(NamedTuple, Generic[F]):
+    """The general path of an API's requests, and what makes the fast path of a connection."""
 
     general: Handle
-    fast: Callable[[RequestContext, Caller], ProduceFastPath]
-
-
-class FetchPaths(NamedTuple):
-    """The general path of fetches, and the fast path of a follower's connection."""
-
-    general: Handle
-    fast: Callable[[RequestContext, Caller], FetchFastPath]
+    fast: Callable[[RequestContext, Caller], F]
 
 
 def produce_paths(
@@ -82,13 +78,13 @@ def produce_paths(
     cluster: ClusterView,
     quotas: ClientQuotas,
     authorization: Authorization,
-) -> ProducePaths:
+) -> Paths[ProduceFastPath]:
     """Produce, key 0."""
     answers = ProduceAnswers(metrics, cluster)
     general = handlers.produce.Handler(replicas, metrics, clock, turns, verifier, answers)
     who = authorization.authorizer
     fast = partial(ProduceFastPath, replicas, metrics, clock, verifier, answers, quotas, who)
-    return ProducePaths(general.handle, fast)
+    return Paths(general.handle, fast)
 
 
 def fetch_paths(
@@ -102,7 +98,7 @@ def fetch_paths(
     cluster: ClusterView,
     authorization: Authorization,
     max_bytes: int,
-) -> FetchPaths:
+) -> Paths[FetchFastPath]:
     """Fetch, key 1."""
     answers = FetchAnswers(replicas, metrics, cluster)
     general = handlers.fetch.Handler(
@@ -112,7 +108,7 @@ def fetch_paths(
     fast = partial(
         FetchFastPath, replicas, metrics, reader, sessions, clock, answers, max_bytes, who
     )
-    return FetchPaths(general.handle, fast)
+    return Paths(general.handle, fast)
 
 
 def logs(replicas: ReplicaManager, clock: Clock) -> Handlers:

@@ -30,6 +30,8 @@ from kafkapy.server import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.dispatcher import Dispatcher
+from kafkapy.server.api.fetch_fast_path import FetchFastPath
+from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.changes.config_applier import ConfigApplier
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
@@ -226,7 +228,7 @@ class Parts:
         return Authorization(self.authorizer)
 
     @property
-    def produce_paths(self) -> handler_table.ProducePaths:
+    def produce_paths(self) -> handler_table.Paths[ProduceFastPath]:
         return handler_table.produce_paths(
             self.replicas,
             self.metrics,
@@ -239,7 +241,7 @@ class Parts:
         )
 
     @property
-    def fetch_paths(self) -> handler_table.FetchPaths:
+    def fetch_paths(self) -> handler_table.Paths[FetchFastPath]:
         return handler_table.fetch_paths(
             self.replicas,
             self.metrics,

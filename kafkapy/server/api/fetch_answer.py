@@ -109,7 +109,7 @@ class FetchAnswers:
             if result.error:
                 self.metrics.fetch_failed(wanted.topic or "")
                 if context.version >= 16 and result.error in _LEADER_ERRORS:
-                    self._add_leader(context, wanted, row, leaders)
+                    self._add_leader(wanted, row, leaders)
             elif result.size_bytes:
                 self.metrics.fetched(wanted.topic or "", result.size_bytes)
             topics[-1].partitions.append(row)
@@ -130,9 +130,7 @@ class FetchAnswers:
             ]
         return response
 
-    def _add_leader(
-        self, context: RequestContext, wanted: FetchPartition, row: PartitionData, leaders: set[int]
-    ) -> None:
+    def _add_leader(self, wanted: FetchPartition, row: PartitionData, leaders: set[int]) -> None:
         known = self.cluster.image.partition(wanted.topic or "", wanted.partition)
         if known is not None and known.leader >= 0:
             row.current_leader = LeaderIdAndEpoch(

@@ -19,7 +19,6 @@ from kafkapy.protocol.messages.alter_client_quotas import (
 from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaAdmin, QuotaOp
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests.outcomes import Later
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 # How Kafka's answers have the parts of an entity.
@@ -27,27 +26,23 @@ _ORDER: Final = (CLIENT_ID, USER, IP)
 _Key = tuple[tuple[str, str | None], ...]
 
 
-def handle(
+async def handle(
     admin: QuotaAdmin,
     changes: ConfigChangeListener,
     turns: Turns,
     context: RequestContext,
     request: AlterClientQuotasRequest,
-) -> Later[AlterClientQuotasResponse]:
+) -> AlterClientQuotasResponse:
     """Change the quotas, entity by entity."""
-
-    async def altered() -> AlterClientQuotasResponse:
-        rows: dict[_Key, EntryDataResponse] = {}
-        pace = turns.pace()
-        for entry in request.entries:
-            await pace.spend(CHANGE_UNITS)
-            rows[_key(entry)] = await _alter(admin, entry, request.validate_only)
-        if not request.validate_only:
-            # Who is told of a quota finds it in force, here at least.
-            await changes.process()
-        return AlterClientQuotasResponse(entries=list(rows.values()))
-
-    return altered()
+    rows: dict[_Key, EntryDataResponse] = {}
+    pace = turns.pace()
+    for entry in request.entries:
+        await pace.spend(CHANGE_UNITS)
+        rows[_key(entry)] = await _alter(admin, entry, request.validate_only)
+    if not request.validate_only:
+        # Who is told of a quota finds it in force, here at least.
+        await changes.process()
+    return AlterClientQuotasResponse(entries=list(rows.values()))
 
 
 async def _alter(admin: QuotaAdmin, entry: EntryData, validate_only: bool) -> EntryDataResponse:

@@ -14,24 +14,17 @@ from kafkapy.server.admin.config_admin import ConfigAdmin
 from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests.outcomes import Later
 from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 
-def handle(
+async def handle(
     admin: ConfigAdmin,
     changes: ConfigChangeListener,
     turns: Turns,
     context: RequestContext,
     request: AlterConfigsRequest,
-) -> Later[AlterConfigsResponse]:
-    """Replace the configs of each resource."""
-    return _alter_all(admin, changes, turns, request)
-
-
-async def _alter_all(
-    admin: ConfigAdmin, changes: ConfigChangeListener, turns: Turns, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
+    """Replace the configs of each resource."""
     rows = []
     pace = turns.pace()
     for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):

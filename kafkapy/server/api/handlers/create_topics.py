@@ -68,7 +68,7 @@ class Handler:
             if topic.name not in repeated:
                 results.append(row)
                 try:
-                    await self._create(context, request, topic, row, allowed.charge)
+                    await self._create(request, topic, row, allowed.charge)
                 except ApiError as error:
                     row.error_code, row.error_message = error.code, told(error)
         for name in sorted(repeated):
@@ -91,7 +91,6 @@ class Handler:
 
     async def _create(
         self,
-        context: RequestContext,
         request: CreateTopicsRequest,
         topic: CreatableTopic,
         row: CreatableTopicResult,

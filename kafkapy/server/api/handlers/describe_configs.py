@@ -31,7 +31,6 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
 from kafkapy.server.config.dynamic_config import DynamicConfig
-from kafkapy.server.requests.outcomes import Later
 from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 
@@ -45,15 +44,10 @@ class Handler:
     broker_id: int
     turns: Turns
 
-    def handle(
-        self, context: RequestContext, request: DescribeConfigsRequest
-    ) -> Later[DescribeConfigsResponse]:
-        """Describe each resource."""
-        return self._describe_all(context, request)
-
-    async def _describe_all(
+    async def handle(
         self, context: RequestContext, request: DescribeConfigsRequest
     ) -> DescribeConfigsResponse:
+        """Describe each resource."""
         # Whoever changed a config, through another broker or a znode, and asks next must see it.
         await self.changes.catch_up()
         results = []
@@ -67,16 +61,14 @@ class Handler:
             )
             results.append(row)
             try:
-                row.configs = _configs(self._entries(context, resource), resource, request)
+                row.configs = _configs(self._entries(resource), resource, request)
             except ApiError as error:
                 row.error_code = error.code
                 row.error_message = "" if error.message == error.code.name else error.message
             await pace.spend(ROW_UNITS * (1 + len(row.configs)))
         return DescribeConfigsResponse(results=results)
 
-    def _entries(
-        self, context: RequestContext, resource: DescribeConfigsResource
-    ) -> list[ConfigEntry]:
+    def _entries(self, resource: DescribeConfigsResource) -> list[ConfigEntry]:
         name = resource.resource_name
         keys = resource.configuration_keys
         if resource.resource_type == TOPIC_RESOURCE:

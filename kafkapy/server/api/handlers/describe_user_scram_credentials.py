@@ -12,28 +12,23 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
 )
 from kafkapy.server.admin.scram_admin import Described, ScramAdmin
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Later
 from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 
-def handle(
+async def handle(
     admin: ScramAdmin,
     turns: Turns,
     context: RequestContext,
     request: DescribeUserScramCredentialsRequest,
-) -> Later[DescribeUserScramCredentialsResponse]:
+) -> DescribeUserScramCredentialsResponse:
     """The users asked for, or all for null and for none."""
     users = [user.name for user in request.users or ()]
-
-    async def described() -> DescribeUserScramCredentialsResponse:
-        pace = turns.pace()
-        rows = []
-        for found in await admin.describe(users, pace):
-            rows.append(_row(found))
-            await pace.spend(ROW_UNITS)
-        return DescribeUserScramCredentialsResponse(results=rows)
-
-    return described()
+    pace = turns.pace()
+    rows = []
+    for found in await admin.describe(users, pace):
+        rows.append(_row(found))
+        await pace.spend(ROW_UNITS)
+    return DescribeUserScramCredentialsResponse(results=rows)
 
 
 def _row(found: Described) -> DescribeUserScramCredentialsResult:

@@ -56,10 +56,10 @@ class Handler:
         except ValueError:
             message = f"Unknown election type {request.election_type}"
             raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
-        return self._elect(context, request, election_type)
+        return self._elect(request, election_type)
 
     async def _elect(
-        self, context: RequestContext, request: ElectLeadersRequest, election_type: ElectionType
+        self, request: ElectLeadersRequest, election_type: ElectionType
     ) -> ElectLeadersResponse:
         deadline_ms = self.clock.monotonic_ms() + request.timeout_ms
         partitions = _asked(request)

@@ -93,7 +93,7 @@ class Handler:
         params = self._params(context, request, replica_id, meter)
         plan, refused = session.plan, _NONE_REFUSED
         if version >= FIRST_VERSION_WITH_IDS:
-            self._resolve(context, plan)
+            self._resolve(plan)
         if self.authorization.authorizer is not None:
             plan, refused = self._readable(context, plan, replica_id)
             if not plan:
@@ -111,7 +111,7 @@ class Handler:
 
         if len(plan) > ROWS_AT_ONCE:
             is_parked = True  # other requests are handled between its slices
-            return self._read_in_slices(context, params, plan, complete, pending)
+            return self._read_in_slices(params, plan, complete, pending)
         operation = self.reader.fetch(params, plan, complete)
         if pending.done:
             return pending.response
@@ -157,7 +157,6 @@ class Handler:
 
     def _read_in_slices(
         self,
-        context: RequestContext,
         params: FetchParams,
         plan: list[FetchPartition],
         complete: Callable[[list[FetchResult]], None],
@@ -223,7 +222,7 @@ class Handler:
 
         return may_read
 
-    def _resolve(self, context: RequestContext, plan: list[FetchPartition]) -> None:
+    def _resolve(self, plan: list[FetchPartition]) -> None:
         """Name the rows of a session whose ids were unknown at its last request."""
         image = self.metadata.image
         for wanted in plan:

@@ -42,15 +42,14 @@ def handle(
             row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
             rows.append(row)
             try:
-                if context.version == 0:
-                    offsets = _segment_offsets(
-                        replicas, clock, context, request, topic.name, wanted
-                    )
-                    row.old_style_offsets = yield from offsets
-                elif asked[topic.name, wanted.partition_index] > 1:
+                if context.version and asked[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
+                partition = _partition(replicas, context, request, topic.name, wanted)
+                if context.version == 0:
+                    offsets = _segment_offsets(clock, request, partition, wanted)
+                    row.old_style_offsets = yield from offsets
                 else:
-                    _look_up(replicas, context, request, topic.name, wanted, row)
+                    _look_up(context, request, partition, wanted, row)
             except ApiError as error:
                 row.error_code = error.code
             except LogDirFailure as failure:
@@ -62,15 +61,13 @@ def handle(
 
 
 def _look_up(
-    replicas: ReplicaManager,
     context: RequestContext,
     request: ListOffsetsRequest,
-    topic: str,
+    partition: Partition,
     wanted: ListOffsetsPartition,
     row: ListOffsetsPartitionResponse,
 ) -> None:
     timestamp = wanted.timestamp
-    partition = _partition(replicas, context, request, topic, wanted)
     log = partition.log
     bound = partition.upper_bound(request.replica_id, request.isolation_level)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -108,16 +105,10 @@ def _partition(
 
 
 def _segment_offsets(
-    replicas: ReplicaManager,
-    clock: Clock,
-    context: RequestContext,
-    request: ListOffsetsRequest,
-    topic: str,
-    wanted: ListOffsetsPartition,
+    clock: Clock, request: ListOffsetsRequest, partition: Partition, wanted: ListOffsetsPartition
 ) -> Work[list[int]]:
     """Version 0: at most `max_num_offsets`, newest first. Consumers see none above the high
     watermark, and that instead (`Partition.legacyFetchOffsetsForTimestamp`)."""
-    partition = _partition(replicas, context, request, topic, wanted)
     if wanted.max_num_offsets < 0:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The number of offsets is negative")
     log, timestamp = partition.log, wanted.timestamp

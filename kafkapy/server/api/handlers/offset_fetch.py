@@ -72,16 +72,14 @@ def _fetch(
     result = FetchOffsetsResult()
     for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
         asked = FetchOffsets(group_id, few, request.require_stable)
-        part = groups.answer(groups.coordinator.fetch_offsets, asked, _found)
+        part: FetchOffsetsResult = groups.answer(
+            groups.coordinator.fetch_offsets, asked, lambda result: result
+        )
         result.error = result.error or part.error
         result.offsets |= part.offsets
         yield ROW_UNITS * (1 + len(part.offsets))
     if authorization.authorizer is not None:
         _hide(authorization, context, result, is_named=topics is not None)
-    return result
-
-
-def _found(result: FetchOffsetsResult) -> FetchOffsetsResult:
     return result
 
 

@@ -145,7 +145,7 @@ class Handler:
             self.answers.add_leaders(context, response)
         if not waits:
             return response
-        return self._wait(context, request.timeout_ms, response, waits)
+        return self._wait(request.timeout_ms, response, waits)
 
     def _append_at_length(
         self,
@@ -187,7 +187,6 @@ class Handler:
 
     def _wait(
         self,
-        context: RequestContext,
         timeout_ms: int,
         response: ProduceResponse,
         waits: list[tuple[ProduceWait, PartitionProduceResponse]],
