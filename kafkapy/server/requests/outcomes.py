@@ -4,7 +4,7 @@ A handler is a function of a context and a request. It returns the response; or 
 it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0). A handler
 whose work grows with the rows of its request is a generator function: see `turns`. So may be the
 function that makes the response of a `Pending`. One that waits for ZooKeeper or the controller
-returns a coroutine (`Later`), which runs in the background (`handler_support.in_background`).
+returns a coroutine (`Later`), which runs in the background (`handler_table.in_background`).
 The place of the answer on the connection is fixed when the handler is called.
 """
 
