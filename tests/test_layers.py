@@ -72,8 +72,6 @@ ROOMS = (
     *("root", "handlers", "api", "observability", "admin", "coordinators", "cluster", "changes"),
     *("replicas", "interbroker", "network", "security", "quotas", "requests", "counts", "config"),
 )
-# What still finds its parts in `services`: the list only gets shorter.
-UPWARDS = {(room, "services") for room in ("api", "cluster")}
 
 # Folders of peers that never import each other: one API or one command each.
 PEERS: dict[str, set[str]] = {
@@ -202,12 +200,12 @@ def loops(edges: dict[str, set[str]]) -> list[set[str]]:
 
 
 def room_of(path: str) -> str:
-    """The room of a server's module; "services" is what the rooms are to do without."""
+    """The room of a server's module."""
     parts = Path(path).parts
     if parts[:2] != ("kafkapy", "server") or path == "kafkapy/server/__init__.py":
         return ""
     if len(parts) == 3:
-        return "services" if parts[2] == "services.py" else "root"
+        return "root"
     return "handlers" if parts[3] == "handlers" else parts[2]
 
 
@@ -240,7 +238,7 @@ def test_rooms_import_downwards() -> None:
         and room_of(target)
         and room_of(target) not in ROOMS[ROOMS.index(room_of(path)) :]
     }
-    assert upwards == UPWARDS
+    assert not upwards
 
 
 def test_pure_packages_touch_nothing() -> None:

@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/broker.py": "every test with a broker process",
     "kafkapy/server/config/broker_config_table.py": "a table: test_kafka_config.py",
     "kafkapy/server/cluster/cluster_member.py": "test_cluster.py, test_chaos.py",
+    "kafkapy/server/coordinators/transaction_setup.py": "every test with a broker process",
     "kafkapy/server/network/listener_setup.py": "every test with a broker process",
     "kafkapy/server/changes/stored_changes.py": "test_acl_changes.py, test_token_changes.py",
     "kafkapy/server/replicas/replica_fetchers.py": "test_cluster.py, test_chaos.py",

@@ -8,22 +8,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-from typing import Final
+from typing import Any
 
 from kafkapy import __version__
+from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import Uuid
-from kafkapy.coordinator.config import GroupConfig, TransactionConfig
+from kafkapy.controller.config import ControllerConfig
+from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_broker_configs import of_listeners_at_start
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.fetch_session import FetchSessionCache
-from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuotas
+from kafkapy.server import handler_table
 from kafkapy.server.admin.acl_admin import AclAdmin
 from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.admin.config_admin import ConfigAdmin
@@ -31,11 +32,20 @@ from kafkapy.server.admin.quota_admin import QuotaAdmin
 from kafkapy.server.admin.scram_admin import ScramAdmin
 from kafkapy.server.admin.token_admin import TokenAdmin, TokenTimes
 from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.dispatcher import Dispatcher
-from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.api.throttler import Throttler
+from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.changes.acl_changes import AclChangeListener
+from kafkapy.server.changes.config_applier import ConfigApplier
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.changes.stored_changes import StoredChanges
 from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.cluster.cluster_member import ClusterMember
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.config.addresses import resolve
 from kafkapy.server.config.dynamic_config import DynamicConfig
@@ -43,28 +53,27 @@ from kafkapy.server.config.ineffective_configs import warn_of_broker
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.coordinators.marker_sender import MarkerSender
-from kafkapy.server.coordinators.marker_writer import MarkerWriter
-from kafkapy.server.coordinators.transaction_service import TransactionService
-from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
-from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.server.coordinators.transaction_setup import set_up_transactions
+from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.network.acceptor import cannot_bind
 from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.listener_setup import set_up_listeners
+from kafkapy.server.pid_file import PID_FILE, PidFile
+from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.turns import Turns
+from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.server.security.node_security import rehearse_login
-from kafkapy.server.services import Services
+from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.system import Machine
-from kafkapy.storage.filesystem import File
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.stores.store import ZkStore
 
 logger = logging.getLogger("kafka.server.KafkaServer")
-
-PID_FILE: Final = "kafkapy.pid"
 
 NOT_RUNNING, STARTING, RECOVERY, RUNNING = 0, 1, 2, 3
 PENDING_CONTROLLED_SHUTDOWN, SHUTTING_DOWN = 6, 7
@@ -86,45 +95,53 @@ class Broker:
         self.failed = asyncio.Event()
         self.is_serving = False
         self._undo = contextlib.AsyncExitStack()
-        self._pid_file: tuple[str, File] | None = None
         self._fs = machine.fs
+        self._pid_file = PidFile(machine.fs)
         self._connect = machine.connect
         self._configs = DynamicConfig(config)
-        self._services = Services(config, self.clock, MetadataCache())
-        services = self._services
-        quotas = services.client_quotas
-        services.connection_limits = ConnectionLimits(config, machine.fs.open_files_limit())
+        self._metadata = MetadataCache()
+        self._waiter = MetadataWaiter(self._metadata)
+        self._metrics = Metrics()
+        self._turns = Turns()
+        self._tasks = BackgroundTasks()
+        self._tokens = DelegationTokens(config.token_secret, self.clock)
+        self._token_admin: TokenAdmin | None = None  # with a secret
+        self._scram_credentials = ScramCredentials(self._tokens)
+        self._authorizer: AclAuthorizer | None = None  # both are there together
+        self._acl_admin: AclAdmin | None = None
+        self._quotas = quotas = ClientQuotas(config, self.clock)
+        self._connection_limits = ConnectionLimits(config, machine.fs.open_files_limit())
         self._connections = ConnectionTable(
-            config, services.connection_limits, quotas.connections, quotas.creations
+            config, self._connection_limits, quotas.connections, quotas.creations
         )
-        services.connection_limits.on_change = self._connections.close_excess
-        services.passwords = DynamicPasswords(config.properties, self.random.bytes)
+        self._connection_limits.on_change = self._connections.close_excess
+        self._passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
+        self._stored_changes: list[StoredChanges[Any, Any]] = []
         self._insecure: ConfigError | None = None
         try:
             self._secure(config)
         except ConfigError as error:
-            if not services.passwords.has_secret:
+            if not self._passwords.has_secret:
                 raise
             self._insecure = error  # what is missing may be in the dynamic configs
 
     def _secure(self, config: KafkaConfig) -> None:
         """Set up the listeners of `config`, as it secures them."""
-        services = self._services
         listening = set_up_listeners(
             config,
-            services.scram_credentials,
+            self._scram_credentials,
             self._connections,
-            services.client_quotas.creations,
+            self._quotas.creations,
             self._bind,
-            services.tasks.spawn,
+            self._tasks.spawn,
             self.clock,
             self.random,
         )
         self._acceptor = listening.acceptor
-        services.listener_changes = listening.changes
-        services.oauth = listening.oauth
-        services.node_security = listening.node_security
+        self._listener_changes = listening.changes
+        self._oauth = listening.oauth
+        self._node_security = listening.node_security
 
     async def start(self) -> None:
         """Become a running broker.
@@ -133,11 +150,11 @@ class Broker:
             ConfigError: the configuration, the log directories or the ports do not allow it.
             LogDirFailure: no log directory is usable.
         """
-        self._services.metrics.broker_state = STARTING
+        self._metrics.broker_state = STARTING
         self._open_log_dirs()
-        self._undo.callback(self._remove_pid_file)
+        self._undo.callback(self._pid_file.remove)
         self._connection = await self._connect(
-            self.config, self._fs, self.clock, self._services.metrics.zookeeper
+            self.config, self._fs, self.clock, self._metrics.zookeeper
         )
         self._undo.push_async_callback(self._connection.close)
         self._store = ZkStore(self._connection.zookeeper)
@@ -145,49 +162,45 @@ class Broker:
         await self._load_configs()
         await self._load_acls()
         self._bind_ports()
-        await self._services.oauth.start(self._services.tasks.spawn)
-        await rehearse_login(self._services.node_security)
+        await self._oauth.start(self._tasks.spawn)
+        await rehearse_login(self._node_security)
         self._load_logs()
         await self._start_tokens()
         self._build()
-        await self._member.join(self._acceptor.endpoints(), self._on_fatal)
-        self._acceptor.serve(Dispatcher(self._services, SERVED))
+        await self._member.join(self._acceptor.endpoints(), self._start_coordinators)
+        self._acceptor.serve(self._dispatcher())
         self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()
         await self._start_metrics()
-        self._services.metrics.broker_state = RUNNING
-        logger.info(
-            "[KafkaServer id=%d] started (kafkapy %s)", self._services.broker_id, __version__
-        )
+        self._metrics.broker_state = RUNNING
+        logger.info("[KafkaServer id=%d] started (kafkapy %s)", self._broker_id, __version__)
 
     async def stop(self) -> None:
         """Stop cleanly: nobody is cut off in the middle of an answer, everything is on disk."""
-        services = self._services
-        logger.info("[KafkaServer id=%d] shutting down", services.broker_id)
-        services.metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
+        logger.info("[KafkaServer id=%d] shutting down", self._broker_id)
+        self._metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
         await self._member.hand_over()
-        services.metrics.broker_state = SHUTTING_DOWN
+        self._metrics.broker_state = SHUTTING_DOWN
         self._acceptor.stop_accepting()
         await self._maintenance.stop()
-        self._services.replicas.stop()
-        self._services.transactions.stop()
-        self._services.verifier.close()
-        self._services.groups.stop()
+        self.replicas.stop()
+        self._transactions.stop()
+        self._verifier.close()
+        self._groups.stop()
         self._connections.close_all()
-        await self._services.tasks.cancel()
-        self._services.turns.close()
+        await self._tasks.cancel()
+        self._turns.close()
         if self._metrics_server is not None:
             await self._metrics_server.stop()
         await self._member.leave()
-        self._remove_pid_file()
+        self._pid_file.remove()
         self._log_manager.shutdown(self._member.broker_epoch)
         await self._member.end_session()
         self._log_manager.unlock()
-        if self._pid_file is not None:
-            self._pid_file[1].close()
-        self._services.metrics.broker_state = NOT_RUNNING
-        logger.info("[KafkaServer id=%d] shut down completed", self._services.broker_id)
+        self._pid_file.close()
+        self._metrics.broker_state = NOT_RUNNING
+        logger.info("[KafkaServer id=%d] shut down completed", self._broker_id)
 
     async def abandon(self) -> None:
         """After a `start` that was cancelled: be nobody's member. Logs that were opened are left
@@ -208,41 +221,26 @@ class Broker:
         )
         self._log_manager.open()
         warn_of_broker(config.properties)
-        self._hold_pid_file(f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}")
-
-    def _hold_pid_file(self, path: str) -> None:
-        """Write the pid, and keep the file locked: the lock says whose file it is, until the
-        process ends. `kafkapy server stop` finds brokers by it."""
-        try:
-            lock = self._fs.lock(path)
-            if lock is None:
-                logger.warning("Another process has locked %s: it cannot hold the pid", path)
-                return
-            self._pid_file = (path, lock)
-            lock.truncate(0)
-            lock.pwritev([b"%d\n" % os.getpid()], 0)
-        except OSError as error:
-            logger.warning("Cannot write %s: %s", path, error)
+        self._pid_file.hold(f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}")
 
     async def _identify(self) -> None:
-        services = self._services
         await self._store.create_persistent_paths()
         stored = self._log_manager.stored_identity()
         proposed = stored.cluster_id or str(Uuid.random(self.random))
-        services.cluster_id = await self._store.get_or_create_cluster_id(proposed)
-        services.broker_id = self.config.broker_id
-        if services.broker_id < 0:
-            services.broker_id = stored.broker_id if stored.broker_id is not None else -1
-        if services.broker_id < 0:
-            services.broker_id = await self._store.brokers.generate_id(
+        self._cluster_id = await self._store.get_or_create_cluster_id(proposed)
+        self._broker_id = self.config.broker_id
+        if self._broker_id < 0:
+            self._broker_id = stored.broker_id if stored.broker_id is not None else -1
+        if self._broker_id < 0:
+            self._broker_id = await self._store.brokers.generate_id(
                 self.config.get_int("reserved.broker.max.id")
             )
-        self._log_manager.claim(services.broker_id, services.cluster_id)
-        logger.info("Cluster ID = %s", services.cluster_id)
+        self._log_manager.claim(self._broker_id, self._cluster_id)
+        logger.info("Cluster ID = %s", self._cluster_id)
 
     async def _load_configs(self) -> None:
-        configs, passwords = self._store.configs, self._services.passwords
-        name = str(self._services.broker_id)
+        configs, passwords = self._store.configs, self._passwords
+        name = str(self._broker_id)
         own = await configs.get("brokers", name)
         if (encoded_anew := passwords.encoded_anew(own)) is not None:
             own = encoded_anew
@@ -267,7 +265,7 @@ class Broker:
                 logger.error("%s; what server.properties says serves instead", error)
         elif insecure is not None:
             raise insecure
-        self._services.listener_changes.begin(layers.given())
+        self._listener_changes.begin(layers.given())
 
     def _bind_ports(self) -> None:
         """Before the logs are loaded: a port that is taken is told at once, not after a recovery.
@@ -286,7 +284,7 @@ class Broker:
                 raise cannot_bind(what, port, error) from error
 
     async def _load_acls(self) -> None:
-        config, services = self.config, self._services
+        config = self.config
         if not config.get_str("authorizer.class.name"):
             return
         authorizer = AclAuthorizer(
@@ -295,25 +293,25 @@ class Broker:
         )
         changes = AclChangeListener(self._store, self.clock, authorizer)
         await changes.start()
-        services.authorizer = authorizer
-        services.acl_changes = changes
-        services.acl_admin = AclAdmin(self._store, authorizer, changes)
+        self._authorizer = authorizer
+        self._stored_changes.append(changes)
+        self._acl_admin = AclAdmin(self._store, authorizer, changes)
 
     def _load_logs(self) -> None:
-        self._services.metrics.broker_state = RECOVERY
+        self._metrics.broker_state = RECOVERY
         self._log_manager.load(self._configs.topic_overrides)
 
     def _build(self) -> None:
-        config, services, clock = self.config, self._services, self.clock
+        config, clock = self.config, self.clock
         replicas = ReplicaManager(
-            services.broker_id,
+            self._broker_id,
             self._log_manager,
-            services.metadata,
+            self._metadata,
             clock,
             config.get_int("replica.lag.time.max.ms"),
             asyncio.get_running_loop().call_later,
             ReplicationQuotas(
-                services.broker_id,
+                self._broker_id,
                 config.get_int("replication.quota.window.size.seconds") * 1000,
                 config.get_int("replication.quota.window.num"),
             ),
@@ -327,84 +325,203 @@ class Broker:
         )
         replicas.on_fatal = self._on_fatal
         self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)
-        services.replicas = replicas
-        services.groups = groups
-        services.producer_ids = ProducerIdManager(services.broker_id, self._store)
-        self._build_transactions(replicas, groups)
-        services.fetch_reader = FetchReader(
-            replicas, clock, config.get_str("replica.selector.class")
+        self.replicas = replicas
+        self._groups = groups
+        self._producer_ids = ProducerIdManager(self._broker_id, self._store)
+        self._transactions, self._markers, self._verifier = set_up_transactions(
+            config,
+            self._broker_id,
+            replicas,
+            groups,
+            self._producer_ids,
+            self._metadata,
+            self._waiter,
+            self._node_security,
+            clock,
+            asyncio.get_running_loop().call_later,
+            self._tasks.spawn,
         )
-        services.fetch_sessions = FetchSessionCache(
+        self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))
+        self._fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"), self.random
         )
-        services.effective_configs = self._configs
         self._build_admin()
-        services.auto_creator = AutoCreator(
-            config, services.topic_admin, services.metadata, services.waiter
-        )
-        services.served = SERVED
-        self._member = ClusterMember(
+        self._build_member(replicas, groups)
+        self._maintenance = Maintenance(
             config,
-            services,
-            self._configs,
-            self._connection,
+            replicas,
+            groups,
+            self._transactions,
+            self._token_admin,
+            self.controller,
+            self._fs,
+            self._connections,
+            clock,
+        )
+
+    def _build_member(self, replicas: ReplicaManager, groups: GroupService) -> None:
+        config, clock = self.config, self.clock
+        listener_changes = self._listener_changes
+        controller = self.controller = ControllerTask(
+            ControllerConfig(
+                self._broker_id,
+                config.get_bool("delete.topic.enable"),
+                config.get_bool("unclean.leader.election.enable"),
+                config.get_int("leader.imbalance.per.broker.percentage"),
+            ),
             self._store,
             clock,
             self.random,
         )
-        listeners = services.listener_changes.listeners
-        assert listeners is not None
-        listeners.on_change = self._member.readvertise
-        self._maintenance = Maintenance(config, services, self._fs, self._connections)
-
-    def _build_transactions(self, replicas: ReplicaManager, groups: GroupService) -> None:
-        config, services, clock = self.config, self._services, self.clock
-        timeout_ms = config.get_int("request.timeout.ms")
-        call_later = asyncio.get_running_loop().call_later
-
-        def nodes() -> NodeClients:
-            # Of their own: a verification must not wait for markers that are being replicated.
-            return NodeClients(
-                services.metadata,
-                config.inter_broker_listener,
-                str(services.broker_id),
-                request_timeout_ms=timeout_ms,
-                security=services.node_security,
-            )
-
-        services.markers = MarkerWriter(replicas, groups, clock, timeout_ms)
-        transactions = services.transactions = TransactionService(
-            TransactionCoordinator(TransactionConfig.from_values(config.values), clock),
+        controller.on_fatal = self._on_fatal
+        self._control_requests = ControlRequestHandler(
             replicas,
-            clock,
+            self._configs,
+            self._store,
+            self._metadata,
+            self._waiter,
+            groups.on_partitions_deleted,
+        )
+        applier = ConfigApplier(
+            self._configs,
+            self._passwords,
+            replicas,
+            self._scram_credentials,
+            self._quotas,
+            self._connection_limits,
+            listener_changes,
+            controller,
+            self._tasks.spawn,
+        )
+        self._config_changes = ConfigChangeListener(self._store, clock, applier.apply)
+        self._member = ClusterMember(
             config,
-            call_later,
-            producer_ids=services.producer_ids,
-            markers=MarkerSender(
-                services.broker_id,
-                services.metadata,
-                services.markers,
-                nodes(),
-                call_later,
-                lambda: services.waiter.is_known,
+            self._broker_id,
+            controller,
+            self._control_requests,
+            self._config_changes,
+            self._stored_changes,
+            self._waiter,
+            self._metadata,
+            replicas,
+            self._tasks.spawn,
+            self._node_security,
+            self._connection,
+            self._store,
+            clock,
+        )
+        assert listener_changes.listeners is not None
+        listener_changes.listeners.on_change = self._readvertise
+
+    async def _start_coordinators(self) -> None:
+        await self._groups.start(self._store)
+        await self._transactions.start(self._store)
+
+    async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
+        """The broker has other listeners: have its registration, and so everybody, say so."""
+        names = [each.name for each in config.listeners]
+        self._quotas.creations.have(names)
+        self._quotas.creations.update(config.properties)
+        self._connection_limits.have(names, config.properties)
+        await self._member.readvertise(endpoints)
+
+    def _dispatcher(self) -> Dispatcher:
+        """All handlers, each with what it uses."""
+        config, clock = self.config, self.clock
+        cluster = ClusterView(self._cluster_id, self._metadata)
+        authorization = Authorization(self._authorizer)
+        throttler = Throttler(self._quotas, clock)
+        auto_create_topics = config.get_bool("auto.create.topics.enable")
+        produce = handler_table.produce_paths(
+            self.replicas,
+            self._metrics,
+            clock,
+            self._turns,
+            self._verifier,
+            cluster,
+            self._quotas,
+            authorization,
+        )
+        fetch = handler_table.fetch_paths(
+            self.replicas,
+            self._metrics,
+            self._fetch_reader,
+            self._fetch_sessions,
+            clock,
+            throttler,
+            self._metadata,
+            cluster,
+            authorization,
+            config.get_int("fetch.max.bytes"),
+        )
+        handlers = {
+            ApiKey.PRODUCE: produce.general,
+            ApiKey.FETCH: fetch.general,
+            **handler_table.logs(self.replicas, clock),
+            **handler_table.groups(self._groups, self._metadata, authorization),
+            **handler_table.cluster(
+                cluster,
+                self._waiter,
+                AutoCreator(config, self._topic_admin, self._metadata, self._waiter),
+                auto_create_topics,
+                authorization,
+                self._quotas,
+                self._turns,
+                self._tasks,
             ),
-            spawn=services.tasks.spawn,
-        )
-        services.verifier = TransactionVerifier(
-            services.broker_id, services.metadata, replicas, transactions, nodes()
+            **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
+        }
+        return Dispatcher(
+            handler_table.table(handlers, authorization, auto_create_topics),
+            self._metrics.requests,
+            throttler,
+            self._turns,
+            produce.fast,
+            fetch.fast,
         )
 
-        def on_leadership(partition: Partition, leads: bool) -> None:
-            groups.on_leadership(partition, leads)
-            transactions.on_leadership(partition, leads)
-
-        replicas.on_leadership = on_leadership
+    def _background_areas(self, authorization: Authorization) -> list[handler_table.Handlers]:
+        """The areas that wait for ZooKeeper, the controller or other brokers."""
+        config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
+        changes, controller = self._config_changes, self.controller
+        return [
+            handler_table.transactions(
+                self._transactions,
+                self._groups,
+                metadata,
+                self._verifier,
+                self._markers,
+                self._producer_ids,
+            ),
+            handler_table.topics(
+                self._topic_admin,
+                config.get_bool("delete.topic.enable"),
+                controller,
+                metadata,
+                waiter,
+                self._configs,
+                authorization,
+                self._quotas,
+                turns,
+            ),
+            handler_table.configs(
+                self._config_admin, self._configs, changes, metadata, self._broker_id, turns
+            ),
+            handler_table.acls(self._acl_admin, turns),
+            handler_table.quotas(self._quota_admin, changes, turns),
+            handler_table.scram(self._scram_admin, changes, controller, turns),
+            handler_table.delegation_tokens(
+                TokenRequests(config, self._token_admin), self._tokens, authorization, self._tasks
+            ),
+            handler_table.controller(controller, metadata, waiter, self.clock),
+            handler_table.control_requests(self._control_requests, config.inter_broker_listener),
+        ]
 
     def _build_admin(self) -> None:
-        config, services = self.config, self._services
-        services.topic_admin = TopicAdmin(
+        config = self.config
+        self._topic_admin = TopicAdmin(
             self._store,
-            services.metadata,
+            self._metadata,
             self.random,
             TopicDefaults(
                 config.get_int("num.partitions"),
@@ -412,34 +529,32 @@ class Broker:
                 config.get_bool("delete.topic.enable"),
             ),
         )
-        services.scram_admin = ScramAdmin(self._store)
-        services.quota_admin = QuotaAdmin(self._store, resolve, config.is_embedded)
-        services.config_admin = ConfigAdmin(
+        self._scram_admin = ScramAdmin(self._store)
+        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_embedded)
+        self._config_admin = ConfigAdmin(
             self._store,
-            services.metadata,
+            self._metadata,
             BROKER_CONFIGS,
-            services.broker_id,
+            self._broker_id,
             self._configs.log_defaults,
-            lambda configs: services.listener_changes.prepare(
-                *self._configs.change_of_own(configs)
-            ),
-            services.passwords,
+            lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
+            self._passwords,
         )
 
     async def _start_tokens(self) -> None:
         """Know the tokens that are stored and follow their changes, if there is a secret."""
-        services, config, clock = self._services, self.config, self.clock
-        if not services.tokens.are_enabled:
+        config, clock = self.config, self.clock
+        if not self._tokens.are_enabled:
             return
-        changes = TokenChangeListener(self._store, clock, services.tokens)
+        changes = TokenChangeListener(self._store, clock, self._tokens)
         await changes.start()
-        services.token_changes = changes
+        self._stored_changes.append(changes)
         times = TokenTimes(
             config.get_int("delegation.token.max.lifetime.ms"),
             config.get_int("delegation.token.expiry.time.ms"),
         )
-        services.token_admin = TokenAdmin(
-            self._store, services.tokens, changes, clock, self.random, times
+        self._token_admin = TokenAdmin(
+            self._store, self._tokens, changes, clock, self.random, times
         )
 
     async def _start_metrics(self) -> None:
@@ -451,22 +566,21 @@ class Broker:
             from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
             from kafkapy.server.observability.metrics_server import MetricsCollector, MetricsServer
 
-            services = self._services
             collector = MetricsCollector(
-                services.metrics,
-                services.replicas,
-                services.fetch_sessions,
-                services.client_quotas,
+                self._metrics,
+                self.replicas,
+                self._fetch_sessions,
+                self._quotas,
                 self._connections,
                 self.clock,
                 (
                     ClusterMetrics(
-                        services.controller,
-                        services.replicas,
-                        services.metrics.zookeeper,
-                        services.max_lag,
+                        self.controller,
+                        self.replicas,
+                        self._metrics.zookeeper,
+                        lambda: self._member.max_lag,
                     ),
-                    CoordinatorMetrics(services.groups, services.transactions),
+                    CoordinatorMetrics(self._groups, self._transactions),
                 ),
             )
             self._metrics_server = MetricsServer(collector)
@@ -476,9 +590,3 @@ class Broker:
     def _on_fatal(self, fault: BaseException) -> None:
         logger.critical("Shutting down: the broker cannot go on after: %s", fault)
         self.failed.set()
-
-    def _remove_pid_file(self) -> None:
-        """The lock stays: a broker that flushes its logs is a broker still."""
-        if self._pid_file is not None:
-            with contextlib.suppress(OSError):
-                self._fs.remove(self._pid_file[0])

@@ -17,9 +17,14 @@ from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_cleaner import LogCleaner
 
 if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.server.admin.token_admin import TokenAdmin
+    from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.transaction_service import TransactionService
     from kafkapy.server.network.connection_table import ConnectionTable
-    from kafkapy.server.services import Services
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
@@ -35,18 +40,27 @@ class Maintenance:
     def __init__(
         self,
         config: KafkaConfig,
-        services: Services,
+        replicas: ReplicaManager,
+        groups: GroupService,
+        transactions: TransactionService,
+        token_admin: TokenAdmin | None,
+        controller: ControllerTask,
         fs: FileSystem,
         connections: ConnectionTable,
+        clock: Clock,
     ) -> None:
         self._config = config
-        self._services = services
+        self._replicas = replicas
+        self._groups = groups
+        self._transactions = transactions
+        self._token_admin = token_admin
+        self._controller = controller
         self._connections = connections
-        self._logs = services.replicas.log_manager
-        self._clock = services.clock
-        self._moves = LogDirMoves(services.replicas, services.clock)
+        self._logs = replicas.log_manager
+        self._clock = clock
+        self._moves = LogDirMoves(replicas, clock)
         self._cleaner = LogCleaner(fs, self._logs, config.get_int("log.cleaner.dedupe.buffer.size"))
-        self._scheduler = Scheduler(services.replicas.log_dir_failed)
+        self._scheduler = Scheduler(replicas.log_dir_failed)
 
     def start(self) -> None:
         """Begin; periods are Kafka's configs."""
@@ -92,7 +106,7 @@ class Maintenance:
         every(
             "isr-expiration",
             get("replica.lag.time.max.ms") // 2,
-            self._services.replicas.shrink_isrs,
+            self._replicas.shrink_isrs,
         )
         idle_ms = get("connections.max.idle.ms")
         if idle_ms >= 0:
@@ -107,7 +121,7 @@ class Maintenance:
             get("offsets.retention.check.interval.ms"),
             self._expire_offsets,
         )
-        transactions = self._services.transactions
+        transactions = self._transactions
         every(
             "transaction-abort",
             get("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
@@ -119,7 +133,7 @@ class Maintenance:
             lambda: transactions.run(transactions.coordinator.expire_ids),
         )
 
-        if self._services.token_admin is not None:
+        if self._token_admin is not None:
             every(
                 "delete-expired-tokens",
                 get("delegation.token.expiry.check.interval.ms"),
@@ -129,7 +143,7 @@ class Maintenance:
 
     async def _delete_expired_tokens(self) -> None:
         """The controller does it for all brokers."""
-        admin, controller = self._services.token_admin, self._services.controller.controller
+        admin, controller = self._token_admin, self._controller.controller
         if admin is not None and controller is not None and controller.is_active:
             await admin.delete_expired()
 
@@ -149,7 +163,7 @@ class Maintenance:
             try:
                 await asyncio.to_thread(task.fsync)
             except LogDirFailure as failure:
-                self._services.replicas.log_dir_failed(failure)
+                self._replicas.log_dir_failed(failure)
             except StorageShortage as shortage:
                 logger.warning("%s", shortage)
             else:
@@ -161,7 +175,7 @@ class Maintenance:
             await asyncio.sleep(0)
 
     def _expire_offsets(self) -> None:
-        groups = self._services.groups
+        groups = self._groups
         groups.run(lambda _: groups.coordinator.expire_offsets(self._clock.time_ms()))
 
     def _idle(self) -> None:

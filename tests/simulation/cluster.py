@@ -62,7 +62,7 @@ class Cluster:
     def _look(self, hosts: dict[str, None]) -> None:
         """Something ran on these hosts: tell the checkers what is different now."""
         for node in self.world.nodes.values():
-            if node.host not in hosts or node.services is None:
+            if node.host not in hosts or node.built is None:
                 continue
             for partition in node.partitions():
                 self._look_at(node, partition)
@@ -151,8 +151,8 @@ class Cluster:
         topic, index = topic_partition
         ends = {}
         for broker_id in replicas:
-            services = self.world.nodes[broker_id].services
-            hosted = None if services is None else services.replicas.partitions.get(topic, {})
+            built = self.world.nodes[broker_id].built
+            hosted = None if built is None else built.replicas.partitions.get(topic, {})
             partition = None if hosted is None else hosted.get(index)
             if partition is None:
                 return [f"{topic_partition} is not hosted by {broker_id}"]

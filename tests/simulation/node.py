@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kafkapy.replication.partition import Partition
     from kafkapy.server.config.listeners import Listener
     from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
-    from kafkapy.server.services import Services
     from kafkapy.storage.filesystem import FileSystem
     from tests.simulation.process import SimProcess
     from tests.simulation.world import World
@@ -125,22 +124,21 @@ class Node:
         return self.process is not None and self.process.is_paused
 
     @property
-    def services(self) -> Services | None:
-        """The parts of the broker, from when they are there until its process ends."""
-        services = None if self.broker is None else self.broker._services
-        return services if hasattr(services, "controller") else None
+    def built(self) -> Broker | None:
+        """The broker, from when its parts are there until its process ends."""
+        return self.broker if hasattr(self.broker, "controller") else None
 
     @property
     def acting_controller(self) -> Controller | None:
         """This broker's controller while it believes to be the cluster's."""
-        services = self.services
-        controller = None if services is None else services.controller.controller
+        built = self.built
+        controller = None if built is None else built.controller.controller
         return controller if controller is not None and controller.is_active else None
 
     def partitions(self) -> list[Partition]:
         """What this broker hosts now."""
-        services = self.services
-        return [] if services is None else list(services.replicas.all_partitions())
+        built = self.built
+        return [] if built is None else list(built.replicas.all_partitions())
 
     @property
     def log_dirs(self) -> list[str]:
@@ -149,8 +147,8 @@ class Node:
     @property
     def has_failed_disk(self) -> bool:
         """Whether it serves without one of its log directories."""
-        services = self.services
-        return services is not None and bool(services.replicas.log_manager.offline_log_dirs)
+        built = self.built
+        return built is not None and bool(built.replicas.log_manager.offline_log_dirs)
 
     # lives
 

@@ -19,8 +19,6 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.api.dispatcher import Dispatcher
-from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from tests.support.partitions import batch
@@ -41,7 +39,7 @@ class Client:
         self.transport = FakeTransport()
         self.connection = Connection(
             "PLAINTEXT",
-            Dispatcher(parts.services, SERVED),
+            parts.dispatcher(),
             ConnectionTable(parts.config),
             ServerConnection(1 << 20, bytearray(1 << 20)),
             parts.clock.monotonic_ms,

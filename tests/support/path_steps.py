@@ -242,7 +242,7 @@ def _fails(fault: Callable[[Any], Exception]) -> Callable[[World], None]:
 
 
 def _limit(user: str, **configs: object) -> Callable[[World], None]:
-    return lambda world: world.parts.services.client_quotas.update(
+    return lambda world: world.parts.client_quotas.update(
         "users", user, {name: str(value) for name, value in configs.items()}
     )
 
@@ -284,7 +284,7 @@ def _replication_limit(limit: int | None) -> Callable[[World], None]:
 
 
 def _forget_sessions(world: World) -> None:
-    world.parts.services.fetch_sessions._sessions.clear()
+    world.parts.fetch_sessions._sessions.clear()
 
 
 HAPPENINGS: Final = (

@@ -35,8 +35,6 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server.api.dispatcher import Dispatcher
-from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.log_append import AppendOrigin
@@ -154,7 +152,7 @@ class World:
         self.parts.replicas.on_fatal = lambda _: None
         self.epochs = dict.fromkeys(TOPICS, 0)
         if guarded:
-            self.authorizer = self.parts.services.authorizer = AclAuthorizer(["User:super"])
+            self.authorizer = self.parts.authorizer = AclAuthorizer(["User:super"])
             self.allow("User:follower", CLUSTER_NAME, Operation.CLUSTER_ACTION)
             for principal in PRINCIPALS:
                 self.allow(principal, "x", Operation.WRITE)
@@ -162,8 +160,8 @@ class World:
                     self.allow(principal, topic, Operation.WRITE)
         self.coordinator_says = ErrorCode.NONE
         self.unanswered: list[Callable[[], None]] = []
-        self.parts.services.verifier._ask = self._ask  # type: ignore[method-assign]
-        self.dispatcher = Dispatcher(self.parts.services, SERVED)
+        self.parts.verifier._ask = self._ask  # type: ignore[method-assign]
+        self.dispatcher = self.parts.dispatcher()
         if not fast:
             self.dispatcher._learn = lambda *_: None  # type: ignore[method-assign]
         for topic in TOPICS:
@@ -241,7 +239,7 @@ class World:
         answers = [client.answered for client in everyone]
         for client in everyone:
             client.answered = []
-        replicas, services = self.parts.replicas, self.parts.services
+        parts, replicas = self.parts, self.parts.replicas
         parked = (replicas.produce_purgatory, replicas.fetch_purgatory)
         return {
             "answers": answers,
@@ -251,16 +249,16 @@ class World:
             "offline": replicas.offline,
             "metrics": {
                 topic: {name: getattr(counters, name) for name in counters.__slots__}
-                for topic, counters in services.metrics.topics.items()
+                for topic, counters in parts.metrics.topics.items()
             },
             "requests": {
-                name: times.count for name, times in services.metrics.requests.by_name.items()
+                name: times.count for name, times in parts.metrics.requests.by_name.items()
                 if times.count
             },
             "parked": [(len(each), each.expired_count) for each in parked],
             "sessions": [
                 (session.session_id, session.epoch, session.last_used_ms, list(session.partitions))
-                for session in services.fetch_sessions._sessions.values()
+                for session in parts.fetch_sessions._sessions.values()
             ],
             "timers": self.parts.timers.delays_s,
         }  # fmt: skip

@@ -19,13 +19,23 @@ from kafkapy.controller.events import Event
 from kafkapy.coordinator.config import GroupConfig, TransactionConfig
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
 from kafkapy.replication.partition import Partition
+from kafkapy.server import handler_table
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.cluster_view import ClusterView
+from kafkapy.server.api.dispatcher import Dispatcher
+from kafkapy.server.api.fetch_fast_path import FetchFastPath
+from kafkapy.server.api.produce_fast_path import ProduceFastPath
+from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.changes.config_applier import ConfigApplier
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.group_service import GroupService
@@ -33,15 +43,21 @@ from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
-from kafkapy.server.counts.metrics import RequestMetrics
+from kafkapy.server.counts.metrics import Metrics, RequestMetrics
 from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.connection_table import ConnectionTable
+from kafkapy.server.network.listener_changes import ListenerChanges
 from kafkapy.server.observability.cluster_metrics import ClusterMetrics
 from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
 from kafkapy.server.observability.metrics_server import MetricsCollector
+from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
-from kafkapy.server.services import Services
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.turns import Turns
+from kafkapy.server.security.delegation_tokens import DelegationTokens
+from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.stores.store import ZkStore
@@ -148,8 +164,19 @@ class Parts:
         self.replicas = ReplicaManager(
             1, self.logs, self.metadata, self.clock, LAG_MAX_MS, self.timers.call_later
         )
-        self.services = Services(self.config, self.clock, self.metadata)
-        self.services.passwords = DynamicPasswords(self.config.properties, random.bytes)
+        self.metrics = Metrics()
+        self.turns = Turns()
+        self.tasks = BackgroundTasks()
+        self.waiter = MetadataWaiter(self.metadata)
+        self.client_quotas = ClientQuotas(self.config, self.clock)
+        self.throttler = Throttler(self.client_quotas, self.clock)
+        self.connection_limits = ConnectionLimits(self.config)
+        self.listener_changes = ListenerChanges()
+        self.scram_credentials = ScramCredentials(
+            DelegationTokens(self.config.token_secret, self.clock)
+        )
+        self.passwords = DynamicPasswords(self.config.properties, random.bytes)
+        self.authorizer: AclAuthorizer | None = None
         self.groups = GroupService(
             GroupCoordinator(GroupConfig.from_values(self.config.values), random, self.clock),
             self.replicas,
@@ -158,37 +185,31 @@ class Parts:
             self.timers.call_later,
         )
         self._transact()
-        services = self.services
         self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
-        services.broker_id = 1
-        services.cluster_id = "cluster"
-        services.replicas = self.replicas
-        services.groups = self.groups
-        services.fetch_reader = FetchReader(self.replicas, self.clock)
-        services.fetch_sessions = FetchSessionCache(10, random)
-        services.effective_configs = self.configs
+        self.fetch_reader = FetchReader(self.replicas, self.clock)
+        self.fetch_sessions = FetchSessionCache(10, random)
         self.controller = FakeController()
-        services.controller = self.controller  # type: ignore[assignment]
+        self.max_lag = 0
 
     def _transact(self) -> None:
         """The parts of transactions; nobody answers for other brokers."""
-        config, clock, services = self.config, self.clock, self.services
-        services.producer_ids = FakeProducerIds()  # type: ignore[assignment]
+        config, clock = self.config, self.clock
+        self.producer_ids: Any = FakeProducerIds()
         nodes = NodeClients(self.metadata, "PLAINTEXT", "1", request_timeout_ms=1000)
-        services.markers = MarkerWriter(self.replicas, self.groups, clock, 1000)
-        self.transactions = services.transactions = TransactionService(
+        self.markers = MarkerWriter(self.replicas, self.groups, clock, 1000)
+        self.transactions = TransactionService(
             TransactionCoordinator(TransactionConfig.from_values(config.values), clock),
             self.replicas,
             clock,
             config,
             self.timers.call_later,
-            producer_ids=services.producer_ids,
+            producer_ids=self.producer_ids,
             markers=MarkerSender(
-                1, self.metadata, services.markers, nodes, self.timers.call_later, lambda: True
+                1, self.metadata, self.markers, nodes, self.timers.call_later, lambda: True
             ),
             spawn=run,
         )
-        services.verifier = TransactionVerifier(
+        self.verifier = TransactionVerifier(
             1, self.metadata, self.replicas, self.transactions, nodes
         )
 
@@ -198,24 +219,78 @@ class Parts:
 
         self.replicas.on_leadership = on_leadership
 
+    @property
+    def cluster(self) -> ClusterView:
+        return ClusterView("cluster", self.metadata)
+
+    @property
+    def authorization(self) -> Authorization:
+        return Authorization(self.authorizer)
+
+    @property
+    def produce_paths(self) -> handler_table.Paths[ProduceFastPath]:
+        return handler_table.produce_paths(
+            self.replicas,
+            self.metrics,
+            self.clock,
+            self.turns,
+            self.verifier,
+            self.cluster,
+            self.client_quotas,
+            self.authorization,
+        )
+
+    @property
+    def fetch_paths(self) -> handler_table.Paths[FetchFastPath]:
+        return handler_table.fetch_paths(
+            self.replicas,
+            self.metrics,
+            self.fetch_reader,
+            self.fetch_sessions,
+            self.clock,
+            self.throttler,
+            self.metadata,
+            self.cluster,
+            self.authorization,
+            self.config.get_int("fetch.max.bytes"),
+        )
+
+    def handlers(self) -> handler_table.Handlers:
+        """The handlers of logs and groups, with the parts as they are now."""
+        return {
+            ApiKey.PRODUCE: self.produce_paths.general,
+            ApiKey.FETCH: self.fetch_paths.general,
+            **handler_table.logs(self.replicas, self.clock),
+            **handler_table.groups(self.groups, self.metadata, self.authorization),
+        }
+
+    def dispatcher(self) -> Dispatcher:
+        """Serves these."""
+        return Dispatcher(
+            handler_table.table(self.handlers(), self.authorization, auto_create_topics=True),
+            self.metrics.requests,
+            self.throttler,
+            self.turns,
+            self.produce_paths.fast,
+            self.fetch_paths.fast,
+        )
+
     def cluster_metrics(self) -> ClusterMetrics:
         """Of this broker's controller, replicas and ZooKeeper session."""
-        services = self.services
         return ClusterMetrics(
-            services.controller,
+            self.controller,
             self.replicas,
-            services.metrics.zookeeper,
-            lambda: services.max_lag(),
+            self.metrics.zookeeper,
+            lambda: self.max_lag,
         )
 
     def metrics_collector(self) -> MetricsCollector:
         """All metrics; there are no connections."""
-        services = self.services
         return MetricsCollector(
-            services.metrics,
+            self.metrics,
             self.replicas,
-            services.fetch_sessions,
-            services.client_quotas,
+            self.fetch_sessions,
+            self.client_quotas,
             ConnectionTable(self.config),
             self.clock,
             (self.cluster_metrics(), CoordinatorMetrics(self.groups, self.transactions)),
@@ -223,29 +298,27 @@ class Parts:
 
     def config_applier(self) -> ConfigApplier:
         """What dynamic configs are given to."""
-        services = self.services
         return ConfigApplier(
             self.configs,
-            services.passwords,
+            self.passwords,
             self.replicas,
-            services.scram_credentials,
-            services.client_quotas,
-            services.connection_limits,
-            services.listener_changes,
-            services.controller,
-            services.tasks.spawn,
+            self.scram_credentials,
+            self.client_quotas,
+            self.connection_limits,
+            self.listener_changes,
+            self.controller,
+            self.tasks.spawn,
         )
 
     def control_request_handler(self, store: ZkStore) -> ControlRequestHandler:
         """What the controller's requests are given to."""
-        services = self.services
         return ControlRequestHandler(
             self.replicas,
             self.configs,
             store,
-            services.metadata,
-            services.waiter,
-            services.groups.on_partitions_deleted,
+            self.metadata,
+            self.waiter,
+            self.groups.on_partitions_deleted,
         )
 
     def tell(
@@ -281,9 +354,7 @@ class Parts:
         """A follower fetches at `end_offset`, so it has everything before."""
         topic, index = partition.topic_partition
         wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)
-        self.services.fetch_reader.fetch(
-            FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None
-        )
+        self.fetch_reader.fetch(FetchParams(broker_id, 0, 1, 1, 0, 17), [wanted], lambda rows: None)
 
     def announce(self, *topics: str, leader: int = 1, epoch: int = 1) -> None:
         """Put topics of one partition into the metadata."""

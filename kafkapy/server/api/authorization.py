@@ -1,12 +1,10 @@
-"""May who asks do that? What handlers and `authorization_rules` ask (`kafka.server.AuthHelper`).
-
-Without an authorizer everybody may do everything.
-"""
+"""Authorization checks of handlers and of `authorization_rules` (`kafka.server.AuthHelper`)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.common.errors import ApiError
@@ -30,14 +28,68 @@ class Need(NamedTuple):
     name: str
 
 
-def is_allowed(
-    context: RequestContext, operation: Operation, kind: ResourceKind, name: str = CLUSTER_NAME
-) -> bool:
-    """Whether who asks may do this; everybody may where there is no authorizer."""
-    authorizer = context.broker.authorizer
-    return authorizer is None or authorizer.is_allowed(
-        context.principal, context.client_host, operation, kind, name
-    )
+class Authorization:
+    """The authorizer of a broker; without one everybody may do everything."""
+
+    def __init__(self, authorizer: AclAuthorizer | None) -> None:
+        self.authorizer = authorizer
+
+    def is_allowed(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        kind: ResourceKind,
+        name: str = CLUSTER_NAME,
+    ) -> bool:
+        """Whether the caller may perform an operation."""
+        authorizer = self.authorizer
+        return authorizer is None or authorizer.is_allowed(
+            context.principal, context.client_host, operation, kind, name
+        )
+
+    def require(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        kind: ResourceKind,
+        name: str = CLUSTER_NAME,
+    ) -> None:
+        """Require that the caller may perform an operation.
+
+        Raises:
+            ApiError: the refusal of this kind of resource.
+        """
+        if not self.is_allowed(context, operation, kind, name):
+            log_denied(context, Need(operation, kind, name))
+            message = f"{context.principal} is not authorized: {operation.name} on {name} is needed"
+            raise ApiError(REFUSALS[kind], message)
+
+    def permitted(
+        self, context: RequestContext, operations: int, kind: ResourceKind, name: str
+    ) -> int:
+        """Of a bit set of operations, those that are allowed."""
+        return sum(
+            1 << operation
+            for operation in Operation
+            if operations >> operation & 1 and self.is_allowed(context, operation, kind, name)
+        )
+
+    def visible(
+        self,
+        context: RequestContext,
+        kind: ResourceKind,
+        rows: list[Any],
+        name_of: Callable[[Any], str],
+    ) -> list[Any]:
+        """The rows whose resource may be described; the others are left out without a word."""
+        may_see = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
+        return [row for row in rows if may_see(name_of(row))]
+
+    def may_make_topic(self, context: RequestContext, name: str) -> bool:
+        """Whether the caller may have a topic made."""
+        return self.is_allowed(context, Operation.CREATE, ResourceKind.CLUSTER) or self.is_allowed(
+            context, Operation.CREATE, ResourceKind.TOPIC, name
+        )
 
 
 def are_allowed(
@@ -45,20 +97,6 @@ def are_allowed(
 ) -> bool:
     """Whether a principal may do all of this."""
     return all(authorizer.is_allowed(principal, host, *need) for need in needs)
-
-
-def require(
-    context: RequestContext, operation: Operation, kind: ResourceKind, name: str = CLUSTER_NAME
-) -> None:
-    """Require that the caller may perform an operation.
-
-    Raises:
-        ApiError: the refusal of this kind of resource.
-    """
-    if not is_allowed(context, operation, kind, name):
-        log_denied(context, Need(operation, kind, name))
-        message = f"{context.principal} is not authorized: {operation.name} on {name} is needed"
-        raise ApiError(REFUSALS[kind], message)
 
 
 def log_denied(context: RequestContext, need: Need) -> None:
@@ -73,27 +111,4 @@ def log_denied(context: RequestContext, need: Need) -> None:
         # A name that is no topic's can be anything: it must not look like a line of its own.
         need.name if need.name.isprintable() else quoted(need.name),
         java_name(ApiKey(context.header.api_key).name),
-    )
-
-
-def permitted(context: RequestContext, operations: int, kind: ResourceKind, name: str) -> int:
-    """Of a bit set of operations, those that are allowed."""
-    return sum(
-        1 << operation
-        for operation in Operation
-        if operations >> operation & 1 and is_allowed(context, operation, kind, name)
-    )
-
-
-def visible(
-    context: RequestContext, kind: ResourceKind, rows: list[Any], name_of: Callable[[Any], str]
-) -> list[Any]:
-    """The rows whose resource may be described; the others are left out without a word."""
-    return [row for row in rows if is_allowed(context, Operation.DESCRIBE, kind, name_of(row))]
-
-
-def may_make_topic(context: RequestContext, name: str) -> bool:
-    """Whether who asks may have a topic made."""
-    return is_allowed(context, Operation.CREATE, ResourceKind.CLUSTER) or is_allowed(
-        context, Operation.CREATE, ResourceKind.TOPIC, name
     )

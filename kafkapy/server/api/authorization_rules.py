@@ -2,7 +2,7 @@
 
 A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
 the principal may not ask for and puts them, refused, behind the handler's answer. Without an
-authorizer `guard` puts none there, so nothing is paid. Handlers whose rows only they know - Fetch,
+authorizer none stands there, so nothing is paid. Handlers whose rows only they know - Fetch,
 DeleteTopics, OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
 A topic id is resolved and authorized together with each request, never before.
 """
@@ -18,15 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
-from kafkapy.server.api.authorization import (
-    Need,
-    is_allowed,
-    log_denied,
-    may_make_topic,
-    permitted,
-    require,
-    visible,
-)
+from kafkapy.server.api.authorization import Authorization, Need, log_denied
 from kafkapy.server.api.authorized_operations import (
     CLUSTER_OPERATIONS,
     GROUP_OPERATIONS,
@@ -49,15 +41,17 @@ _NOT_REQUESTED: Final = -(2**31)
 
 # Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
 NeedOf = Callable[[RequestContext, Any], Need | None]
-Rule = Callable[["Served", RequestContext, Any], Any]
+Rule = Callable[[Authorization, "Served", RequestContext, Any], Any]
 
 
-def guard(served: Mapping[int, Served], rules: Mapping[int, Rule]) -> dict[int, Served]:
+def guard(
+    served: Mapping[int, Served], rules: Mapping[int, Rule], acls: Authorization
+) -> dict[int, Served]:
     """The table of APIs with the rule of each in front of its handler."""
-    guarded = dict(served)
-    for key, rule in rules.items():
-        guarded[key] = guarded[key]._replace(handle=partial(rule, guarded[key]))
-    return guarded
+    return {
+        key: row._replace(handle=partial(rules[key], acls, row)) if key in rules else row
+        for key, row in served.items()
+    }
 
 
 # rules of whole requests
@@ -71,22 +65,28 @@ def whole(
 ) -> Rule:
     """The request needs one thing; `name` is the field that names it."""
 
-    def rule(served: Served, context: RequestContext, request: Any) -> Any:
-        require(context, operation, kind, CLUSTER_NAME if name is None else getattr(request, name))
-        return served.handle(context, request) if after is None else after(served, context, request)
+    def rule(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
+        acls.require(
+            context, operation, kind, CLUSTER_NAME if name is None else getattr(request, name)
+        )
+        if after is None:
+            return served.handle(context, request)
+        return after(acls, served, context, request)
 
     return rule
 
 
-def _init_producer_id(served: Served, context: RequestContext, request: Any) -> Any:
+def _init_producer_id(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
     if request.transactional_id is not None:
-        require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
-    elif not is_allowed(context, _O.IDEMPOTENT_WRITE, _CLUSTER):
-        authorizer = context.broker.authorizer
+        acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
+    elif not acls.is_allowed(context, _O.IDEMPOTENT_WRITE, _CLUSTER):
+        authorizer = acls.authorizer
         assert authorizer is not None, "without one everything is allowed"
         who, host = context.principal, context.client_host
         if not authorizer.is_allowed_for_any(who, host, _O.WRITE, _TOPIC):
-            require(context, _O.IDEMPOTENT_WRITE, _CLUSTER)
+            acls.require(context, _O.IDEMPOTENT_WRITE, _CLUSTER)
     return served.handle(context, request)
 
 
@@ -96,8 +96,10 @@ def _init_producer_id(served: Served, context: RequestContext, request: Any) -> 
 def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
     """Each of `rows` needs something; the refused ones join `answer` of the response."""
 
-    def rule(served: Served, context: RequestContext, request: Any) -> Work[Any]:
-        passed, refused = yield from split(context, request, rows, need_of)
+    def rule(
+        acls: Authorization, served: Served, context: RequestContext, request: Any
+    ) -> Work[Any]:
+        passed, refused = yield from split(acls, context, request, rows, need_of)
         if not refused:
             return (yield from worked(served.handle(context, request)))
         answers = []
@@ -121,7 +123,7 @@ def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
 
 
 def split(
-    context: RequestContext, request: Any, rows: str, need_of: NeedOf
+    acls: Authorization, context: RequestContext, request: Any, rows: str, need_of: NeedOf
 ) -> Work[tuple[list[Any], dict[ErrorCode, list[Any]]]]:
     """The rows that are allowed, and the others by their refusal."""
     passed: list[Any] = []
@@ -136,7 +138,7 @@ def split(
         allowed = decided.get(need)
         if allowed is None:
             # Once for all rows of a resource, as Kafka does.
-            allowed = decided[need] = is_allowed(context, *need)
+            allowed = decided[need] = acls.is_allowed(context, *need)
             if not allowed:
                 log_denied(context, need)
             yield ROW_UNITS
@@ -182,10 +184,10 @@ def _config(operation: Operation) -> NeedOf:
 def _if_not(operation: Operation, rule: Rule) -> Rule:
     """Skip the row checks for callers that may perform the operation on the cluster."""
 
-    def either(served: Served, context: RequestContext, request: Any) -> Any:
-        if is_allowed(context, operation, _CLUSTER):
+    def either(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
+        if acls.is_allowed(context, operation, _CLUSTER):
             return served.handle(context, request)
-        return rule(served, context, request)
+        return rule(acls, served, context, request)
 
     return either
 
@@ -201,39 +203,43 @@ def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
 _PRODUCE_ROWS: Final = each(topic(_O.WRITE), "topic_data", "responses")
 
 
-def _produce(served: Served, context: RequestContext, request: Any) -> Any:
+def _produce(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
     if request.transactional_id is not None:
-        require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
-    return _PRODUCE_ROWS(served, context, request)
+        acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
+    return _PRODUCE_ROWS(acls, served, context, request)
 
 
-def _find_coordinator(served: Served, context: RequestContext, request: Any) -> Any:
+def _find_coordinator(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
     kind = _TRANSACTIONAL_ID if request.key_type == _TRANSACTION_KEY_TYPE else _GROUP
     if context.version < 4:
-        require(context, _O.DESCRIBE, kind, request.key)
+        acls.require(context, _O.DESCRIBE, kind, request.key)
         return served.handle(context, request)
     rule = each(
         lambda context, key: Need(_O.DESCRIBE, kind, key), "coordinator_keys", "coordinators"
     )
-    return rule(served, context, request)
+    return rule(acls, served, context, request)
 
 
-def _describe_groups(served: Served, context: RequestContext, request: Any) -> Any:
+def _describe_groups(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
     rule = each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "groups", "groups")
 
     def narrow(response: Any) -> Any:
         for group in response.groups:
             if group.authorized_operations >= 0:
-                bits = permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
+                bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
                 group.authorized_operations = bits
         return response
 
-    return then(rule(served, context, request), narrow)
+    return then(rule(acls, served, context, request), narrow)
 
 
-def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
+def _list_groups(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
     def narrow(response: Any) -> Any:
-        response.groups = visible(context, _GROUP, response.groups, attrgetter("group_id"))
+        response.groups = acls.visible(context, _GROUP, response.groups, attrgetter("group_id"))
         return response
 
     return then(served.handle(context, request), narrow)
@@ -242,33 +248,46 @@ def _list_groups(served: Served, context: RequestContext, request: Any) -> Any:
 _CREATE_ROWS: Final = _if_not(_O.CREATE, each(topic(_O.CREATE)))
 
 
-def _create_topics(served: Served, context: RequestContext, request: Any) -> Any:
+def _create_topics(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
     def without_configs(response: Any) -> Any:
         for row in response.topics:
-            if not is_allowed(context, _O.DESCRIBE_CONFIGS, _TOPIC, row.name):
+            if not acls.is_allowed(context, _O.DESCRIBE_CONFIGS, _TOPIC, row.name):
                 row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 row.num_partitions = row.replication_factor = -1
                 row.configs = []
         return response
 
-    return then(_CREATE_ROWS(served, context, request), without_configs)
+    return then(_CREATE_ROWS(acls, served, context, request), without_configs)
 
 
 # Metadata
 
 
-def _metadata(served: Served, context: RequestContext, request: Any) -> Work[Any]:
-    narrow = partial(_narrow_operations, context, request)
+def metadata_rule(auto_create_topics: bool) -> Rule:
+    """The rule of Metadata; a topic may be one that a broker makes when a client names it."""
+    return partial(_metadata, auto_create_topics)
+
+
+def _metadata(
+    auto_create_topics: bool,
+    acls: Authorization,
+    served: Served,
+    context: RequestContext,
+    request: Any,
+) -> Work[Any]:
+    narrow = partial(_narrow_operations, acls, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
         outcome = yield from worked(served.handle(context, request))
-        return then(then(outcome, partial(_visible_topics, context)), narrow)
+        return then(then(outcome, partial(_visible_topics, acls, context)), narrow)
 
     def need(context: RequestContext, row: Any) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
         by_name = row.name is not None and row.topic_id.is_zero
         return Need(_O.DESCRIBE, _TOPIC, row.name) if by_name else None
 
-    passed, refused = yield from split(context, request, "topics", need)
+    passed, refused = yield from split(acls, context, request, "topics", need)
     denied = [row for rows in refused.values() for row in rows]
     refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     others: list[Any] = []
@@ -280,9 +299,9 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Work[Any
     def with_others(response: Any) -> Any:
         if not passed:  # in version 0 that is "all" to the handler
             response.topics = []
-        _refuse_found_by_id(context, request, response)
-        if context.version < 4 or request.allow_auto_topic_creation:
-            _refuse_unmade(context, response)
+        _refuse_found_by_id(acls, context, request, response)
+        if auto_create_topics and (context.version < 4 or request.allow_auto_topic_creation):
+            _refuse_unmade(acls, context, response)
         response.topics = [*response.topics, *others]
         return response
 
@@ -290,14 +309,16 @@ def _metadata(served: Served, context: RequestContext, request: Any) -> Work[Any
     return then(then(outcome, with_others), narrow)
 
 
-def _refuse_found_by_id(context: RequestContext, request: Any, response: Any) -> None:
+def _refuse_found_by_id(
+    acls: Authorization, context: RequestContext, request: Any, response: Any
+) -> None:
     """A topic that was found by its id is authorized by the name that it was found under, which
     the answer then keeps to itself. The id is no secret, in Kafka neither."""
     ids = {row.topic_id for row in request.topics if not row.topic_id.is_zero}
     for index, row in enumerate(response.topics if ids else ()):
         if row.topic_id in ids and row.name is not None:
             need = Need(_O.DESCRIBE, _TOPIC, row.name)
-            if not is_allowed(context, *need):
+            if not acls.is_allowed(context, *need):
                 log_denied(context, need)
                 response.topics[index] = type(row)(
                     error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -306,41 +327,46 @@ def _refuse_found_by_id(context: RequestContext, request: Any, response: Any) ->
                 )
 
 
-def _refuse_unmade(context: RequestContext, response: Any) -> None:
+def _refuse_unmade(acls: Authorization, context: RequestContext, response: Any) -> None:
     """A topic that was not made because who asks may not have it made is no unknown one."""
-    if context.broker.auto_create_topics:
-        for row in response.topics:
-            is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if is_unknown and not may_make_topic(context, row.name):
-                row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                row.topic_authorized_operations = _NOT_REQUESTED
+    for row in response.topics:
+        is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if is_unknown and not acls.may_make_topic(context, row.name):
+            row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            row.topic_authorized_operations = _NOT_REQUESTED
 
 
-def _visible_topics(context: RequestContext, response: Any) -> Any:
-    response.topics = visible(context, _TOPIC, response.topics, attrgetter("name"))
+def _visible_topics(acls: Authorization, context: RequestContext, response: Any) -> Any:
+    response.topics = acls.visible(context, _TOPIC, response.topics, attrgetter("name"))
     return response
 
 
-def _narrow_operations(context: RequestContext, request: Any, response: Any) -> Any:
+def _narrow_operations(
+    acls: Authorization, context: RequestContext, request: Any, response: Any
+) -> Any:
     if request.include_topic_authorized_operations:
         for row in response.topics:
             if row.topic_authorized_operations >= 0:
-                bits = permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name)
+                bits = acls.permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name)
                 row.topic_authorized_operations = bits
-    return _narrow_cluster_operations(context, request, response)
+    return _narrow_cluster_operations(acls, context, request, response)
 
 
-def _narrow_cluster_operations(context: RequestContext, request: Any, response: Any) -> Any:
+def _narrow_cluster_operations(
+    acls: Authorization, context: RequestContext, request: Any, response: Any
+) -> Any:
     if request.include_cluster_authorized_operations:
-        may_see = is_allowed(context, _O.DESCRIBE, _CLUSTER)
+        may_see = acls.is_allowed(context, _O.DESCRIBE, _CLUSTER)
         response.cluster_authorized_operations = (
-            permitted(context, CLUSTER_OPERATIONS, _CLUSTER, CLUSTER_NAME) if may_see else 0
+            acls.permitted(context, CLUSTER_OPERATIONS, _CLUSTER, CLUSTER_NAME) if may_see else 0
         )
     return response
 
 
-def _describe_cluster(served: Served, context: RequestContext, request: Any) -> Any:
-    return _narrow_cluster_operations(context, request, served.handle(context, request))
+def _describe_cluster(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
+    return _narrow_cluster_operations(acls, context, request, served.handle(context, request))
 
 
 _CLUSTER_ACTION: Final = whole(_O.CLUSTER_ACTION)
@@ -351,7 +377,6 @@ _READ_GROUP: Final = whole(_O.READ, _GROUP, "group_id")
 RULES: Final[dict[int, Rule]] = {
     ApiKey.PRODUCE: _produce,
     ApiKey.LIST_OFFSETS: each(topic(_O.DESCRIBE)),
-    ApiKey.METADATA: _metadata,
     ApiKey.LEADER_AND_ISR: _CLUSTER_ACTION,
     ApiKey.STOP_REPLICA: _CLUSTER_ACTION,
     ApiKey.UPDATE_METADATA: _CLUSTER_ACTION,

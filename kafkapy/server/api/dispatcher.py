@@ -1,13 +1,10 @@
-"""From a frame to a handler and back to bytes: the one place that knows every served API.
-
-The table is `handlers.SERVED`, which ApiVersions, names of metrics and the docs come from too.
-"""
+"""From a frame to a handler and back to bytes."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,18 +20,18 @@ from kafkapy.protocol.headers import (
 )
 from kafkapy.protocol.schema import has_more_elements
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server.api.authorization_rules import RULES, guard
 from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_of_session
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
 from kafkapy.server.requests.served import Served
 from kafkapy.server.requests.turns import Work
 
 if TYPE_CHECKING:
+    from kafkapy.server.api.throttler import Throttler
+    from kafkapy.server.counts.metrics import RequestMetrics
     from kafkapy.server.requests.request_handler import Caller, FastPath
-    from kafkapy.server.services import Services
+    from kafkapy.server.requests.turns import Turns
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -56,14 +53,22 @@ ELEMENTS_AT_ONCE: Final = 2_000
 class Dispatcher:
     """Routes requests of all connections."""
 
-    def __init__(self, broker: Services, apis: Mapping[int, Served]) -> None:
-        self._broker = broker
-        # Decided here, so that nothing is asked of a request where everything is allowed.
-        is_guarded = broker.authorizer is not None
-        self._table = guard(apis, RULES | TRANSACTION_RULES) if is_guarded else dict(apis)
-        self._metrics = broker.metrics.requests
-        self._quotas = broker.client_quotas
-        self._turns = broker.turns
+    def __init__(
+        self,
+        table: Mapping[int, Served],
+        metrics: RequestMetrics,
+        throttler: Throttler,
+        turns: Turns,
+        produce_fast_path: Callable[[RequestContext, Caller], ProduceFastPath],
+        fetch_fast_path: Callable[[RequestContext, Caller], FetchFastPath],
+    ) -> None:
+        self._table = table
+        self._metrics = metrics
+        self._quotas = throttler.quotas
+        self._throttler = throttler
+        self._turns = turns
+        self._produce_fast_path = produce_fast_path
+        self._fetch_fast_path = fetch_fast_path
 
     def dispatch(self, connection: Caller, request: Request) -> Any:
         """Handle one request: its encoded response, a `Pending`, or how to end.
@@ -103,7 +108,7 @@ class Dispatcher:
         seconds = time.perf_counter() - started
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
-            outcome = self._broker.throttler.settle(connection, context, request, outcome, seconds)
+            outcome = self._throttler.settle(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
         if header.api_key > _FETCH:
@@ -140,19 +145,18 @@ class Dispatcher:
         if key == ApiKey.PRODUCE:
             if connection.fast_path is None:
                 context = self._context(connection, request.header)
-                connection.fast_path = ProduceFastPath(context, connection)
+                connection.fast_path = self._produce_fast_path(context, connection)
             if isinstance(connection.fast_path, ProduceFastPath):
                 connection.fast_path.learn(request.frame, request.header, message)
         elif key == ApiKey.FETCH and is_of_session(message):
             if connection.fast_path is None:
                 context = self._context(connection, request.header)
-                connection.fast_path = FetchFastPath(context, connection)
+                connection.fast_path = self._fetch_fast_path(context, connection)
             if isinstance(connection.fast_path, FetchFastPath):
                 connection.fast_path.learn(request.frame, request.header, message)
 
     def _context(self, connection: Caller, header: RequestHeader) -> RequestContext:
         return RequestContext(
-            self._broker,
             header,
             connection.client_host,
             connection.listener,

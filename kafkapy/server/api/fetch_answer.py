@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkapy.common.errors import ErrorCode
@@ -24,6 +25,9 @@ from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces,
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
+    from kafkapy.server.api.cluster_view import ClusterView
+    from kafkapy.server.counts.metrics import Metrics
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 NEEDS_OF_FOLLOWER: Final = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
 """With these a follower may read all that it follows."""
@@ -31,92 +35,108 @@ FIRST_VERSION_WITH_IDS: Final = 13
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
-    """The response that a session's rows come to, or the work that makes it of many rows, or of
-    rows to convert."""
-    if context.version < FIRST_VERSION_AS_STORED:
-        replicas = context.broker.replicas
-        results = adapt(replicas, context.version, results)
-        work = convert(replicas, context.version, results)
-        if work is not None:
-            return _answer_converted(context, session, work)
-    return _answer(context, session, results)
+@dataclass(frozen=True)
+class FetchAnswers:
+    """Makes the answers of one broker."""
 
+    replicas: ReplicaManager
+    metrics: Metrics
+    cluster: ClusterView
 
-def _answer_converted(
-    context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
-) -> Work[Any]:
-    results = yield from work
-    return (yield from worked(_answer(context, session, results)))
+    def answer(
+        self, context: RequestContext, session: FetchContext, results: list[FetchResult]
+    ) -> FetchResponse | Work[FetchResponse]:
+        """The response that a session's rows come to, or the work that makes it of many rows, or of
+        rows to convert."""
+        if context.version < FIRST_VERSION_AS_STORED:
+            replicas = self.replicas
+            results = adapt(replicas, context.version, results)
+            work = convert(replicas, context.version, results)
+            if work is not None:
+                return self._answer_converted(context, session, work)
+        return self._answer(context, session, results)
 
+    def _answer_converted(
+        self, context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
+    ) -> Work[Any]:
+        results = yield from work
+        return (yield from worked(self._answer(context, session, results)))
 
-def _answer(context: RequestContext, session: FetchContext, results: list[FetchResult]) -> Any:
-    topics: list[FetchableTopicResponse] = []
-    leaders: set[int] = set()
-    if len(results) > ROWS_AT_ONCE:
-        return _answer_in_slices(context, session, results)
-    _add_rows(context, session.choose(results), topics, leaders)
-    if leaders:
-        return _response(context, session, topics, leaders)
-    return FetchResponse(session_id=session.session_id, responses=topics)
+    def _answer(
+        self, context: RequestContext, session: FetchContext, results: list[FetchResult]
+    ) -> FetchResponse | Work[FetchResponse]:
+        topics: list[FetchableTopicResponse] = []
+        leaders: set[int] = set()
+        if len(results) > ROWS_AT_ONCE:
+            return self._answer_in_slices(context, session, results)
+        self._add_rows(context, session.choose(results), topics, leaders)
+        if leaders:
+            return self._response(context, session, topics, leaders)
+        return FetchResponse(session_id=session.session_id, responses=topics)
 
+    def _answer_in_slices(
+        self, context: RequestContext, session: FetchContext, results: list[FetchResult]
+    ) -> Work[FetchResponse]:
+        topics: list[FetchableTopicResponse] = []
+        leaders: set[int] = set()
+        for few in pieces(results):
+            self._add_rows(context, session.choose(few), topics, leaders)
+            yield ROW_UNITS // 2 * len(few)
+        return self._response(context, session, topics, leaders)
 
-def _answer_in_slices(
-    context: RequestContext, session: FetchContext, results: list[FetchResult]
-) -> Work[FetchResponse]:
-    topics: list[FetchableTopicResponse] = []
-    leaders: set[int] = set()
-    for few in pieces(results):
-        _add_rows(context, session.choose(few), topics, leaders)
-        yield ROW_UNITS // 2 * len(few)
-    return _response(context, session, topics, leaders)
-
-
-def _add_rows(
-    context: RequestContext,
-    results: Sequence[FetchResult],
-    topics: list[FetchableTopicResponse],
-    leaders: set[int],
-) -> None:
-    broker = context.broker
-    by_id = context.version >= FIRST_VERSION_WITH_IDS
-    last: object = None
-    if topics:
-        last = topics[-1].topic_id if by_id else topics[-1].topic
-    for result in results:
-        wanted = result.wanted
-        key = wanted.topic_id if by_id else wanted.topic
-        if key != last or not topics:
-            last = key
-            topics.append(
-                FetchableTopicResponse(
-                    topic=wanted.topic or "", topic_id=wanted.topic_id, partitions=[]
+    def _add_rows(
+        self,
+        context: RequestContext,
+        results: Sequence[FetchResult],
+        topics: list[FetchableTopicResponse],
+        leaders: set[int],
+    ) -> None:
+        by_id = context.version >= FIRST_VERSION_WITH_IDS
+        last: object = None
+        if topics:
+            last = topics[-1].topic_id if by_id else topics[-1].topic
+        for result in results:
+            wanted = result.wanted
+            key = wanted.topic_id if by_id else wanted.topic
+            if key != last or not topics:
+                last = key
+                topics.append(
+                    FetchableTopicResponse(
+                        topic=wanted.topic or "", topic_id=wanted.topic_id, partitions=[]
+                    )
                 )
+            row = _row(result)
+            if result.error:
+                self.metrics.fetch_failed(wanted.topic or "")
+                if context.version >= 16 and result.error in _LEADER_ERRORS:
+                    self._add_leader(wanted, row, leaders)
+            elif result.size_bytes:
+                self.metrics.fetched(wanted.topic or "", result.size_bytes)
+            topics[-1].partitions.append(row)
+
+    def _response(
+        self,
+        context: RequestContext,
+        session: FetchContext,
+        topics: list[FetchableTopicResponse],
+        leaders: set[int],
+    ) -> FetchResponse:
+        response = FetchResponse(session_id=session.session_id, responses=topics)
+        if leaders:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+                for node, host, port, rack in self.cluster.nodes(context.listener)
+                if node in leaders
+            ]
+        return response
+
+    def _add_leader(self, wanted: FetchPartition, row: PartitionData, leaders: set[int]) -> None:
+        known = self.cluster.image.partition(wanted.topic or "", wanted.partition)
+        if known is not None and known.leader >= 0:
+            row.current_leader = LeaderIdAndEpoch(
+                leader_id=known.leader, leader_epoch=known.leader_epoch
             )
-        row = _row(result)
-        if result.error:
-            broker.metrics.fetch_failed(wanted.topic or "")
-            if context.version >= 16 and result.error in _LEADER_ERRORS:
-                _add_leader(context, wanted, row, leaders)
-        elif result.size_bytes:
-            broker.metrics.fetched(wanted.topic or "", result.size_bytes)
-        topics[-1].partitions.append(row)
-
-
-def _response(
-    context: RequestContext,
-    session: FetchContext,
-    topics: list[FetchableTopicResponse],
-    leaders: set[int],
-) -> FetchResponse:
-    response = FetchResponse(session_id=session.session_id, responses=topics)
-    if leaders:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-            for node, host, port, rack in context.broker.nodes(context.listener)
-            if node in leaders
-        ]
-    return response
+            leaders.add(known.leader)
 
 
 def _row(result: FetchResult) -> PartitionData:
@@ -139,14 +159,3 @@ def _row(result: FetchResult) -> PartitionData:
         epoch, end_offset = result.diverging_epoch
         row.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return row
-
-
-def _add_leader(
-    context: RequestContext, wanted: FetchPartition, row: PartitionData, leaders: set[int]
-) -> None:
-    known = context.broker.metadata.image.partition(wanted.topic or "", wanted.partition)
-    if known is not None and known.leader >= 0:
-        row.current_leader = LeaderIdAndEpoch(
-            leader_id=known.leader, leader_epoch=known.leader_epoch
-        )
-        leaders.add(known.leader)

@@ -21,7 +21,7 @@ from kafkapy.replication.fetch_session import FetchContext, FetchPartition, Fetc
 from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
 from kafkapy.server.api.authorization import are_allowed
-from kafkapy.server.api.fetch_answer import NEEDS_OF_FOLLOWER, answer
+from kafkapy.server.api.fetch_answer import NEEDS_OF_FOLLOWER
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.standing_decision import StandingDecision
 from kafkapy.server.requests.outcomes import Pending
@@ -29,8 +29,14 @@ from kafkapy.server.requests.turns import finished
 from kafkapy.storage.disk_errors import StorageShortage
 
 if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.metadata.acl_authorizer import AclAuthorizer
+    from kafkapy.replication.fetch_session import FetchSessionCache
+    from kafkapy.server.api.fetch_answer import FetchAnswers
     from kafkapy.server.api.standing_decision import Authenticated
-    from kafkapy.server.services import Services
+    from kafkapy.server.counts.metrics import Metrics
+    from kafkapy.server.replicas.fetch_reader import FetchReader
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 
 def is_of_session(request: FetchRequest) -> bool:
@@ -49,20 +55,39 @@ def is_of_session(request: FetchRequest) -> bool:
 class FetchFastPath:
     """One connection's fetches. `context` is that of any request on it."""
 
-    __slots__ = ("_broker", "_context", "_correlation_id", "_params", "_pending", "_right",
-                 "_shape", "_wait", "times")  # fmt: skip
+    __slots__ = ("_answers", "_clock", "_context", "_correlation_id", "_max_bytes", "_metrics",
+                 "_params", "_pending", "_reader", "_replicas", "_right", "_sessions", "_shape",
+                 "_wait", "times")  # fmt: skip
 
-    def __init__(self, context: RequestContext, client: Authenticated) -> None:
-        self._broker: Services = context.broker
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        metrics: Metrics,
+        reader: FetchReader,
+        sessions: FetchSessionCache,
+        clock: Clock,
+        answers: FetchAnswers,
+        max_bytes: int,
+        authorizer: AclAuthorizer | None,
+        context: RequestContext,
+        client: Authenticated,
+    ) -> None:
+        self._replicas = replicas
+        self._metrics = metrics
+        self._reader = reader
+        self._sessions = sessions
+        self._clock = clock
+        self._answers = answers
+        self._max_bytes = max_bytes
         self._context = context
         self._correlation_id = 0  # of the fetch that is served or parked
         self._params: FetchParams
-        self._pending: Pending | None = None
+        self._pending: Pending[Any] | None = None
         self._shape: FetchShape | None = None
-        self.times = self._broker.metrics.requests.by_name["Fetch"]
+        self.times = metrics.requests.by_name["Fetch"]
         self._wait: FollowerWait | None = None
         self._right: StandingDecision | None = None  # None: without an authorizer
-        authorizer, host = context.broker.authorizer, context.client_host
+        host = context.client_host
         if authorizer is not None:
             self._right = StandingDecision(
                 authorizer,
@@ -81,13 +106,13 @@ class FetchFastPath:
             request.replica_state.replica_id,
             request.max_wait_ms,
             request.min_bytes,
-            min(request.max_bytes, self._broker.fetch_max_bytes),
+            min(request.max_bytes, self._max_bytes),
             request.isolation_level,
             header.api_version,
             listener=self._context.listener,
         )
 
-    def handle(self, frame: memoryview) -> list[Any] | Pending | None:
+    def handle(self, frame: memoryview) -> list[Any] | Pending[Any] | None:
         """Take note and answer: the whole frame, now or later. None if the request must take the
         general path, which finds nothing else than it would have found at once."""
         shape = self._shape
@@ -97,12 +122,12 @@ class FetchFastPath:
         right = self._right
         if right is not None and not right.holds():
             return None
-        broker = self._broker
-        session = broker.fetch_sessions.get(shape.session_id)
+        session = self._sessions.get(shape.session_id)
         if session is None or session.epoch != asked.session_epoch:
             return None
         wait = self._waiting(session)
-        if wait is None or broker.replicas.quotas.leader.limit is not None:
+        replicas = self._replicas
+        if wait is None or replicas.quotas.leader.limit is not None:
             return None
         wanted = session.partitions.get((asked.topic_id, asked.partition))
         if wanted is None:
@@ -115,10 +140,10 @@ class FetchFastPath:
             if each.kind is Kind.RECORDS:
                 finds_records = True
         self._correlation_id = asked.correlation_id
-        now_ms = broker.clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         session.go_on(now_ms)
         for partition, high_watermark in wait.note(now_ms):
-            broker.replicas.followed(partition, wait.broker_id, high_watermark)
+            replicas.followed(partition, wait.broker_id, high_watermark)
         return self._answer() if finds_records else self._park(wait, now_ms)
 
     def _waiting(self, session: FetchSession) -> FollowerWait | None:
@@ -127,7 +152,7 @@ class FetchFastPath:
         if wait is not None and wait.is_of(session):
             return wait
         self.close()
-        replicas = self._broker.replicas
+        replicas = self._replicas
         partitions = []
         for wanted in session.partitions.values():
             partition = replicas.partitions.get(wanted.topic or "", {}).get(wanted.partition)
@@ -140,11 +165,11 @@ class FetchFastPath:
         self._wait = wait
         return wait
 
-    def _park(self, wait: FollowerWait, now_ms: int) -> Pending:
-        broker = self._broker
-        wait_ms = broker.fetch_reader.wait_ms(self._params, len(wait.pairs), now_ms)
-        self._pending = pending = Pending(blocks=True)
-        broker.replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
+    def _park(self, wait: FollowerWait, now_ms: int) -> Pending[Any]:
+        wait_ms = self._reader.wait_ms(self._params, len(wait.pairs), now_ms)
+        pending: Pending[Any] = Pending(blocks=True)
+        self._pending = pending
+        self._replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
         return pending
 
     def _completed(self) -> None:
@@ -160,9 +185,9 @@ class FetchFastPath:
             plain = self._records(wait.session, news[0].partition, news[0].wanted)
             if plain is not None:
                 return plain
-        results = self._broker.fetch_reader.read_again(self._params, wait.in_turn(news))
+        results = self._reader.read_again(self._params, wait.in_turn(news))
         context = FetchContext([], wait.session, incremental=True)
-        message = finished(answer(self._context, context, results))
+        message = finished(self._answers.answer(self._context, context, results))
         header = self._context.header
         return encode_response(message, header.api_key, header.api_version, self._correlation_id)
 
@@ -173,7 +198,7 @@ class FetchFastPath:
         it."""
         log, shape = partition.log, self._shape
         assert shape is not None
-        if self._broker.replicas.quotas.leader.limit is not None:  # since the fetch was parked
+        if self._replicas.quotas.leader.limit is not None:  # since the fetch was parked
             return None
         try:
             records = log.read_tail(
@@ -186,7 +211,7 @@ class FetchFastPath:
         high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
         wanted.is_news(high_watermark, log_start_offset)
         session.move_to_end(wanted)
-        self._broker.metrics.fetched(wanted.topic or "", len(records))
+        self._metrics.fetched(wanted.topic or "", len(records))
         return shape.answer(
             self._correlation_id, wanted.topic_id, wanted.partition, high_watermark,
             log.last_stable_offset, log_start_offset, records,
@@ -195,6 +220,6 @@ class FetchFastPath:
     def close(self) -> None:
         """The session is watched no more."""
         if self._wait is not None:
-            self._broker.replicas.fetch_purgatory.cancel(self._wait)
+            self._replicas.fetch_purgatory.cancel(self._wait)
             self._wait = None
             self._pending = None

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
@@ -22,13 +22,19 @@ from kafkapy.security.acls import (
 from kafkapy.server.admin.acl_admin import AclAdmin, Binding
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
-from kafkapy.server.quotas.client_quotas import Mutations
+from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+
+if TYPE_CHECKING:
+    from kafkapy.server.cluster.controller_task import ControllerTask
+    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+    from kafkapy.server.requests.background_tasks import BackgroundTasks
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 R = TypeVar("R")
+S = TypeVar("S")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -41,12 +47,13 @@ def unsupported_resource(resource_type: int) -> ApiError:
 
 
 def run_async(
+    tasks: BackgroundTasks,
     context: RequestContext,
     work: Coroutine[Any, Any, Any],
     refuse: Callable[[ApiError], Any],
-) -> Pending:
+) -> Pending[Any]:
     """Run `work` as a task of the broker; its result, or the refusal, answers the request."""
-    pending = Pending()
+    pending: Pending[Any] = Pending()
 
     async def answer() -> None:
         try:
@@ -60,7 +67,7 @@ def run_async(
             if not pending.done:
                 pending.complete(refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
-    context.broker.tasks.spawn(answer())
+    tasks.spawn(answer())
     return pending
 
 
@@ -71,7 +78,7 @@ def gather(
 ) -> Work[Any]:
     """Start each with the function that takes its result, at a cost of `units`; the response is
     made when all have come, in the order of the starts."""
-    pending = Pending()
+    pending: Pending[Any] = Pending()
     results: dict[int, R] = {}
 
     def answered(number: int, result: R) -> None:
@@ -100,19 +107,19 @@ def not_controller() -> ApiError:
     )
 
 
-def require_controller(context: RequestContext) -> None:
+def require_controller(task: ControllerTask) -> None:
     """Only the active controller serves this.
 
     Raises:
         ApiError: NOT_CONTROLLER.
     """
-    controller = context.broker.controller.controller
+    controller = task.controller
     if controller is None or not controller.is_active:
         raise not_controller()
 
 
 async def controller_answer(
-    context: RequestContext, event_with: Callable[[Callable[[Any], None]], Event]
+    controller: ControllerTask, event_with: Callable[[Callable[[Any], None]], Event]
 ) -> Any:
     """The reply of this broker's controller to the event made of a reply function."""
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -122,20 +129,20 @@ async def controller_answer(
         if not answer.done():
             answer.set_result(result)
 
-    context.broker.controller.submit(event_with(reply))
+    controller.submit(event_with(reply))
     return await answer
 
 
 def ask_controller(
-    context: RequestContext,
+    controller: ControllerTask,
     event_with: Callable[[Callable[[R], None]], Event],
-    to_response: Callable[[R], Any],
-) -> Any:
+    to_response: Callable[[R], S],
+) -> S | Pending[S]:
     """Queue the event made of a reply function for this broker's controller; its reply, or its
     refusal if it is not the active one, answers the request."""
-    pending = Pending()
+    pending: Pending[S] = Pending()
     event = event_with(lambda result: pending.complete(to_response(result)))
-    context.broker.controller.submit(event)
+    controller.submit(event)
     return pending.response if pending.done else pending
 
 
@@ -146,16 +153,17 @@ def transactional_error(error: ErrorCode, version: int, first_version_with_fence
     return error
 
 
-async def metadata_known(context: RequestContext) -> None:
+async def metadata_known(waiter: MetadataWaiter) -> None:
     """Wait, within limits, until this broker has heard what there is in its cluster."""
-    broker = context.broker
-    await broker.waiter.when(lambda _: broker.waiter.is_known, _START_WAIT_MS)
+    await waiter.when(lambda _: waiter.is_known, _START_WAIT_MS)
 
 
-def mutations(context: RequestContext, strict_since: int | None = None) -> Mutations:
+def mutations(
+    quotas: ClientQuotas, context: RequestContext, strict_since: int | None = None
+) -> Mutations:
     """Changes that the caller's quota allows the request; older versions are refused nothing."""
     strict = strict_since is not None and context.version >= strict_since
-    return context.broker.client_quotas.mutations(client_of(context), strict)
+    return quotas.mutations(client_of(context), strict)
 
 
 def told(error: ApiError) -> str | None:
@@ -163,13 +171,12 @@ def told(error: ApiError) -> str | None:
     return None if error.message == error.code.name else error.message
 
 
-def acl_admin(context: RequestContext, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
+def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
     """The entries of all resources.
 
     Raises:
         ApiError: SECURITY_DISABLED, there is no authorizer that would use them.
     """
-    admin = context.broker.acl_admin
     if admin is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
     return admin

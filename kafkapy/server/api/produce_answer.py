@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.produce import (
@@ -14,41 +14,49 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.server.api.request_context import RequestContext
 
+if TYPE_CHECKING:
+    from kafkapy.server.api.cluster_view import ClusterView
+    from kafkapy.server.counts.metrics import Metrics
+
 _FIRST_VERSION_WITH_LEADERS: Final = 10
 
 
-def refuse_row(
-    context: RequestContext, topic: str, row: PartitionProduceResponse, error: ApiError
-) -> None:
-    """Make a row that of a refused append, which is counted."""
-    row.error_code = error.code
-    row.base_offset = -1
-    row.error_message = error.message if error.message != error.code.name else None
-    row.record_errors = [
-        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-        for index, message in getattr(error, "record_errors", ())
-    ]
-    context.broker.metrics.produce_failed(topic)
-    if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-        known = context.broker.metadata.image.partition(topic, row.index)
-        if known is not None:
-            row.current_leader = LeaderIdAndEpoch(
-                leader_id=known.leader, leader_epoch=known.leader_epoch
-            )
+class ProduceAnswers:
+    """Completes the answers of one broker."""
 
+    def __init__(self, metrics: Metrics, cluster: ClusterView) -> None:
+        self._metrics = metrics
+        self._cluster = cluster
 
-def add_leaders(context: RequestContext, response: ProduceResponse) -> None:
-    """Where the leaders are that refused rows name."""
-    if context.version < _FIRST_VERSION_WITH_LEADERS:
-        return
-    leaders = {
-        row.current_leader.leader_id
-        for topic in response.responses
-        for row in topic.partition_responses
-        if row.current_leader.leader_id >= 0
-    }
-    response.node_endpoints = [
-        NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
-        for node, host, port, rack in context.broker.nodes(context.listener)
-        if node in leaders
-    ]
+    def refuse_row(self, topic: str, row: PartitionProduceResponse, error: ApiError) -> None:
+        """Make a row that of a refused append, which is counted."""
+        row.error_code = error.code
+        row.base_offset = -1
+        row.error_message = error.message if error.message != error.code.name else None
+        row.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in getattr(error, "record_errors", ())
+        ]
+        self._metrics.produce_failed(topic)
+        if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            known = self._cluster.image.partition(topic, row.index)
+            if known is not None:
+                row.current_leader = LeaderIdAndEpoch(
+                    leader_id=known.leader, leader_epoch=known.leader_epoch
+                )
+
+    def add_leaders(self, context: RequestContext, response: ProduceResponse) -> None:
+        """Where the leaders are that refused rows name."""
+        if context.version < _FIRST_VERSION_WITH_LEADERS:
+            return
+        leaders = {
+            row.current_leader.leader_id
+            for topic in response.responses
+            for row in topic.partition_responses
+            if row.current_leader.leader_id >= 0
+        }
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in self._cluster.nodes(context.listener)
+            if node in leaders
+        ]

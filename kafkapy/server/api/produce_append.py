@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kafkapy.storage.log_append import LogAppendInfo
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
+
+R = TypeVar("R")
 
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _NONE_UNVERIFIED: Final[list[Writing]] = []
@@ -115,10 +117,10 @@ def answer_later(
     clock: Clock,
     timeout_ms: int,
     waits: list[ProduceWait],
-    answer: Callable[[], Any],
-) -> Pending:
+    answer: Callable[[], R],
+) -> Pending[R]:
     """The response that `answer` makes when none of `waits` waits any more, or time is over."""
-    pending = Pending()
+    pending: Pending[R] = Pending()
     purgatory = replicas.produce_purgatory
     operation = DelayedProduce(
         clock.monotonic_ms() + max(0, timeout_ms), waits, lambda: pending.complete(answer())

@@ -27,7 +27,6 @@ from kafkapy.record.batch_rules import TakesLong
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api.authorization import are_allowed
 from kafkapy.server.api.authorization_rules import needs_of_produce
-from kafkapy.server.api.produce_answer import add_leaders, refuse_row
 from kafkapy.server.api.produce_append import answer_later, append, unverified, wait_of, writing
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.standing_decision import StandingDecision
@@ -43,28 +42,49 @@ from kafkapy.server.requests.outcomes import (
 from kafkapy.storage.log_append import LogAppendInfo
 
 if TYPE_CHECKING:
+    from kafkapy.common.ports import Clock
+    from kafkapy.metadata.acl_authorizer import AclAuthorizer
+    from kafkapy.server.api.produce_answer import ProduceAnswers
     from kafkapy.server.api.standing_decision import Authenticated
+    from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+    from kafkapy.server.counts.metrics import Metrics
+    from kafkapy.server.quotas.client_quotas import ClientQuotas
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 
 class ProduceFastPath:
     """One connection's requests to one topic. `context` is that of any request of the shape."""
 
-    __slots__ = ("_client", "_client_id", "_context", "_last_topic", "_metrics", "_quotas",
-                 "_replicas", "_right", "_shape", "_transactional_id", "_unlimited",
-                 "times")  # fmt: skip
+    __slots__ = ("_answers", "_authorizer", "_client", "_client_id", "_clock", "_context",
+                 "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
+                 "_transactional_id", "_unlimited", "_verifier", "times")  # fmt: skip
 
-    def __init__(self, context: RequestContext, client: Authenticated) -> None:
-        broker = context.broker
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        metrics: Metrics,
+        clock: Clock,
+        verifier: TransactionVerifier,
+        answers: ProduceAnswers,
+        quotas: ClientQuotas,
+        authorizer: AclAuthorizer | None,
+        context: RequestContext,
+        client: Authenticated,
+    ) -> None:
+        self._replicas = replicas
+        self._metrics = metrics
+        self._clock = clock
+        self._verifier = verifier
+        self._answers = answers
+        self._quotas = quotas
+        self._authorizer = authorizer
+        self._context = context
         self._client = client
         self._client_id: str | None = None
-        self._context = context
-        self._replicas = broker.replicas
-        self._metrics = broker.metrics
-        self._quotas = broker.client_quotas
         self._last_topic: str | None = None
         self._shape: ProduceShape | None = None
         self._transactional_id: str | None = None
-        self.times = broker.metrics.requests.by_name["Produce"]
+        self.times = metrics.requests.by_name["Produce"]
         self._right: StandingDecision | None = None  # None: without an authorizer
         self._unlimited: StandingDecision
 
@@ -88,7 +108,7 @@ class ProduceFastPath:
         """Whether the clients of this connection may do what the shape asks is not known yet."""
         context, shape = self._context, self._shape
         assert shape is not None
-        authorizer, quotas = context.broker.authorizer, self._quotas
+        authorizer, quotas = self._authorizer, self._quotas
         client_id = self._client_id
         self._unlimited = StandingDecision(
             quotas,
@@ -108,7 +128,7 @@ class ProduceFastPath:
 
     def handle(
         self, frame: memoryview
-    ) -> bytes | list[Any] | Pending | NoResponse | CloseConnection | None:
+    ) -> bytes | list[Any] | Pending[Any] | NoResponse | CloseConnection | None:
         """Append and answer: the whole frame, now or later, or how to end. None, and nothing done,
         if the request must take the general path."""
         shape = self._shape
@@ -153,30 +173,29 @@ class ProduceFastPath:
         found = writing(shape.topic, index, records)
         if found is None:
             return False
-        verifier = self._context.broker.verifier
         try:
-            return bool(unverified(verifier, shape.acks, self._transactional_id, (found,)))
+            return bool(unverified(self._verifier, shape.acks, self._transactional_id, (found,)))
         except ApiError:
             return True
 
     def _refused(
         self, correlation_id: int, index: int, error: ApiError
     ) -> list[Any] | CloseConnection:
-        shape, context = self._shape, self._context
+        shape = self._shape
         assert shape is not None
         row = PartitionProduceResponse(index=index)
-        refuse_row(context, shape.topic, row, error)
+        self._answers.refuse_row(shape.topic, row, error)
         if shape.acks == 0:
             return CLOSE_CONNECTION
         response = ProduceResponse(
             responses=[TopicProduceResponse(name=shape.topic, partition_responses=[row])]
         )
-        add_leaders(context, response)
+        self._answers.add_leaders(self._context, response)
         return encode_response(response, ApiKey.PRODUCE, shape.version, correlation_id)
 
     def _wait(
         self, shape: ProduceShape, correlation_id: int, wait: ProduceWait, info: LogAppendInfo
-    ) -> Pending:
+    ) -> Pending[Any]:
         index = wait.partition.topic_partition.partition
 
         def answer() -> bytes:
@@ -186,6 +205,4 @@ class ProduceFastPath:
                 info.log_start_offset,
             )  # fmt: skip
 
-        return answer_later(
-            self._replicas, self._context.broker.clock, shape.timeout_ms, [wait], answer
-        )
+        return answer_later(self._replicas, self._clock, shape.timeout_ms, [wait], answer)

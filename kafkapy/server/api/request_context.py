@@ -8,25 +8,22 @@ from kafkapy.server.requests.outcomes import ANONYMOUS
 
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
-    from kafkapy.server.services import Services
 
 
 class RequestContext:
     """Per request: who asks (`User:alice`; `is_token`: by a delegation token), over which listener,
-    in which version, and the broker's services."""
+    and in which version."""
 
-    __slots__ = ("broker", "client_host", "header", "is_token", "listener", "principal", "version")
+    __slots__ = ("client_host", "header", "is_token", "listener", "principal", "version")
 
     def __init__(
         self,
-        broker: Services,
         header: RequestHeader,
         client_host: str,
         listener: str,
         principal: str = ANONYMOUS,
         is_token: bool = False,
     ) -> None:
-        self.broker = broker
         self.header = header
         self.version = header.api_version
         self.client_host = client_host

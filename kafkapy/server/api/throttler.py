@@ -60,6 +60,7 @@ class Throttler:
     """Of one broker."""
 
     def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
+        self.quotas = quotas
         self._quotas = quotas.by_kind
         self._exempt = quotas.exempt
         self._clock = clock

@@ -5,28 +5,39 @@ from __future__ import annotations
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.admin.token_admin import TokenAdmin
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.outcomes import ANONYMOUS
 
 
-def admitted(context: RequestContext) -> None:
-    """Reject clients that authenticated with a delegation token, or not at all.
+class TokenRequests:
+    """Admits requests to the tokens of the cluster; without a secret there is no `admin`."""
 
-    Raises:
-        ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-    """
-    protocol = context.broker.config.security_protocol(context.listener)
-    is_nobody = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate was shown
-    if context.is_token or protocol == "PLAINTEXT" or is_nobody:
-        raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    def __init__(self, config: KafkaConfig, admin: TokenAdmin | None) -> None:
+        self._config = config
+        self._admin = admin
 
+    def admit(self, context: RequestContext) -> None:
+        """Reject clients that authenticated with a delegation token, or not at all.
 
-def token_admin(context: RequestContext) -> TokenAdmin:
-    """The tokens of the cluster.
+        Raises:
+            ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+        """
+        protocol = self._config.security_protocol(context.listener)
+        is_nobody = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate was shown
+        if context.is_token or protocol == "PLAINTEXT" or is_nobody:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
-    Raises:
-        ApiError: DELEGATION_TOKEN_AUTH_DISABLED, the broker has no secret.
-    """
-    admin = context.broker.token_admin
-    if admin is None:
-        raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    return admin
+    def admin(self) -> TokenAdmin:
+        """The tokens of the cluster.
+
+        Raises:
+            ApiError: DELEGATION_TOKEN_AUTH_DISABLED, the broker has no secret.
+        """
+        if self._admin is None:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+        return self._admin
+
+    def admitted(self, context: RequestContext) -> TokenAdmin:
+        """Both of the above."""
+        self.admit(context)
+        return self.admin()

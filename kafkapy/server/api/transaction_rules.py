@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import Need, is_allowed, require, visible
+from kafkapy.server.api.authorization import Authorization, Need
 from kafkapy.server.api.authorization_rules import Rule, each, split, topic, whole, with_rows
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import then
@@ -25,10 +25,12 @@ def _write(name: str = "transactional_id", after: Rule | None = None) -> Rule:
     return whole(Operation.WRITE, _TRANSACTIONAL_ID, name, after)
 
 
-def _refuse_others(served: Served, context: RequestContext, request: Any) -> Work[Any]:
+def _refuse_others(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Work[Any]:
     """Of the topics of one request all are added or none."""
     field = "v3_and_below_topics"
-    passed, refused = yield from split(context, request, field, topic(Operation.WRITE))
+    passed, refused = yield from split(acls, context, request, field, topic(Operation.WRITE))
     if not refused:
         return (yield from worked(served.handle(context, request)))
     response = None
@@ -45,26 +47,30 @@ def _refuse_others(served: Served, context: RequestContext, request: Any) -> Wor
 _ADD: Final = _write("v3_and_below_transactional_id", _refuse_others)
 
 
-def _add_partitions(served: Served, context: RequestContext, request: Any) -> Any:
+def _add_partitions(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
     if context.version < _FIRST_VERSION_BETWEEN_BROKERS:
-        return _ADD(served, context, request)
-    require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
+        return _ADD(acls, served, context, request)
+    acls.require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
     return served.handle(context, request)
 
 
-def _write_markers(served: Served, context: RequestContext, request: Any) -> Any:
-    if not is_allowed(context, Operation.ALTER, ResourceKind.CLUSTER):
-        require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
+def _write_markers(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
+    if not acls.is_allowed(context, Operation.ALTER, ResourceKind.CLUSTER):
+        acls.require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
     return served.handle(context, request)
 
 
-def _describe(served: Served, context: RequestContext, request: Any) -> Any:
+def _describe(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
     def narrow(response: Any) -> Any:
         for row in response.transaction_states:
-            row.topics = visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
+            row.topics = acls.visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
         return response
 
-    return then(_DESCRIBE_ROWS(served, context, request), narrow)
+    return then(_DESCRIBE_ROWS(acls, served, context, request), narrow)
 
 
 _DESCRIBE_ROWS: Final = each(
@@ -74,9 +80,9 @@ _DESCRIBE_ROWS: Final = each(
 )
 
 
-def _list(served: Served, context: RequestContext, request: Any) -> Any:
+def _list(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
     def narrow(response: Any) -> Any:
-        response.transaction_states = visible(
+        response.transaction_states = acls.visible(
             context,
             _TRANSACTIONAL_ID,
             response.transaction_states,

@@ -9,35 +9,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.controller.config import ControllerConfig
 from kafkapy.controller.events import SessionExpired, Startup
-from kafkapy.server.changes.config_applier import ConfigApplier
-from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.cluster.alter_partition_manager import AlterPartitionManager
 from kafkapy.server.cluster.broker_channels import BrokerChannels
-from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
 from kafkapy.server.cluster.controlled_shutdown_client import (
     ControlledShutdownClient,
     ZooKeeperSilent,
 )
-from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.stale_registration import outlive
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers
 
 if TYPE_CHECKING:
-    from kafkapy.common.ports import Clock, Random
+    from kafkapy.common.ports import Clock
+    from kafkapy.metadata.cache import MetadataCache
+    from kafkapy.server.changes.config_changes import ConfigChangeListener
+    from kafkapy.server.changes.stored_changes import StoredChanges
+    from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+    from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.metadata_connection import MetadataConnection
-    from kafkapy.server.config.dynamic_config import DynamicConfig
+    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.services import Services
+    from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.security.node_security import NodeSecurity
     from kafkapy.zk.stores.store import ZkStore
 
 logger = logging.getLogger("kafka.server.KafkaServer")
@@ -55,114 +56,87 @@ class ClusterMember:
     def __init__(
         self,
         config: KafkaConfig,
-        services: Services,
-        configs: DynamicConfig,
+        broker_id: int,
+        controller: ControllerTask,
+        receiver: ControlRequestHandler,
+        config_changes: ConfigChangeListener,
+        stored_changes: Sequence[StoredChanges[Any, Any]],
+        waiter: MetadataWaiter,
+        metadata: MetadataCache,
+        replicas: ReplicaManager,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+        node_security: NodeSecurity,
         connection: MetadataConnection,
         store: ZkStore,
         clock: Clock,
-        random: Random,
     ) -> None:
         self.broker_epoch = -1
         self._config = config
-        self._services = services
+        self._broker_id = broker_id
+        self._controller = controller
+        self._receiver = receiver
+        self._config_changes = config_changes
+        self._stored_changes = stored_changes
+        self._waiter = waiter
+        self._metadata = metadata
+        self._spawn = spawn
+        self._node_security = node_security
         self._connection = connection
         self._store = store
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._expired_session_id: int | None = None  # that of the session to replace
         self._zookeeper_is_silent = False  # as this broker found when it stopped
-        self._receiver = ControlRequestHandler(
-            services.replicas,
-            configs,
-            store,
-            services.metadata,
-            services.waiter,
-            services.groups.on_partitions_deleted,
-        )
-        self._controller_config = ControllerConfig(
-            services.broker_id,
-            config.get_bool("delete.topic.enable"),
-            config.get_bool("unclean.leader.election.enable"),
-            config.get_int("leader.imbalance.per.broker.percentage"),
-        )
-        self.controller = ControllerTask(self._controller_config, store, clock, random)
         self._channels = BrokerChannels(
-            services.broker_id,
+            broker_id,
             config.inter_broker_listener,
-            self._receiver,
-            self.controller.submit,
+            receiver,
+            controller.submit,
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
-            security=services.node_security,
+            security=node_security,
         )
-        self._isr_changes = self._make_isr_changes(clock)
+        self._isr_changes = self._make_isr_changes(replicas)
         self._fetchers = ReplicaFetchers(
-            config,
-            services.replicas,
-            clock,
-            lambda: self.broker_epoch,
-            self._endpoint_of,
-            services.node_security,
+            config, replicas, clock, lambda: self.broker_epoch, self._endpoint_of, node_security
         )
-        applier = self._make_config_applier(configs)
-        self._config_changes = ConfigChangeListener(store, clock, applier.apply)
-        self._wire()
+        waiter.on_change = self._fetchers.metadata_changed
+        replicas.on_follow = self._fetchers.follow
+        replicas.on_unfollow = self._fetchers.unfollow
+        replicas.on_isr_change = self._isr_changes.submit
+        replicas.on_log_dir_failure = lambda: spawn(self._tell_log_dir_failed())
 
-    def _wire(self) -> None:
-        """Connect the other parts to those created here."""
-        services = self._services
-        services.control_requests = self._receiver
-        services.controller = self.controller
-        services.config_changes = self._config_changes
-        services.waiter.on_change = self._fetchers.metadata_changed
-        services.max_lag = lambda: self._fetchers.max_lag
-        services.replicas.on_follow = self._fetchers.follow
-        services.replicas.on_unfollow = self._fetchers.unfollow
-        services.replicas.on_isr_change = self._isr_changes.submit
-        services.replicas.on_log_dir_failure = lambda: services.tasks.spawn(
-            self._tell_log_dir_failed()
-        )
-
-    def _make_config_applier(self, configs: DynamicConfig) -> ConfigApplier:
-        services = self._services
-        return ConfigApplier(
-            configs,
-            services.passwords,
-            services.replicas,
-            services.scram_credentials,
-            services.client_quotas,
-            services.connection_limits,
-            services.listener_changes,
-            self.controller,
-            services.tasks.spawn,
-        )
-
-    def _make_isr_changes(self, clock: Clock) -> AlterPartitionManager:
-        config, services = self._config, self._services
+    def _make_isr_changes(self, replicas: ReplicaManager) -> AlterPartitionManager:
+        config, metadata = self._config, self._metadata
         nodes = NodeClients(
-            services.metadata,
+            metadata,
             config.inter_broker_listener,
-            str(services.broker_id),
+            str(self._broker_id),
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
-            security=services.node_security,
+            security=self._node_security,
         )
-        to_controller = NodeToController(services.metadata, nodes)
+        to_controller = NodeToController(metadata, nodes)
         self._receiver.on_controller_change = to_controller.follow
         return AlterPartitionManager(
-            services.broker_id,
+            self._broker_id,
             lambda: self.broker_epoch,
-            services.metadata,
-            services.replicas,
+            metadata,
+            replicas,
             to_controller,
-            self.controller.submit,
-            clock,
+            self._controller.submit,
+            self._clock,
         )
 
+    @property
+    def max_lag(self) -> int:
+        """The most records that a followed partition is known to be behind by."""
+        return self._fetchers.max_lag
+
     def _endpoint_of(self, broker_id: int) -> Endpoint | None:
-        image = self._services.metadata.image
+        image = self._metadata.image
         return image.endpoint(broker_id, self._config.inter_broker_listener)
 
     async def join(
-        self, endpoints: tuple[Endpoint, ...], on_fatal: Callable[[BaseException], None]
+        self, endpoints: tuple[Endpoint, ...], start_coordinators: Callable[[], Awaitable[None]]
     ) -> None:
         """Register, take part in the election, follow the configs.
 
@@ -170,24 +144,17 @@ class ClusterMember:
             BrokerIdTaken: another broker has this id or address.
         """
         self._endpoints = endpoints
-        self.controller.on_fatal = on_fatal
         self._connection.on_session_expired(self._session_expired)
-        await self._services.groups.start(self._store)
-        await self._services.transactions.start(self._store)
+        await start_coordinators()
         session_timeout_ms = self._config.get_int("zookeeper.session.timeout.ms")
-        await outlive(self._store.brokers, self._services.broker_id, session_timeout_ms)
+        await outlive(self._store.brokers, self._broker_id, session_timeout_ms)
         await self._register()
         self._isr_changes.start()
-        await self.controller.start(self._channels, self._rebalance_interval_s())
+        await self._controller.start(self._channels, self._rebalance_interval_s())
         await self._config_changes.start()
 
-    async def readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
-        """The broker has other listeners: have its registration, and so everybody, say so."""
-        services = self._services
-        names = [each.name for each in config.listeners]
-        services.client_quotas.creations.have(names)
-        services.client_quotas.creations.update(config.properties)
-        services.connection_limits.have(names, config.properties)
+    async def readvertise(self, endpoints: tuple[Endpoint, ...]) -> None:
+        """Register the broker's other endpoints."""
         self._endpoints = endpoints
         try:
             await self._store.brokers.update(self._info(), self._clock.time_ms())
@@ -196,7 +163,7 @@ class ClusterMember:
 
     def _info(self) -> BrokerInfo:
         rack = self._config.get_str("broker.rack") or None
-        return BrokerInfo(self._services.broker_id, self._endpoints, rack)
+        return BrokerInfo(self._broker_id, self._endpoints, rack)
 
     async def _register(self, previous_session_id: int = 0) -> None:
         self.broker_epoch = await self._store.brokers.register(
@@ -207,7 +174,7 @@ class ClusterMember:
         self._receiver.broker_epoch = self.broker_epoch
         logger.info(
             "Registered broker %d with addresses: %s, czxid (broker epoch): %d",
-            self._services.broker_id,
+            self._broker_id,
             ",".join(f"{e.listener}://{e.host}:{e.port}" for e in self._endpoints),
             self.broker_epoch,
         )
@@ -235,22 +202,22 @@ class ClusterMember:
         controller will tell of are not waited for: never online, or of broken znodes.
         """
         names = await self._online_topics()
-        known = await self._services.waiter.when(
+        known = await self._waiter.when(
             lambda image: bool(image.brokers) and all(n in image.topics for n in names),
             _START_LIMIT_MS,
         )
         if not known:
             logger.warning("Serving although not all topics are known after %d ms", _START_LIMIT_MS)
-        self._services.waiter.know()
+        self._waiter.know()
 
     def _session_expired(self) -> None:
         expired = self._connection.zookeeper.session_id
         logger.warning("ZooKeeper session 0x%x expired", expired)
-        self.controller.submit(SessionExpired())
+        self._controller.submit(SessionExpired())
         is_rejoining = self._expired_session_id is not None
         self._expired_session_id = expired
         if not is_rejoining:
-            self._services.tasks.spawn(self._rejoin())
+            self._spawn(self._rejoin())
 
     async def _rejoin(self) -> None:
         """Rejoin the cluster: a new session, a new broker epoch, another election.
@@ -264,23 +231,21 @@ class ClusterMember:
                 await self._register(expired)
                 await self._config_changes.apply_all()
                 await self._config_changes.process()
-                if self._services.acl_changes is not None:
-                    await self._services.acl_changes.reload()
-                if self._services.token_changes is not None:
-                    await self._services.token_changes.reload()
+                for changes in self._stored_changes:
+                    await changes.reload()
             except KafkapyError as error:
                 logger.error("Cannot join the cluster again, trying once more: %s", error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
                 continue
             if self._expired_session_id == expired:
                 self._expired_session_id = None
-        self.controller.submit(Startup())
+        self._controller.submit(Startup())
 
     async def _tell_log_dir_failed(self) -> None:
         """Notify the controller, which asks for the lost replicas and elects other leaders."""
         while True:
             try:
-                await self._store.requests.notify_log_dir_failure(self._services.broker_id)
+                await self._store.requests.notify_log_dir_failure(self._broker_id)
                 return
             except KafkapyError as error:
                 logger.error("Cannot tell of a failed log directory, trying again: %s", error)
@@ -291,12 +256,12 @@ class ClusterMember:
         if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(
-            self._services.broker_id,
+            self._broker_id,
             self._config,
             self._store,
-            self._services.metadata,
-            self.controller.submit,
-            self._services.node_security,
+            self._metadata,
+            self._controller.submit,
+            self._node_security,
         )
         try:
             await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)
@@ -307,7 +272,7 @@ class ClusterMember:
             logger.warning(
                 "[KafkaServer id=%d] Stopping without controlled shutdown: %s. What this broker"
                 " leads has no leader, and the broker stays registered, until its session expires",
-                self._services.broker_id,
+                self._broker_id,
                 silent,
             )
 
@@ -319,13 +284,11 @@ class ClusterMember:
         self._fetchers.stop()
         await self._isr_changes.stop()
         await self._config_changes.stop()
-        if self._services.acl_changes is not None:
-            await self._services.acl_changes.stop()
-        if self._services.token_changes is not None:
-            await self._services.token_changes.stop()
-        if not await self.controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
+        for changes in self._stored_changes:
+            await changes.stop()
+        if not await self._controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
             await self.end_session()
-            await self.controller.stop()
+            await self._controller.stop()
         await self._channels.close()
 
     async def end_session(self) -> None:

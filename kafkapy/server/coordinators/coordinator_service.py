@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkapy.zk.stores.store import ZkStore
 
 E = TypeVar("E", bound=Effects[Any])
+R = TypeVar("R")
 
 
 E_co = TypeVar("E_co", bound=Effects[Any], covariant=True)
@@ -70,19 +71,30 @@ class CoordinatorService(Generic[C, E]):
         self,
         method: Callable[[int, Any, Any], E],
         request: Any,
-        to_response: Callable[[Any], Any],
-    ) -> Any:
+        to_response: Callable[[Any], R],
+    ) -> R | Pending[R]:
         """Run one request; its response, or the `Pending` of one that must wait."""
-        token = AnswerToken(to_response)
+        token: AnswerToken[R] = AnswerToken(to_response)
         token.on_abandon = lambda: self.coordinator.forget_token(token)
         self._perform(method(self._clock.monotonic_ms(), token, request))
         return token.response if token.done else token
+
+    def answer(
+        self,
+        method: Callable[[int, Any, Any], E],
+        request: Any,
+        to_response: Callable[[Any], R],
+    ) -> R:
+        """Run one request that never waits; its response."""
+        outcome = self.call(method, request, to_response)
+        assert not isinstance(outcome, Pending), "the request waits"
+        return outcome
 
     def ask(
         self, method: Callable[[int, Any, Any], E], request: Any, answered: Callable[[Any], None]
     ) -> None:
         """Run a request of this broker's own; `answered` gets the result, now or later."""
-        token = AnswerToken(lambda result: result)
+        token: AnswerToken[Any] = AnswerToken(lambda result: result)
         token.when_complete(answered)
         self._perform(method(self._clock.monotonic_ms(), token, request))
 
@@ -161,7 +173,7 @@ class CoordinatorService(Generic[C, E]):
             self._timer = None
 
 
-class AnswerToken(Pending):
+class AnswerToken(Pending[R]):
     """A request of a coordinator: completes with the response made from its result."""
 
     __slots__ = ("_to_response",)

@@ -90,8 +90,8 @@ class Connection(asyncio.BufferedProtocol):
         self._now_ms = now_ms
         self._transport: Any = None
         self._sender: FileRegionSender | None = None  # of a connection that fetches
-        self._parked: dict[Pending, None] = {}  # in the order of their arrival
-        self._blocking: Pending | None = None
+        self._parked: dict[Pending[Any], None] = {}  # in the order of their arrival
+        self._blocking: Pending[Any] | None = None
         # Of the broker's pool of memory for requests, if that is bounded.
         self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
         self._mute: asyncio.TimerHandle | None = None
@@ -262,7 +262,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._park(request.slot, outcome, partial(self._dispatcher.encode, request.header))
 
-    def _park(self, slot: int, pending: Pending, encode: Callable[[Any], Any]) -> None:
+    def _park(self, slot: int, pending: Pending[Any], encode: Callable[[Any], Any]) -> None:
         """Answer when there is a response: its parts, or how to end, as `encode` gives them."""
         self._parked[pending] = None
         if pending.blocks:

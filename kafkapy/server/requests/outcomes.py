@@ -1,22 +1,30 @@
 """The outcomes of a handler.
 
-A handler is a function `handle(context, request)`. It returns the response; or a `Pending` which
+A handler is a function of a context and a request. It returns the response; or a `Pending` which
 it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0). A handler
 whose work grows with the rows of its request is a generator function: see `turns`. So may be the
-function that makes the response of a `Pending`.
+function that makes the response of a `Pending`. One that waits for ZooKeeper or the controller
+returns a coroutine (`Later`), which runs in the background (`handler_table.in_background`).
 The place of the answer on the connection is fixed when the handler is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final, Generic, TypeVar, Union
+
+R = TypeVar("R")
+
+_UNANSWERED: Any = None
+
+Later = Coroutine[Any, Any, R]
+"""A response, or the work that makes it, for which somebody has to wait."""
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 """Who did not say who they are (`KafkaPrincipal.ANONYMOUS`)."""
 
 
-class Pending:
+class Pending(Generic[R]):
     """A response that will come later.
 
     `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
@@ -31,7 +39,7 @@ class Pending:
         self.blocks = blocks
         self.done = False
         self.seconds = 0.0
-        self.response: Any = None
+        self.response: R = _UNANSWERED
         self.on_abandon: Callable[[], None] | None = None
         self._on_complete: Callable[[Any], None] | None = None
 
@@ -80,6 +88,9 @@ class CloseConnection:
 NO_RESPONSE: Final = NoResponse()
 CLOSE_CONNECTION: Final = CloseConnection()
 
+Outcome = Union[R, Pending[R], NoResponse, CloseConnection]  # noqa: UP007
+"""The outcomes of a handler whose responses are `R`."""
+
 
 def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
     """The outcome of a handler with `change` made of its response, now or when it comes."""
@@ -87,7 +98,7 @@ def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
         return outcome
     if not isinstance(outcome, Pending):
         return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
-    later = Pending(outcome.blocks)
+    later: Pending[Any] = Pending(outcome.blocks)
     later.on_abandon = outcome.abandon
     outcome.when_complete(lambda response: later.complete(then(response, change)))
     return later.response if later.done else later

@@ -80,7 +80,7 @@ class Turns:
             return end.value
         return self.queue(work)
 
-    def queue(self, work: Work[Any], may_drop: bool = False) -> Pending:
+    def queue(self, work: Work[Any], may_drop: bool = False) -> Pending[Any]:
         """Begin `work` when its turn comes. Its connection waits: its requests are in order. If
         `may_drop`, it is not begun when nobody waits for the answer any more: who sends large
         requests and goes away leaves no work behind."""
@@ -179,7 +179,7 @@ class _Job:
 
     def __init__(self, work: Work[Any]) -> None:
         self._work = work
-        self.pending = Pending(blocks=True)
+        self.pending: Pending[Any] = Pending(blocks=True)
         self.is_finished = False
         self._is_begun = False
         self.done_elsewhere: asyncio.Future[Any] | None = None

@@ -22,10 +22,10 @@ class ControllerEpochs(Checker):
         self._obeyed: dict[tuple[int, int], int] = {}
 
     def on_step(self, node: Node) -> None:
-        services = node.services
-        if services is None:
+        built = node.built
+        if built is None:
             return
-        self._obeys(node, services.replicas.controller_epoch)
+        self._obeys(node, built.replicas.controller_epoch)
         controller = node.acting_controller
         if controller is None:
             return

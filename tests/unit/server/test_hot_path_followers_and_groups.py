@@ -251,7 +251,7 @@ def blocks_left(work: Callable[[], None]) -> float:
 def test_a_request_leaves_nothing_behind(member: Member) -> None:
     """Whatever each request leaves would fill the memory of a broker that runs for months."""
     client = member.client
-    times = member.parts.services.metrics.requests
+    times = member.parts.metrics.requests
     for api in ("Produce", "Fetch", "Heartbeat", "OffsetCommit"):
         for number in range(2000):
             times.observe(api, number / 1e6)  # the latest are kept, and here they are
@@ -279,7 +279,7 @@ def test_a_followers_fetch_leaves_nothing_behind(tmp_path: Path) -> None:
     asking = follower(parts)
     for api in ("Produce", "Fetch"):
         for number in range(2000):
-            parts.services.metrics.requests.observe(api, number / 1e6)
+            parts.metrics.requests.observe(api, number / 1e6)
     one = batch(1, NOW_MS)
 
     def again() -> None:

@@ -58,8 +58,17 @@ class Upkeep:
         self.directory = directory
         self.parts = Parts(directory, fs=disk, properties=given)
         self.connections = ConnectionTable(self.parts.config)
+        parts = self.parts
         self.maintenance = Maintenance(
-            self.parts.config, self.parts.services, self.parts.fs, self.connections
+            parts.config,
+            parts.replicas,
+            parts.groups,
+            parts.transactions,
+            None,
+            parts.controller,  # type: ignore[arg-type]
+            parts.fs,
+            self.connections,
+            parts.clock,
         )
         self.maintenance.start()
         self.scheduler: FakeScheduler = self.maintenance._scheduler  # type: ignore[assignment]
@@ -344,8 +353,7 @@ def test_only_the_controller_removes_expired_tokens(
 
     upkeep = Upkeep(tmp_path)
     assert "delete-expired-tokens" not in upkeep.scheduler.periods_ms
-    services = upkeep.parts.services
-    services.token_admin = Admin()  # type: ignore[assignment]
+    upkeep.maintenance._token_admin = Admin()  # type: ignore[assignment]
     if is_active is not None:
         controller = SimpleNamespace(is_active=is_active)
         upkeep.parts.controller.controller = controller  # type: ignore[assignment]

@@ -1,7 +1,7 @@
 """Every API that is served: one table, one module an API.
 
-Dispatch, ApiVersions, metrics names and docs/APIS.md come from `SERVED`. Handlers never
-import each other; what two need is in `handler_support`.
+Dispatch, ApiVersions, metrics names and docs/APIS.md come from `SERVED`; `server.handler_table`
+builds the handlers. Handlers never import each other; what two need is in `handler_support`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ from kafkapy.server.api.handlers import (
     write_txn_markers,
 )
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION
-from kafkapy.server.requests.served import Served
+from kafkapy.server.requests.served import Api
 
 _ROWS: Final = (
     (ApiKey.PRODUCE, produce, 0, 11),
@@ -138,11 +138,11 @@ _ROWS: Final = (
 )
 
 
-def _served(key: ApiKey, module: ModuleType, low: int, high: int) -> Served:
+def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> Api:
     request = request_class(key)
     name = request.__name__.removesuffix("Request")
     refuse = getattr(module, "refuse", None) or _top_level_refusal(response_class(key))
-    return Served(name, low, high, request, module.handle, refuse)
+    return Api(name, low, high, request, refuse)
 
 
 def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
@@ -158,4 +158,4 @@ def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
     return refuse
 
 
-SERVED: Final[dict[int, Served]] = {int(row[0]): _served(*row) for row in _ROWS}
+SERVED: Final[dict[int, Api]] = {int(row[0]): _api(*row) for row in _ROWS}

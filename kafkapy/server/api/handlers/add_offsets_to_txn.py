@@ -6,8 +6,6 @@ Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
@@ -18,14 +16,21 @@ from kafkapy.protocol.messages.add_offsets_to_txn import (
 )
 from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 
 _FIRST_VERSION_WITH_FENCED = 2
 
 
-def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
+def handle(
+    transactions: TransactionService,
+    groups: GroupService,
+    context: RequestContext,
+    request: AddOffsetsToTxnRequest,
+) -> Outcome[AddOffsetsToTxnResponse]:
     """Add the group's partition."""
-    broker = context.broker
-    index = broker.groups.coordinator.partition_for(request.group_id)
+    index = groups.coordinator.partition_for(request.group_id)
     question = AddPartitions(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
@@ -36,7 +41,6 @@ def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
         code = transactional_error(result.error, context.version, _FIRST_VERSION_WITH_FENCED)
         return AddOffsetsToTxnResponse(error_code=code)
 
-    transactions = broker.transactions
     return transactions.call(transactions.coordinator.add_partitions, question, response)
 
 

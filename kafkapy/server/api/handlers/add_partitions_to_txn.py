@@ -21,6 +21,7 @@ from kafkapy.coordinator.transactions.messages import (
     PartitionsResult,
     VerifyPartitions,
 )
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -32,36 +33,42 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 )
 from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_VERSION_WITH_FENCED = 2
 
 
-def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> Work[Any]:
+def handle(
+    transactions: TransactionService,
+    metadata: MetadataCache,
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
+) -> Work[Any]:
     """Add to each transaction; the answer waits for all."""
-    transactions = _transactions(request, context.version)
+    asked = _transactions(request, context.version)
     starts = []
-    for transaction in transactions:
-        partitions, unknown = yield from _known(context, transaction)
-        starts.append(partial(_add, context, transaction, partitions, unknown))
+    for transaction in asked:
+        partitions, unknown = yield from _known(metadata, transaction)
+        starts.append(partial(_add, transactions, transaction, partitions, unknown))
 
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
         rows = []
-        for transaction, result in zip(transactions, results, strict=True):
+        for transaction, result in zip(asked, results, strict=True):
             made = _rows(transaction.topics, result, context.version)
             rows.append(made)
             yield sum(len(topic.results_by_partition) for topic in made)
-        return _response(transactions, rows, context.version)
+        return _response(asked, rows, context.version)
 
     return (yield from gather(starts, response))
 
 
 def _known(
-    context: RequestContext, transaction: AddPartitionsToTxnTransaction
+    metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction
 ) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
     """The partitions that are named, each once; and those of them that do not exist."""
-    image = context.broker.metadata.image
+    image = metadata.image
     partitions, unknown = [], []
     for topic in transaction.topics:
         # A name stays one row of the answer: what it repeats is said once.
@@ -91,7 +98,7 @@ def _transactions(
 
 
 def _add(
-    context: RequestContext,
+    service: TransactionService,
     transaction: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
     unknown: list[TopicPartition],
@@ -101,7 +108,6 @@ def _add(
         errors = dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
         return
-    service = context.broker.transactions
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
         service.ask(

@@ -6,8 +6,6 @@ not the controller answers NOT_CONTROLLER.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller.events import AllocateProducerIds
 from kafkapy.protocol.messages.allocate_producer_ids import (
@@ -16,13 +14,17 @@ from kafkapy.protocol.messages.allocate_producer_ids import (
 )
 from kafkapy.server.api.handler_support import ask_controller
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.zk.stores.znodes import ProducerIdBlock
 
 
-def handle(context: RequestContext, request: AllocateProducerIdsRequest) -> Any:
+def handle(
+    controller: ControllerTask, context: RequestContext, request: AllocateProducerIdsRequest
+) -> Outcome[AllocateProducerIdsResponse]:
     """Pass the request to the controller."""
     return ask_controller(
-        context,
+        controller,
         lambda reply: AllocateProducerIds(request.broker_id, request.broker_epoch, reply),
         _respond,
     )

@@ -6,7 +6,7 @@ answered once. Version notes: v1 is flexible.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.alter_client_quotas import (
@@ -16,39 +16,39 @@ from kafkapy.protocol.messages.alter_client_quotas import (
     EntryData,
     EntryDataResponse,
 )
-from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaOp
-from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaAdmin, QuotaOp
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHANGE_UNITS
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 # How Kafka's answers have the parts of an entity.
 _ORDER: Final = (CLIENT_ID, USER, IP)
 _Key = tuple[tuple[str, str | None], ...]
 
 
-def handle(context: RequestContext, request: AlterClientQuotasRequest) -> Any:
+async def handle(
+    admin: QuotaAdmin,
+    changes: ConfigChangeListener,
+    turns: Turns,
+    context: RequestContext,
+    request: AlterClientQuotasRequest,
+) -> AlterClientQuotasResponse:
     """Change the quotas, entity by entity."""
-
-    async def altered() -> AlterClientQuotasResponse:
-        rows: dict[_Key, EntryDataResponse] = {}
-        pace = context.broker.turns.pace()
-        for entry in request.entries:
-            await pace.spend(CHANGE_UNITS)
-            rows[_key(entry)] = await _alter(context, entry, request.validate_only)
-        if not request.validate_only:
-            # Who is told of a quota finds it in force, here at least.
-            await context.broker.config_changes.process()
-        return AlterClientQuotasResponse(entries=list(rows.values()))
-
-    return run_async(context, altered(), lambda error: refuse(request, error, context.version))
+    rows: dict[_Key, EntryDataResponse] = {}
+    pace = turns.pace()
+    for entry in request.entries:
+        await pace.spend(CHANGE_UNITS)
+        rows[_key(entry)] = await _alter(admin, entry, request.validate_only)
+    if not request.validate_only:
+        # Who is told of a quota finds it in force, here at least.
+        await changes.process()
+    return AlterClientQuotasResponse(entries=list(rows.values()))
 
 
-async def _alter(
-    context: RequestContext, entry: EntryData, validate_only: bool
-) -> EntryDataResponse:
+async def _alter(admin: QuotaAdmin, entry: EntryData, validate_only: bool) -> EntryDataResponse:
     ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
     try:
-        await context.broker.quota_admin.alter(_entity(entry), ops, validate_only)
+        await admin.alter(_entity(entry), ops, validate_only)
     except ApiError as error:
         return _row(entry, error)
     return _row(entry, None)

@@ -3,8 +3,6 @@ replaced."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -12,25 +10,28 @@ from kafkapy.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from kafkapy.server.api.handler_support import distinct, run_async
+from kafkapy.server.admin.config_admin import ConfigAdmin
+from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHANGE_UNITS
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 
-def handle(context: RequestContext, request: AlterConfigsRequest) -> Any:
+async def handle(
+    admin: ConfigAdmin,
+    changes: ConfigChangeListener,
+    turns: Turns,
+    context: RequestContext,
+    request: AlterConfigsRequest,
+) -> AlterConfigsResponse:
     """Replace the configs of each resource."""
-    work = _alter_all(context, request)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
-
-
-async def _alter_all(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     rows = []
-    pace = context.broker.turns.pace()
+    pace = turns.pace()
     for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
         row = _row(resource)
         rows.append(row)
         try:
-            await context.broker.config_admin.replace(
+            await admin.replace(
                 resource.resource_type,
                 resource.resource_name,
                 {c.name: c.value for c in resource.configs},
@@ -40,7 +41,7 @@ async def _alter_all(context: RequestContext, request: AlterConfigsRequest) -> A
             row.error_code, row.error_message = error.code, error.message
         await pace.spend(CHANGE_UNITS + len(resource.configs))
     # Who changes a config and asks for it next must see it.
-    await context.broker.config_changes.process()
+    await changes.process()
     return AlterConfigsResponse(responses=rows)
 
 

@@ -9,8 +9,6 @@ ZooKeeper mode does not check.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.controller.events import AlterPartition, AlterPartitionResult
 from kafkapy.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -19,9 +17,13 @@ from kafkapy.protocol.messages.alter_partition import (
 from kafkapy.server.api.handler_support import ask_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_codec import alter_partition_items, alter_partition_response
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: AlterPartitionRequest) -> Any:
+def handle(
+    controller: ControllerTask, context: RequestContext, request: AlterPartitionRequest
+) -> Outcome[AlterPartitionResponse]:
     """Pass the request to the controller."""
     items = alter_partition_items(request)
 
@@ -29,7 +31,7 @@ def handle(context: RequestContext, request: AlterPartitionRequest) -> Any:
         return alter_partition_response(result, context.version)
 
     return ask_controller(
-        context,
+        controller,
         lambda reply: AlterPartition(request.broker_id, request.broker_epoch, items, reply),
         respond,
     )

@@ -21,11 +21,15 @@ from kafkapy.protocol.messages.alter_partition_reassignments import (
 )
 from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Any:
+def handle(
+    controller: ControllerTask, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> Outcome[AlterPartitionReassignmentsResponse]:
     """Pass the request to the controller."""
-    require_controller(context)
+    require_controller(controller)
     targets = {
         TopicPartition(topic.name, row.partition_index): (
             None if row.replicas is None else tuple(row.replicas)
@@ -34,7 +38,7 @@ def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest)
         for row in topic.partitions
     }
     return ask_controller(
-        context, lambda reply: AlterPartitionReassignments(targets, reply), _response
+        controller, lambda reply: AlterPartitionReassignments(targets, reply), _response
     )
 
 

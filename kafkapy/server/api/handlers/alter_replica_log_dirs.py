@@ -16,11 +16,12 @@ from kafkapy.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
 def handle(
-    context: RequestContext, request: AlterReplicaLogDirsRequest
+    replicas: ReplicaManager, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> Work[AlterReplicaLogDirsResponse]:
     """Begin or call off each move; the answer does not wait for it."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
@@ -30,7 +31,7 @@ def handle(
                 topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name, partitions=[])
             )
             for index in topic.partitions:
-                error = _move(context, TopicPartition(topic.name, index), wanted.path)
+                error = _move(replicas, TopicPartition(topic.name, index), wanted.path)
                 result.partitions.append(
                     AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
                 )
@@ -38,8 +39,7 @@ def handle(
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
 
-def _move(context: RequestContext, topic_partition: TopicPartition, path: str) -> ErrorCode:
-    replicas = context.broker.replicas
+def _move(replicas: ReplicaManager, topic_partition: TopicPartition, path: str) -> ErrorCode:
     if topic_partition in replicas.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     try:

@@ -7,7 +7,6 @@ The request has salted passwords, from which the keys to store are made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.alter_user_scram_credentials import (
@@ -15,30 +14,40 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
-from kafkapy.server.admin.scram_admin import Deletion, Upsertion
-from kafkapy.server.api.handler_support import require_controller, run_async
+from kafkapy.server.admin.scram_admin import Deletion, ScramAdmin, Upsertion
+from kafkapy.server.api.handler_support import require_controller
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import Work
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import Turns, Work
 
 
-def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Any:
+def handle(
+    admin: ScramAdmin,
+    changes: ConfigChangeListener,
+    controller: ControllerTask,
+    turns: Turns,
+    context: RequestContext,
+    request: AlterUserScramCredentialsRequest,
+) -> Later[Work[AlterUserScramCredentialsResponse]]:
     """Change the credentials, user by user."""
-    require_controller(context)
-    changes: list[Deletion | Upsertion] = [
+    require_controller(controller)
+    wanted: list[Deletion | Upsertion] = [
         Deletion(row.name, row.mechanism) for row in request.deletions
     ]
-    changes += [
+    wanted += [
         Upsertion(row.name, row.mechanism, row.iterations, row.salt, row.salted_password)
         for row in request.upsertions
     ]
 
     async def altered() -> Work[AlterUserScramCredentialsResponse]:
-        results = await context.broker.scram_admin.alter(changes, context.broker.turns.pace())
+        results = await admin.alter(wanted, turns.pace())
         # Who is told of a password can log in with it, here at least.
-        await context.broker.config_changes.process()
+        await changes.process()
         return _response(results)
 
-    return run_async(context, altered(), lambda error: refuse(request, error, context.version))
+    return altered()
 
 
 def _response(results: Mapping[str, ApiError | None]) -> Work[AlterUserScramCredentialsResponse]:

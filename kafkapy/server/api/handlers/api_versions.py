@@ -8,6 +8,7 @@ Version notes: v3 carries the client's software name; the response header stays 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
@@ -17,13 +18,15 @@ from kafkapy.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.served import Api
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(context: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+def handle(
+    served: Mapping[int, Api], context: RequestContext, request: ApiVersionsRequest | None
+) -> ApiVersionsResponse:
     """List the served APIs; `request` is None when its version is unknown."""
-    served = context.broker.served
     if request is None:
         mine = served[ApiKey.API_VERSIONS]
         return ApiVersionsResponse(

@@ -7,19 +7,24 @@ Version notes: 0 has a request header without client id; 2 broker epoch (KIP-380
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.controller.events import ControlledShutdown
-from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from kafkapy.protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
 from kafkapy.server.api.handler_support import ask_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_codec import controlled_shutdown_response
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: ControlledShutdownRequest) -> Any:
+def handle(
+    controller: ControllerTask, context: RequestContext, request: ControlledShutdownRequest
+) -> Outcome[ControlledShutdownResponse]:
     """Pass the request to the controller."""
     return ask_controller(
-        context,
+        controller,
         lambda reply: ControlledShutdown(request.broker_id, request.broker_epoch, reply),
         controlled_shutdown_response,
     )

@@ -6,33 +6,34 @@ Version notes: v1 prefixes (KIP-290).
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.create_acls import (
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from kafkapy.server.admin.acl_admin import Binding
-from kafkapy.server.api.handler_support import acl_admin, acl_binding, run_async
+from kafkapy.server.admin.acl_admin import AclAdmin, Binding
+from kafkapy.server.api.handler_support import acl_admin, acl_binding
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHECK_UNITS, Work, pieces
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import CHECK_UNITS, Turns, Work, pieces
 
 
-def handle(context: RequestContext, request: CreateAclsRequest) -> Any:
+def handle(
+    admin: AclAdmin | None, turns: Turns, context: RequestContext, request: CreateAclsRequest
+) -> Later[Work[CreateAclsResponse]]:
     """Add each entry."""
-    admin = acl_admin(context)
+    admin = acl_admin(admin)
 
     async def created() -> Work[CreateAclsResponse]:
-        pace = context.broker.turns.pace()
+        pace = turns.pace()
         bindings: list[Binding] = []
         for few in pieces(request.creations):
             bindings += [acl_binding(row) for row in few]
             await pace.spend(CHECK_UNITS * len(few))
         return _response(await admin.create(bindings, pace))
 
-    return run_async(context, created(), lambda error: refuse(request, error, context.version))
+    return created()
 
 
 def _response(errors: list[ApiError | None]) -> Work[CreateAclsResponse]:

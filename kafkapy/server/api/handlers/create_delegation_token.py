@@ -21,15 +21,25 @@ from kafkapy.security.delegation_tokens import (
     TokenInformation,
     principal_of,
 )
-from kafkapy.server.api.authorization import require
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.token_requests import admitted, token_admin
+from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 _NO_TIME: Final = -1
 
 
-def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> Any:
+def handle(
+    requests: TokenRequests,
+    tokens: DelegationTokens,
+    authorization: Authorization,
+    tasks: BackgroundTasks,
+    context: RequestContext,
+    request: CreateDelegationTokenRequest,
+) -> Outcome[CreateDelegationTokenResponse]:
     """Make a token for who asks, or for another owner."""
     requester = owner = context.principal
     if request.owner_principal_name:
@@ -37,19 +47,19 @@ def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> An
     refused = partial(_refused, owner, requester)
     renewers = tuple(principal_of(r.principal_type, r.principal_name) for r in request.renewers)
     try:
-        admitted(context)
+        requests.admit(context)
         if owner != requester:
-            require(context, Operation.CREATE_TOKENS, ResourceKind.USER, owner)
+            authorization.require(context, Operation.CREATE_TOKENS, ResourceKind.USER, owner)
         _check_types(owner, request.renewers)
-        admin = token_admin(context)
+        admin = requests.admin()
     except ApiError as error:
         return refused(error)
 
     async def created() -> CreateDelegationTokenResponse:
         token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
-        return _created(token, context.broker.tokens.hmac(token.token_id))
+        return _created(token, tokens.hmac(token.token_id))
 
-    return run_async(context, created(), refused)
+    return run_async(tasks, context, created(), refused)
 
 
 def _check_types(owner: str, renewers: list[CreatableRenewers]) -> None:

@@ -7,7 +7,8 @@ What a quota does not allow is refused since v3, paused for before (KIP-599).
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.create_partitions import (
@@ -15,51 +16,65 @@ from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from kafkapy.server.api.handler_support import mutations, require_controller, run_async, told
+from kafkapy.server.admin.topic_admin import TopicAdmin
+from kafkapy.server.api.handler_support import mutations, require_controller, told
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHANGE_UNITS
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 _STRICT_SINCE: Final = 3
 
 
-def handle(context: RequestContext, request: CreatePartitionsRequest) -> Any:
-    """Grow each topic."""
-    require_controller(context)
-    work = _grow_all(context, request)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
+@dataclass(frozen=True)
+class Handler:
+    """Adds partitions to topics."""
 
+    admin: TopicAdmin
+    controller: ControllerTask
+    waiter: MetadataWaiter
+    quotas: ClientQuotas
+    turns: Turns
 
-async def _grow_all(
-    context: RequestContext, request: CreatePartitionsRequest
-) -> CreatePartitionsResponse:
-    broker = context.broker
-    allowed = mutations(context, _STRICT_SINCE)
-    counts = Counter(topic.name for topic in request.topics)
-    results = []
-    pace = broker.turns.pace()
-    for topic in request.topics:
-        await pace.spend(CHANGE_UNITS)
-        row = CreatePartitionsTopicResult(name=topic.name)
-        results.append(row)
-        try:
-            if counts[topic.name] > 1:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-            await broker.topic_admin.create_partitions(
-                topic.name,
-                topic.count,
-                None
-                if topic.assignments is None
-                else [list(assignment.broker_ids) for assignment in topic.assignments],
-                request.validate_only,
-                allowed.charge,
-            )
-            if not request.validate_only and not await broker.waiter.topics_ready(
-                [topic.name], request.timeout_ms, topic.count
-            ):
-                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
-        except ApiError as error:
-            row.error_code, row.error_message = error.code, told(error)
-    return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
+    def handle(
+        self, context: RequestContext, request: CreatePartitionsRequest
+    ) -> Later[CreatePartitionsResponse]:
+        """Grow each topic."""
+        require_controller(self.controller)
+        return self._grow_all(context, request)
+
+    async def _grow_all(
+        self, context: RequestContext, request: CreatePartitionsRequest
+    ) -> CreatePartitionsResponse:
+        allowed = mutations(self.quotas, context, _STRICT_SINCE)
+        counts = Counter(topic.name for topic in request.topics)
+        results = []
+        pace = self.turns.pace()
+        for topic in request.topics:
+            await pace.spend(CHANGE_UNITS)
+            row = CreatePartitionsTopicResult(name=topic.name)
+            results.append(row)
+            try:
+                if counts[topic.name] > 1:
+                    raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+                await self.admin.create_partitions(
+                    topic.name,
+                    topic.count,
+                    None
+                    if topic.assignments is None
+                    else [list(assignment.broker_ids) for assignment in topic.assignments],
+                    request.validate_only,
+                    allowed.charge,
+                )
+                if not request.validate_only and not await self.waiter.topics_ready(
+                    [topic.name], request.timeout_ms, topic.count
+                ):
+                    raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+            except ApiError as error:
+                row.error_code, row.error_message = error.code, told(error)
+        return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
 
 
 def refuse(

@@ -9,7 +9,8 @@ topic id. What a quota does not allow is refused since v6, paused for before (KI
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -20,91 +21,104 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafkapy.server.admin.topic_admin import PARTITIONS_AT_ONCE, Charge
-from kafkapy.server.api.handler_support import mutations, require_controller, run_async, told
+from kafkapy.server.admin.topic_admin import PARTITIONS_AT_ONCE, Charge, TopicAdmin
+from kafkapy.server.api.handler_support import mutations, require_controller, told
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Turns
 
 _STRICT_SINCE: Final = 6
 
 
-def handle(context: RequestContext, request: CreateTopicsRequest) -> Any:
-    """Create each topic, then wait for the leaders of all."""
-    require_controller(context)
-    work = _create_all(context, request)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
+@dataclass(frozen=True)
+class Handler:
+    """Creates topics."""
 
+    admin: TopicAdmin
+    controller: ControllerTask
+    waiter: MetadataWaiter
+    configs: DynamicConfig
+    quotas: ClientQuotas
+    turns: Turns
 
-async def _create_all(
-    context: RequestContext, request: CreateTopicsRequest
-) -> CreateTopicsResponse:
-    broker = context.broker
-    allowed = mutations(context, _STRICT_SINCE)
-    repeated = {n for n, count in Counter(t.name for t in request.topics).items() if count > 1}
-    results = []
-    pace = broker.turns.pace()
-    for topic in request.topics:
-        partitions = len(topic.assignments) or max(0, topic.num_partitions)
-        await pace.spend(
-            CHANGE_UNITS + len(topic.configs) + 2 * min(partitions, PARTITIONS_AT_ONCE)
-        )
-        row = CreatableTopicResult(name=topic.name, configs=[])
-        if topic.name not in repeated:
-            results.append(row)
-            try:
-                await _create(context, request, topic, row, allowed.charge)
-            except ApiError as error:
-                row.error_code, row.error_message = error.code, told(error)
-    for name in sorted(repeated):
-        results.append(
-            CreatableTopicResult(
-                name=name,
-                error_code=ErrorCode.INVALID_REQUEST,
-                error_message="Duplicate topic name.",
-                configs=[],
+    def handle(
+        self, context: RequestContext, request: CreateTopicsRequest
+    ) -> Later[CreateTopicsResponse]:
+        """Create each topic, then wait for the leaders of all."""
+        require_controller(self.controller)
+        return self._create_all(context, request)
+
+    async def _create_all(
+        self, context: RequestContext, request: CreateTopicsRequest
+    ) -> CreateTopicsResponse:
+        allowed = mutations(self.quotas, context, _STRICT_SINCE)
+        repeated = {n for n, count in Counter(t.name for t in request.topics).items() if count > 1}
+        results = []
+        pace = self.turns.pace()
+        for topic in request.topics:
+            partitions = len(topic.assignments) or max(0, topic.num_partitions)
+            await pace.spend(
+                CHANGE_UNITS + len(topic.configs) + 2 * min(partitions, PARTITIONS_AT_ONCE)
             )
-        )
-    if not request.validate_only:
-        made = [row for row in results if row.error_code == ErrorCode.NONE]
-        for row in made:
-            await pace.spend(ROW_UNITS)
-            if not await broker.waiter.topics_ready([row.name], request.timeout_ms):
-                row.error_code = ErrorCode.REQUEST_TIMED_OUT
-                row.error_message = "The request timed out."
-    return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)
+            row = CreatableTopicResult(name=topic.name, configs=[])
+            if topic.name not in repeated:
+                results.append(row)
+                try:
+                    await self._create(request, topic, row, allowed.charge)
+                except ApiError as error:
+                    row.error_code, row.error_message = error.code, told(error)
+        for name in sorted(repeated):
+            results.append(
+                CreatableTopicResult(
+                    name=name,
+                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_message="Duplicate topic name.",
+                    configs=[],
+                )
+            )
+        if not request.validate_only:
+            made = [row for row in results if row.error_code == ErrorCode.NONE]
+            for row in made:
+                await pace.spend(ROW_UNITS)
+                if not await self.waiter.topics_ready([row.name], request.timeout_ms):
+                    row.error_code = ErrorCode.REQUEST_TIMED_OUT
+                    row.error_message = "The request timed out."
+        return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)
 
-
-async def _create(
-    context: RequestContext,
-    request: CreateTopicsRequest,
-    topic: CreatableTopic,
-    row: CreatableTopicResult,
-    charge: Charge,
-) -> None:
-    broker = context.broker
-    assignment = {a.partition_index: list(a.broker_ids) for a in topic.assignments}
-    made = await broker.topic_admin.create_topic(
-        topic.name,
-        topic.num_partitions,
-        topic.replication_factor,
-        assignment or None,
-        {c.name: c.value for c in topic.configs},
-        request.validate_only,
-        charge,
-    )
-    row.topic_id = made.topic_id
-    row.num_partitions = made.num_partitions
-    row.replication_factor = made.replication_factor
-    row.configs = [
-        CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.read_only,
-            config_source=entry.source or ConfigSource.UNKNOWN,
-            is_sensitive=entry.is_sensitive,
+    async def _create(
+        self,
+        request: CreateTopicsRequest,
+        topic: CreatableTopic,
+        row: CreatableTopicResult,
+        charge: Charge,
+    ) -> None:
+        assignment = {a.partition_index: list(a.broker_ids) for a in topic.assignments}
+        made = await self.admin.create_topic(
+            topic.name,
+            topic.num_partitions,
+            topic.replication_factor,
+            assignment or None,
+            {c.name: c.value for c in topic.configs},
+            request.validate_only,
+            charge,
         )
-        for entry in broker.effective_configs.topic(topic.name, made.configs)
-    ]
+        row.topic_id = made.topic_id
+        row.num_partitions = made.num_partitions
+        row.replication_factor = made.replication_factor
+        row.configs = [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source or ConfigSource.UNKNOWN,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in self.configs.topic(topic.name, made.configs)
+        ]
 
 
 def refuse(request: CreateTopicsRequest, error: ApiError, version: int) -> CreateTopicsResponse:

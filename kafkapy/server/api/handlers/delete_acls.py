@@ -7,8 +7,6 @@ Version notes: v1 prefixes (KIP-290); before, a filter is of literal names.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -16,24 +14,28 @@ from kafkapy.protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from kafkapy.server.admin.acl_admin import Deleted
-from kafkapy.server.api.handler_support import acl_admin, acl_filter, run_async
+from kafkapy.server.admin.acl_admin import AclAdmin, Deleted
+from kafkapy.server.api.handler_support import acl_admin, acl_filter
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import Turns
 
 
-def handle(context: RequestContext, request: DeleteAclsRequest) -> Any:
+def handle(
+    admin: AclAdmin | None, turns: Turns, context: RequestContext, request: DeleteAclsRequest
+) -> Later[DeleteAclsResponse]:
     """Remove what each filter matches."""
-    admin = acl_admin(context)
+    admin = acl_admin(admin)
     filters = [acl_filter(row) for row in request.filters]
 
     async def deleted() -> DeleteAclsResponse:
         results = [
             DeleteAclsFilterResult(matching_acls=[_row(each) for each in found])
-            for found in await admin.delete(filters, context.broker.turns.pace())
+            for found in await admin.delete(filters, turns.pace())
         ]
         return DeleteAclsResponse(filter_results=results)
 
-    return run_async(context, deleted(), lambda error: refuse(request, error, context.version))
+    return deleted()
 
 
 def _row(deleted: Deleted) -> DeleteAclsMatchingAcl:

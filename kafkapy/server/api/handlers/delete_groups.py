@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError
 from kafkapy.coordinator.groups.messages import DeleteGroups, DeleteGroupsResult
@@ -14,12 +13,15 @@ from kafkapy.protocol.messages.delete_groups import (
 )
 from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 
-def handle(context: RequestContext, request: DeleteGroupsRequest) -> Work[Any]:
+def handle(
+    groups: GroupService, context: RequestContext, request: DeleteGroupsRequest
+) -> Work[Outcome[DeleteGroupsResponse]]:
     """Delete empty groups and their offsets."""
-    groups = context.broker.groups
     starts = [
         partial(groups.ask, groups.coordinator.delete_groups, DeleteGroups(few))
         for few in pieces(list(dict.fromkeys(request.groups_names)))

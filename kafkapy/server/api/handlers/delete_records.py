@@ -6,9 +6,8 @@ their least log start offset is the answer. Segments wholly below it go at the n
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
 from kafkapy.protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -22,13 +21,15 @@ from kafkapy.replication.delayed_delete_records import (
     DeleteRecordsWait,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: DeleteRecordsRequest) -> Work[Any]:
+def handle(
+    replicas: ReplicaManager, clock: Clock, context: RequestContext, request: DeleteRecordsRequest
+) -> Work[Outcome[DeleteRecordsResponse]]:
     """Delete up to the given offset of each partition; answer when its replicas have."""
-    replicas = context.broker.replicas
     waits: list[tuple[DeleteRecordsWait, DeleteRecordsPartitionResult]] = []
     topics = []
     for topic in request.topics:
@@ -55,17 +56,17 @@ def handle(context: RequestContext, request: DeleteRecordsRequest) -> Work[Any]:
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             yield ROW_UNITS
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=rows))
-    return _wait(context, request.timeout_ms, DeleteRecordsResponse(topics=topics), waits)
+    return _wait(replicas, clock, request.timeout_ms, DeleteRecordsResponse(topics=topics), waits)
 
 
 def _wait(
-    context: RequestContext,
+    replicas: ReplicaManager,
+    clock: Clock,
     timeout_ms: int,
     response: DeleteRecordsResponse,
     waits: list[tuple[DeleteRecordsWait, DeleteRecordsPartitionResult]],
-) -> Any:
-    pending = Pending()
-    broker = context.broker
+) -> Outcome[DeleteRecordsResponse]:
+    pending: Pending[DeleteRecordsResponse] = Pending()
 
     def answer() -> None:
         for wait, row in waits:
@@ -74,9 +75,9 @@ def _wait(
         pending.complete(response)
 
     operation = DelayedDeleteRecords(
-        broker.clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], answer
+        clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], answer
     )
-    purgatory = broker.replicas.delete_records_purgatory
+    purgatory = replicas.delete_records_purgatory
     keys = [wait.partition.topic_partition for wait, _ in waits]
     if purgatory.try_complete_else_watch(operation, keys):
         return response

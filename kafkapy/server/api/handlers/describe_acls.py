@@ -12,13 +12,16 @@ from kafkapy.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from kafkapy.server.admin.acl_admin import AclAdmin
 from kafkapy.server.api.handler_support import acl_admin, acl_filter
 from kafkapy.server.api.request_context import RequestContext
 
 
-def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def handle(
+    admin: AclAdmin | None, context: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
     """List the entries in force on this broker."""
-    admin = acl_admin(context, "No Authorizer is configured on the broker")
+    admin = acl_admin(admin, "No Authorizer is configured on the broker")
     return DescribeAclsResponse(
         resources=[
             DescribeAclsResource(

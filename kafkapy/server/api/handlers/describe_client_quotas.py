@@ -6,8 +6,6 @@ Version notes: v1 is flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
@@ -16,21 +14,22 @@ from kafkapy.protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from kafkapy.server.admin.quota_admin import Component
-from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.admin.quota_admin import Component, QuotaAdmin
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.turns import Turns
 
 
-def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Any:
+def handle(
+    admin: QuotaAdmin, turns: Turns, context: RequestContext, request: DescribeClientQuotasRequest
+) -> Later[DescribeClientQuotasResponse]:
     """List the stored quotas."""
     components = [
         Component(row.entity_type, row.match_type, row.match) for row in request.components
     ]
 
     async def described() -> DescribeClientQuotasResponse:
-        found = await context.broker.quota_admin.describe(
-            components, request.strict, context.broker.turns.pace()
-        )
+        found = await admin.describe(components, request.strict, turns.pace())
         entries = [
             EntryData(
                 entity=[EntityData(entity_type=k, entity_name=v) for k, v in entity.items()],
@@ -40,7 +39,7 @@ def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Any
         ]
         return DescribeClientQuotasResponse(error_message="", entries=entries)
 
-    return run_async(context, described(), lambda error: refuse(request, error, context.version))
+    return described()
 
 
 def refuse(

@@ -13,25 +13,27 @@ from kafkapy.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 
 _BROKERS = 1
 
 
-def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def handle(
+    cluster: ClusterView, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
     """Describe the cluster's nodes."""
     if context.version >= 1 and request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             error_message=f"Unsupported endpoint type {request.endpoint_type}",
         )
-    broker = context.broker
     response = DescribeClusterResponse(
-        cluster_id=broker.cluster_id,
-        controller_id=broker.metadata.image.controller_id,
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.image.controller_id,
         brokers=[
             DescribeClusterBroker(broker_id=node, host=host, port=port, rack=rack)
-            for node, host, port, rack in broker.nodes(context.listener)
+            for node, host, port, rack in cluster.nodes(context.listener)
         ],
     )
     if request.include_cluster_authorized_operations:

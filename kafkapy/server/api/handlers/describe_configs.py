@@ -6,11 +6,12 @@ cluster-wide default. Not done: broker loggers and client metrics.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from kafkapy.common.config_def import ConfigSource
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.topic_config import ConfigEntry
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -24,64 +25,68 @@ from kafkapy.server.api.handler_support import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
     distinct,
-    run_async,
     unsupported_resource,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
-from kafkapy.server.requests.turns import ROW_UNITS
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 
-def handle(context: RequestContext, request: DescribeConfigsRequest) -> Any:
-    """Describe each resource."""
-    work = _describe_all(context, request)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
+@dataclass(frozen=True)
+class Handler:
+    """Describes configs in force."""
 
+    configs: DynamicConfig
+    changes: ConfigChangeListener
+    metadata: MetadataCache
+    broker_id: int
+    turns: Turns
 
-async def _describe_all(
-    context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
-    # Whoever changed a config, through another broker or a znode, and asks next must see it.
-    await context.broker.config_changes.catch_up()
-    results = []
-    pace = context.broker.turns.pace()
-    resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
-    for resource in resources:
-        row = DescribeConfigsResult(
-            error_message="",
-            resource_type=resource.resource_type,
-            resource_name=resource.resource_name,
-        )
-        results.append(row)
-        try:
-            row.configs = _configs(_entries(context, resource), resource, request)
-        except ApiError as error:
-            row.error_code = error.code
-            row.error_message = "" if error.message == error.code.name else error.message
-        await pace.spend(ROW_UNITS * (1 + len(row.configs)))
-    return DescribeConfigsResponse(results=results)
-
-
-def _entries(context: RequestContext, resource: DescribeConfigsResource) -> list[ConfigEntry]:
-    broker = context.broker
-    name = resource.resource_name
-    keys = resource.configuration_keys
-    if resource.resource_type == TOPIC_RESOURCE:
-        validate_topic_name(name)
-        if name not in broker.metadata.image.topics:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return broker.effective_configs.topic(name, keys=keys)
-    if resource.resource_type == BROKER_RESOURCE:
-        if name == "":
-            return broker.effective_configs.broker_defaults(keys)
-        if name != str(broker.broker_id):
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Unexpected broker id, expected {broker.broker_id} or empty string, but received"
-                f" {name}",
+    async def handle(
+        self, context: RequestContext, request: DescribeConfigsRequest
+    ) -> DescribeConfigsResponse:
+        """Describe each resource."""
+        # Whoever changed a config, through another broker or a znode, and asks next must see it.
+        await self.changes.catch_up()
+        results = []
+        pace = self.turns.pace()
+        resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
+        for resource in resources:
+            row = DescribeConfigsResult(
+                error_message="",
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
             )
-        return broker.effective_configs.broker(keys)
-    raise unsupported_resource(resource.resource_type)
+            results.append(row)
+            try:
+                row.configs = _configs(self._entries(resource), resource, request)
+            except ApiError as error:
+                row.error_code = error.code
+                row.error_message = "" if error.message == error.code.name else error.message
+            await pace.spend(ROW_UNITS * (1 + len(row.configs)))
+        return DescribeConfigsResponse(results=results)
+
+    def _entries(self, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+        name = resource.resource_name
+        keys = resource.configuration_keys
+        if resource.resource_type == TOPIC_RESOURCE:
+            validate_topic_name(name)
+            if name not in self.metadata.image.topics:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return self.configs.topic(name, keys=keys)
+        if resource.resource_type == BROKER_RESOURCE:
+            if name == "":
+                return self.configs.broker_defaults(keys)
+            if name != str(self.broker_id):
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Unexpected broker id, expected {self.broker_id} or empty string, but received"
+                    f" {name}",
+                )
+            return self.configs.broker(keys)
+        raise unsupported_resource(resource.resource_type)
 
 
 def _configs(

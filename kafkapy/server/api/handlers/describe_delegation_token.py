@@ -15,17 +15,21 @@ from kafkapy.protocol.messages.describe_delegation_token import (
 )
 from kafkapy.security.acls import Operation, ResourceKind, parse_principal
 from kafkapy.security.delegation_tokens import TokenInformation, principal_of
-from kafkapy.server.api.authorization import is_allowed
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.token_requests import admitted, token_admin
+from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 
 def handle(
-    context: RequestContext, request: DescribeDelegationTokenRequest
+    requests: TokenRequests,
+    tokens: DelegationTokens,
+    authorization: Authorization,
+    context: RequestContext,
+    request: DescribeDelegationTokenRequest,
 ) -> DescribeDelegationTokenResponse:
     """The tokens that are asked for and may be seen."""
-    admitted(context)
-    token_admin(context)
+    requests.admitted(context)
     owners = request.owners
     wanted = (
         None
@@ -34,21 +38,28 @@ def handle(
     )
     found = [
         token
-        for token in context.broker.tokens.all()
-        if (wanted is None or any(map(token.concerns, wanted))) and _is_visible(context, token)
+        for token in tokens.all()
+        if (wanted is None or any(map(token.concerns, wanted)))
+        and _is_visible(authorization, context, token)
     ]
-    return DescribeDelegationTokenResponse(tokens=[_row(context, token) for token in found])
+    return DescribeDelegationTokenResponse(tokens=[_row(tokens, token) for token in found])
 
 
-def _is_visible(context: RequestContext, token: TokenInformation) -> bool:
+def _is_visible(
+    authorization: Authorization, context: RequestContext, token: TokenInformation
+) -> bool:
     return (
         token.concerns(context.principal)
-        or is_allowed(context, Operation.DESCRIBE, ResourceKind.DELEGATION_TOKEN, token.token_id)
-        or is_allowed(context, Operation.DESCRIBE_TOKENS, ResourceKind.USER, token.owner)
+        or authorization.is_allowed(
+            context, Operation.DESCRIBE, ResourceKind.DELEGATION_TOKEN, token.token_id
+        )
+        or authorization.is_allowed(
+            context, Operation.DESCRIBE_TOKENS, ResourceKind.USER, token.owner
+        )
     )
 
 
-def _row(context: RequestContext, token: TokenInformation) -> DescribedDelegationToken:
+def _row(tokens: DelegationTokens, token: TokenInformation) -> DescribedDelegationToken:
     owner, requester, *renewers = map(
         parse_principal, (token.owner, token.requester, *token.renewers)
     )
@@ -61,7 +72,7 @@ def _row(context: RequestContext, token: TokenInformation) -> DescribedDelegatio
         expiry_timestamp=token.expiry_ms,
         max_timestamp=token.max_ms,
         token_id=token.token_id,
-        hmac=context.broker.tokens.hmac(token.token_id),
+        hmac=tokens.hmac(token.token_id),
         renewers=[
             DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name)
             for kind, name in renewers

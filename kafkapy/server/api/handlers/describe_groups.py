@@ -15,18 +15,20 @@ from kafkapy.protocol.messages.describe_groups import (
 )
 from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
 _NOT_REQUESTED = -(2**31)
 
 
-def handle(context: RequestContext, request: DescribeGroupsRequest) -> Work[DescribeGroupsResponse]:
+def handle(
+    groups: GroupService, context: RequestContext, request: DescribeGroupsRequest
+) -> Work[DescribeGroupsResponse]:
     """Describe each group asked for."""
-    groups = context.broker.groups
     operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
     rows: list[DescribedGroup] = []
     for few in pieces(list(dict.fromkeys(request.groups))):
-        described = groups.call(
+        described = groups.answer(
             groups.coordinator.describe_groups,
             DescribeGroups(few),
             lambda result: _response(result, operations),

@@ -17,13 +17,13 @@ from kafkapy.protocol.messages.describe_log_dirs import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.storage.log_manager import LogManager
 
 
 def handle(
-    context: RequestContext, request: DescribeLogDirsRequest
+    manager: LogManager, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Work[DescribeLogDirsResponse]:
     """Describe all directories, for all partitions or those asked for."""
-    manager = context.broker.replicas.log_manager
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}

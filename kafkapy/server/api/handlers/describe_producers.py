@@ -15,19 +15,20 @@ from kafkapy.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 from kafkapy.storage.producer_state import ProducerEntry
 
 
 def handle(
-    context: RequestContext, request: DescribeProducersRequest
+    replicas: ReplicaManager, context: RequestContext, request: DescribeProducersRequest
 ) -> Work[DescribeProducersResponse]:
     """Describe each partition's."""
     topics = []
     for topic in request.topics:
         rows = []
         for index in dict.fromkeys(topic.partition_indexes):
-            row = _describe(context, topic.name, index)
+            row = _describe(replicas, topic.name, index)
             rows.append(row)
             yield ROW_UNITS + len(row.active_producers)
         topics.append(TopicResponse(name=topic.name, partitions=rows))
@@ -35,10 +36,9 @@ def handle(
     return DescribeProducersResponse(topics=topics)
 
 
-def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:
-    broker = context.broker
+def _describe(replicas: ReplicaManager, topic: str, index: int) -> PartitionResponse:
     try:
-        partition = broker.replicas.get(topic, index)
+        partition = replicas.get(topic, index)
     except ApiError as error:
         return _refusal(index, error.code)
     if not partition.is_leader:

@@ -6,8 +6,6 @@ NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import by_topic
 from kafkapy.coordinator.transactions.messages import (
@@ -22,15 +20,18 @@ from kafkapy.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
 
-def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Work[Any]:
+def handle(
+    transactions: TransactionService, context: RequestContext, request: DescribeTransactionsRequest
+) -> Work[Outcome[DescribeTransactionsResponse]]:
     """Describe each."""
-    transactions = context.broker.transactions
     rows: list[TransactionState] = []
     for few in pieces(list(dict.fromkeys(request.transactional_ids))):
-        described = transactions.call(
+        described = transactions.answer(
             transactions.coordinator.describe_transactions, DescribeTransactions(few), _response
         )
         rows += described.transaction_states

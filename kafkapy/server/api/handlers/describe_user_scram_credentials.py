@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -12,25 +10,25 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from kafkapy.server.admin.scram_admin import Described
-from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.admin.scram_admin import Described, ScramAdmin
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS
+from kafkapy.server.requests.turns import ROW_UNITS, Turns
 
 
-def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Any:
+async def handle(
+    admin: ScramAdmin,
+    turns: Turns,
+    context: RequestContext,
+    request: DescribeUserScramCredentialsRequest,
+) -> DescribeUserScramCredentialsResponse:
     """The users asked for, or all for null and for none."""
     users = [user.name for user in request.users or ()]
-
-    async def described() -> DescribeUserScramCredentialsResponse:
-        pace = context.broker.turns.pace()
-        rows = []
-        for found in await context.broker.scram_admin.describe(users, pace):
-            rows.append(_row(found))
-            await pace.spend(ROW_UNITS)
-        return DescribeUserScramCredentialsResponse(results=rows)
-
-    return run_async(context, described(), lambda error: refuse(request, error, context.version))
+    pace = turns.pace()
+    rows = []
+    for found in await admin.describe(users, pace):
+        rows.append(_row(found))
+        await pace.spend(ROW_UNITS)
+    return DescribeUserScramCredentialsResponse(results=rows)
 
 
 def _row(found: Described) -> DescribeUserScramCredentialsResult:

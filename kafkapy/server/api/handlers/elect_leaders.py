@@ -10,11 +10,13 @@ the election type and a top-level error (KIP-460).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import ElectionResult, ElectionType, ElectLeaders
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -26,46 +28,56 @@ from kafkapy.server.api.handler_support import (
     controller_answer,
     not_controller,
     require_controller,
-    run_async,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.requests.outcomes import Later
 
 _NOT_NEEDED = "Leader election not needed for topic partition."
 
 
-def handle(context: RequestContext, request: ElectLeadersRequest) -> Any:
-    """Pass the request to the controller, then wait for the metadata."""
-    require_controller(context)
-    try:
-        election_type = ElectionType(request.election_type)
-    except ValueError:
-        message = f"Unknown election type {request.election_type}"
-        raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
-    work = _elect(context, request, election_type)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
+@dataclass(frozen=True)
+class Handler:
+    """Elects leaders when asked to."""
 
+    controller: ControllerTask
+    metadata: MetadataCache
+    waiter: MetadataWaiter
+    clock: Clock
 
-async def _elect(
-    context: RequestContext, request: ElectLeadersRequest, election_type: ElectionType
-) -> ElectLeadersResponse:
-    broker = context.broker
-    deadline_ms = broker.clock.monotonic_ms() + request.timeout_ms
-    partitions = _asked(request)
-    results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_answer(
-        context, lambda reply: ElectLeaders(partitions, election_type, reply)
-    )
-    if isinstance(results, ErrorCode):
-        raise not_controller()
-    elected = {p: r.leader for p, r in results.items() if r.error is ErrorCode.NONE}
+    def handle(
+        self, context: RequestContext, request: ElectLeadersRequest
+    ) -> Later[ElectLeadersResponse]:
+        """Pass the request to the controller, then wait for the metadata."""
+        require_controller(self.controller)
+        try:
+            election_type = ElectionType(request.election_type)
+        except ValueError:
+            message = f"Unknown election type {request.election_type}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
+        return self._elect(request, election_type)
 
-    def waiting(image: MetadataImage) -> set[TopicPartition]:
-        return {p for p, leader in elected.items() if _leader(image, p) != leader}
+    async def _elect(
+        self, request: ElectLeadersRequest, election_type: ElectionType
+    ) -> ElectLeadersResponse:
+        deadline_ms = self.clock.monotonic_ms() + request.timeout_ms
+        partitions = _asked(request)
+        results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_answer(
+            self.controller, lambda reply: ElectLeaders(partitions, election_type, reply)
+        )
+        if isinstance(results, ErrorCode):
+            raise not_controller()
+        elected = {p: r.leader for p, r in results.items() if r.error is ErrorCode.NONE}
 
-    left_ms = deadline_ms - broker.clock.monotonic_ms()
-    await broker.waiter.when(lambda image: not waiting(image), left_ms)
-    late = waiting(broker.metadata.image)
-    timed_out = ElectionResult(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
-    return _response({p: timed_out if p in late else result for p, result in results.items()})
+        def waiting(image: MetadataImage) -> set[TopicPartition]:
+            return {p for p, leader in elected.items() if _leader(image, p) != leader}
+
+        left_ms = deadline_ms - self.clock.monotonic_ms()
+        await self.waiter.when(lambda image: not waiting(image), left_ms)
+        late = waiting(self.metadata.image)
+        timed_out = ElectionResult(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+        return _response({p: timed_out if p in late else result for p, result in results.items()})
 
 
 def _asked(request: ElectLeadersRequest) -> list[TopicPartition] | None:

@@ -7,18 +7,20 @@ Version notes: below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import EndTransaction, EndTransactionResult
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 
 _FIRST_VERSION_WITH_FENCED = 2
 
 
-def handle(context: RequestContext, request: EndTxnRequest) -> Any:
+def handle(
+    transactions: TransactionService, context: RequestContext, request: EndTxnRequest
+) -> Outcome[EndTxnResponse]:
     """Commit or abort."""
     question = EndTransaction(
         request.transactional_id,
@@ -30,5 +32,4 @@ def handle(context: RequestContext, request: EndTxnRequest) -> Any:
         code = transactional_error(result.error, context.version, _FIRST_VERSION_WITH_FENCED)
         return EndTxnResponse(error_code=code)
 
-    transactions = context.broker.transactions
     return transactions.call(transactions.coordinator.end_transaction, question, response)

@@ -6,29 +6,28 @@ Behaviour: for its owner and its renewers; a negative period removes it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
 )
-from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.token_requests import admitted, token_admin
+from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.requests.outcomes import Later
 
 
-def handle(context: RequestContext, request: ExpireDelegationTokenRequest) -> Any:
+def handle(
+    requests: TokenRequests, context: RequestContext, request: ExpireDelegationTokenRequest
+) -> Later[ExpireDelegationTokenResponse]:
     """End the token of an HMAC, now or at a time."""
-    admitted(context)
-    admin = token_admin(context)
+    admin = requests.admitted(context)
     hmac, period_ms = bytes(request.hmac), request.expiry_time_period_ms
 
     async def expired() -> ExpireDelegationTokenResponse:
         expiry_ms = await admin.expire(context.principal, hmac, period_ms)
         return ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)
 
-    return run_async(context, expired(), lambda error: refuse(request, error, context.version))
+    return expired()
 
 
 def refuse(

@@ -11,11 +11,14 @@ replica state; v16 node endpoints (KIP-951).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Clock
 from kafkapy.common.uuid import ZERO_UUID
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.fetch import FetchPartition as WantedRow
 from kafkapy.protocol.messages.fetch import (
     FetchRequest,
@@ -28,210 +31,247 @@ from kafkapy.replication.fetch_session import (
     FetchContext,
     FetchPartition,
     FetchResult,
+    FetchSessionCache,
     PartitionKey,
 )
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import is_allowed
-from kafkapy.server.api.fetch_answer import FIRST_VERSION_WITH_IDS, NEEDS_OF_FOLLOWER, answer
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.fetch_answer import FIRST_VERSION_WITH_IDS, NEEDS_OF_FOLLOWER, FetchAnswers
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.api.throttler import FetchMeter, Throttler
+from kafkapy.server.replicas.fetch_reader import FetchReader
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
-
-if TYPE_CHECKING:
-    from kafkapy.server.api.throttler import FetchMeter
 
 _NONE_REFUSED: list[FetchResult] = []
 
 
-def handle(
-    context: RequestContext,
-    request: FetchRequest,
-    wanted: dict[PartitionKey, FetchPartition] | None = None,
-) -> Any:
-    """Read what the session's plan says, or park until there is enough. `wanted` are the rows of
-    the request, where they are many."""
-    if wanted is None:
-        wanted = {}
-        for topic in request.topics:
-            if len(wanted) + len(topic.partitions) > ROWS_AT_ONCE:
-                return _in_slices(context, request)
-            _add_wanted(context, topic, topic.partitions, wanted)
-    broker = context.broker
-    version = context.version
-    replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
-    session = broker.fetch_sessions.open(
-        request.session_id,
-        request.session_epoch,
-        list(wanted.values()),
-        _forgotten(request, version),
-        uses_topic_ids=version >= FIRST_VERSION_WITH_IDS,
-        privileged=replica_id >= 0
-        and is_allowed(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
-        now_ms=broker.clock.monotonic_ms(),
-    )
-    meter, respond = None, answer
-    if broker.client_quotas.are_set and replica_id < 0:
-        meter = broker.throttler.meter(context)
-        respond = partial(_metered, meter)
-    params = _params(context, request, replica_id, meter)
-    plan, refused = session.plan, _NONE_REFUSED
-    if version >= FIRST_VERSION_WITH_IDS:
-        _resolve(context, plan)
-    if broker.authorizer is not None:
-        plan, refused = _readable(context, plan, replica_id)
-        if not plan:
-            return respond(context, session, refused)
-    pending = Pending(blocks=True)
-    is_parked = False
+@dataclass(frozen=True)
+class Handler:
+    """Reads for consumers and followers."""
 
-    def complete(results: list[FetchResult]) -> None:
-        if is_parked and broker.authorizer is not None:
-            # The client chose for how long: its rights may be gone.
-            results = _still_readable(context, results, replica_id)
-        pending.complete(respond(context, session, [*results, *refused] if refused else results))
+    replicas: ReplicaManager
+    reader: FetchReader
+    sessions: FetchSessionCache
+    metadata: MetadataCache
+    clock: Clock
+    authorization: Authorization
+    throttler: Throttler
+    answers: FetchAnswers
+    max_bytes: int
 
-    if len(plan) > ROWS_AT_ONCE:
-        is_parked = True  # other requests are handled between its slices
-        return _read_in_slices(context, params, plan, complete, pending)
-    operation = broker.fetch_reader.fetch(params, plan, complete)
-    if pending.done:
-        return pending.response
-    is_parked = True
-    if meter is not None:
-        meter.park()
-    if operation is not None:
-        pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
-    return pending
-
-
-def _in_slices(context: RequestContext, request: FetchRequest) -> Work[Any]:
-    """The same for a request of many rows."""
-    wanted: dict[PartitionKey, FetchPartition] = {}
-    for topic in request.topics:
-        for rows in pieces(topic.partitions):
-            _add_wanted(context, topic, rows, wanted)
-            yield 2 * len(rows) + 1
-    yield len(wanted) // ROW_UNITS
-    return (yield from worked(handle(context, request, wanted)))
-
-
-def _params(
-    context: RequestContext, request: FetchRequest, replica_id: int, meter: FetchMeter | None
-) -> FetchParams:
-    version = context.version
-    max_bytes, min_bytes = min(request.max_bytes, context.broker.fetch_max_bytes), request.min_bytes
-    if meter is not None and meter.bytes_max is not None:
-        max_bytes = min(max_bytes, meter.bytes_max)
-        min_bytes = min(min_bytes, max_bytes)
-    return FetchParams(
-        replica_id,
-        request.max_wait_ms,
-        min_bytes,
-        max_bytes,
-        request.isolation_level,
-        version,
-        request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
-        context.listener,
-    )
-
-
-def _read_in_slices(
-    context: RequestContext,
-    params: FetchParams,
-    plan: list[FetchPartition],
-    complete: Callable[[list[FetchResult]], None],
-    pending: Pending,
-) -> Work[Any]:
-    """Read a plan of many rows, or park until there is enough."""
-    broker = context.broker
-    results = yield from broker.fetch_reader.read_in_slices(params, plan)
-    if results is not None:
-        complete(results)
-        return (yield from worked(pending.response))
-    operation = broker.fetch_reader.fetch(params, plan, complete)
-    if operation is not None:
-        pending.on_abandon = lambda: broker.replicas.fetch_purgatory.cancel(operation)
-    return pending
-
-
-def _readable(
-    context: RequestContext, plan: list[FetchPartition], replica_id: int
-) -> tuple[list[FetchPartition], list[FetchResult]]:
-    """The part of a plan that the caller may read, and refusals of the rest. Sessions keep
-    partitions, so all are authorized with each request. A row whose id is unknown stays in the
-    plan: it is answered UNKNOWN_TOPIC_ID and reads nothing."""
-    may_read = _reader_rights(context, replica_id)
-    readable, refused = [], []
-    for wanted in plan:
-        if may_read(wanted.topic):
-            readable.append(wanted)
-        else:
-            refused.append(FetchResult(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    return readable, refused
-
-
-def _still_readable(
-    context: RequestContext, results: list[FetchResult], replica_id: int
-) -> list[FetchResult]:
-    may_read = _reader_rights(context, replica_id)
-    return [
-        result
-        if may_read(result.wanted.topic)
-        else FetchResult(result.wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        for result in results
-    ]
-
-
-def _reader_rights(context: RequestContext, replica_id: int) -> Callable[[str | None], bool]:
-    """Whether the caller may read a topic now; each topic is looked up once."""
-    if replica_id >= 0:
-        is_broker = all(is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER)
-        return lambda topic: is_broker
-    rights: dict[str | None, bool] = {None: True}
-
-    def may_read(topic: str | None) -> bool:
-        right = rights.get(topic)
-        if right is None:
-            assert topic is not None
-            right = is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic)
-            rights[topic] = right
-        return right
-
-    return may_read
-
-
-def _resolve(context: RequestContext, plan: list[FetchPartition]) -> None:
-    """Name the rows of a session whose ids were unknown at its last request."""
-    image = context.broker.metadata.image
-    for wanted in plan:
-        if wanted.topic is None:
-            wanted.topic = image.topic_name(None, wanted.topic_id)
-
-
-def _add_wanted(
-    context: RequestContext,
-    topic: FetchTopic,
-    rows: Sequence[WantedRow],
-    wanted: dict[PartitionKey, FetchPartition],
-) -> None:
-    """Add rows of the request. Of a partition that is named several times the last one counts, as
-    in Kafka: each would be read, and hold its file, of its own."""
-    by_id = context.version >= FIRST_VERSION_WITH_IDS
-    topic_id = topic.topic_id if by_id else ZERO_UUID
-    image = context.broker.metadata.image
-    name = image.topic_name(None, topic_id) if by_id else topic.topic
-    key = topic_id if by_id else topic.topic
-    for row in rows:
-        wanted[key, row.partition] = FetchPartition(
-            name,
-            topic_id,
-            row.partition,
-            row.fetch_offset,
-            row.partition_max_bytes,
-            row.current_leader_epoch,
-            row.last_fetched_epoch,
-            row.log_start_offset,
+    def handle(
+        self,
+        context: RequestContext,
+        request: FetchRequest,
+        wanted: dict[PartitionKey, FetchPartition] | None = None,
+    ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
+        """Read what the session's plan says, or park until there is enough. `wanted` are the rows
+        of the request, where they are many."""
+        if wanted is None:
+            wanted = {}
+            for topic in request.topics:
+                if len(wanted) + len(topic.partitions) > ROWS_AT_ONCE:
+                    return self._in_slices(context, request)
+                self._add_wanted(context, topic, topic.partitions, wanted)
+        version = context.version
+        replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
+        session = self.sessions.open(
+            request.session_id,
+            request.session_epoch,
+            list(wanted.values()),
+            _forgotten(request, version),
+            uses_topic_ids=version >= FIRST_VERSION_WITH_IDS,
+            privileged=replica_id >= 0 and self._is_broker(context),
+            now_ms=self.clock.monotonic_ms(),
         )
+        meter, respond = None, self.answers.answer
+        if self.throttler.quotas.are_set and replica_id < 0:
+            meter = self.throttler.meter(context)
+            respond = partial(self._metered, meter)
+        params = self._params(context, request, replica_id, meter)
+        plan, refused = session.plan, _NONE_REFUSED
+        if version >= FIRST_VERSION_WITH_IDS:
+            self._resolve(plan)
+        if self.authorization.authorizer is not None:
+            plan, refused = self._readable(context, plan, replica_id)
+            if not plan:
+                return respond(context, session, refused)
+        pending: Pending[FetchResponse] = Pending(blocks=True)
+        is_parked = False
+
+        def complete(results: list[FetchResult]) -> None:
+            if is_parked and self.authorization.authorizer is not None:
+                # The client chose for how long: its rights may be gone.
+                results = self._still_readable(context, results, replica_id)
+            pending.complete(
+                respond(context, session, [*results, *refused] if refused else results)
+            )
+
+        if len(plan) > ROWS_AT_ONCE:
+            is_parked = True  # other requests are handled between its slices
+            return self._read_in_slices(params, plan, complete, pending)
+        operation = self.reader.fetch(params, plan, complete)
+        if pending.done:
+            return pending.response
+        is_parked = True
+        if meter is not None:
+            meter.park()
+        if operation is not None:
+            pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
+        return pending
+
+    def _in_slices(self, context: RequestContext, request: FetchRequest) -> Work[Any]:
+        """The same for a request of many rows."""
+        wanted: dict[PartitionKey, FetchPartition] = {}
+        for topic in request.topics:
+            for rows in pieces(topic.partitions):
+                self._add_wanted(context, topic, rows, wanted)
+                yield 2 * len(rows) + 1
+        yield len(wanted) // ROW_UNITS
+        return (yield from worked(self.handle(context, request, wanted)))
+
+    def _params(
+        self,
+        context: RequestContext,
+        request: FetchRequest,
+        replica_id: int,
+        meter: FetchMeter | None,
+    ) -> FetchParams:
+        version = context.version
+        max_bytes, min_bytes = min(request.max_bytes, self.max_bytes), request.min_bytes
+        if meter is not None and meter.bytes_max is not None:
+            max_bytes = min(max_bytes, meter.bytes_max)
+            min_bytes = min(min_bytes, max_bytes)
+        return FetchParams(
+            replica_id,
+            request.max_wait_ms,
+            min_bytes,
+            max_bytes,
+            request.isolation_level,
+            version,
+            request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
+            context.listener,
+        )
+
+    def _read_in_slices(
+        self,
+        params: FetchParams,
+        plan: list[FetchPartition],
+        complete: Callable[[list[FetchResult]], None],
+        pending: Pending[FetchResponse],
+    ) -> Work[Any]:
+        """Read a plan of many rows, or park until there is enough."""
+        results = yield from self.reader.read_in_slices(params, plan)
+        if results is not None:
+            complete(results)
+            return (yield from worked(pending.response))
+        operation = self.reader.fetch(params, plan, complete)
+        if operation is not None:
+            pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
+        return pending
+
+    def _readable(
+        self, context: RequestContext, plan: list[FetchPartition], replica_id: int
+    ) -> tuple[list[FetchPartition], list[FetchResult]]:
+        """The part of a plan that the caller may read, and refusals of the rest. Sessions keep
+        partitions, so all are authorized with each request. A row whose id is unknown stays in the
+        plan: it is answered UNKNOWN_TOPIC_ID and reads nothing."""
+        may_read = self._reader_rights(context, replica_id)
+        readable, refused = [], []
+        for wanted in plan:
+            if may_read(wanted.topic):
+                readable.append(wanted)
+            else:
+                refused.append(FetchResult(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        return readable, refused
+
+    def _still_readable(
+        self, context: RequestContext, results: list[FetchResult], replica_id: int
+    ) -> list[FetchResult]:
+        may_read = self._reader_rights(context, replica_id)
+        return [
+            result
+            if may_read(result.wanted.topic)
+            else FetchResult(result.wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for result in results
+        ]
+
+    def _is_broker(self, context: RequestContext) -> bool:
+        return all(self.authorization.is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER)
+
+    def _reader_rights(
+        self, context: RequestContext, replica_id: int
+    ) -> Callable[[str | None], bool]:
+        """Whether the caller may read a topic now; each topic is looked up once."""
+        if replica_id >= 0:
+            is_broker = self._is_broker(context)
+            return lambda topic: is_broker
+        rights: dict[str | None, bool] = {None: True}
+
+        def may_read(topic: str | None) -> bool:
+            right = rights.get(topic)
+            if right is None:
+                assert topic is not None
+                right = self.authorization.is_allowed(
+                    context, Operation.READ, ResourceKind.TOPIC, topic
+                )
+                rights[topic] = right
+            return right
+
+        return may_read
+
+    def _resolve(self, plan: list[FetchPartition]) -> None:
+        """Name the rows of a session whose ids were unknown at its last request."""
+        image = self.metadata.image
+        for wanted in plan:
+            if wanted.topic is None:
+                wanted.topic = image.topic_name(None, wanted.topic_id)
+
+    def _add_wanted(
+        self,
+        context: RequestContext,
+        topic: FetchTopic,
+        rows: Sequence[WantedRow],
+        wanted: dict[PartitionKey, FetchPartition],
+    ) -> None:
+        """Add rows of the request. Of a partition that is named several times the last one counts,
+        as in Kafka: each would be read, and hold its file, of its own."""
+        by_id = context.version >= FIRST_VERSION_WITH_IDS
+        topic_id = topic.topic_id if by_id else ZERO_UUID
+        image = self.metadata.image
+        name = image.topic_name(None, topic_id) if by_id else topic.topic
+        key = topic_id if by_id else topic.topic
+        for row in rows:
+            wanted[key, row.partition] = FetchPartition(
+                name,
+                topic_id,
+                row.partition,
+                row.fetch_offset,
+                row.partition_max_bytes,
+                row.current_leader_epoch,
+                row.last_fetched_epoch,
+                row.log_start_offset,
+            )
+
+    def _metered(
+        self,
+        meter: FetchMeter,
+        context: RequestContext,
+        session: FetchContext,
+        results: list[FetchResult],
+    ) -> FetchResponse | Work[FetchResponse]:
+        """The rows; or none, and as if none had been read, where the client must pause."""
+        pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
+        if not pause_ms:
+            return self.answers.answer(context, session, results)
+        if session.incremental:
+            session_id = session.session_id
+        else:
+            session_id = NO_SESSION
+            self.sessions.forget(session)
+        return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
 def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
@@ -240,21 +280,6 @@ def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
         for topic in request.forgotten_topics_data
         for partition in topic.partitions
     ]
-
-
-def _metered(
-    meter: FetchMeter, context: RequestContext, session: FetchContext, results: list[FetchResult]
-) -> Any:
-    """The rows; or none, and as if none had been read, where the client must pause."""
-    pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
-    if not pause_ms:
-        return answer(context, session, results)
-    if session.incremental:
-        session_id = session.session_id
-    else:
-        session_id = NO_SESSION
-        context.broker.fetch_sessions.forget(session)
-    return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
 def refuse(request: FetchRequest, error: ApiError, version: int) -> FetchResponse:

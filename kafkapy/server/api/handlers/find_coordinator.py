@@ -8,7 +8,7 @@ Version notes: v4 takes many keys and answers each by itself (KIP-699).
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import (
@@ -21,64 +21,82 @@ from kafkapy.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, Work, finish
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
 
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
 """By key type."""
 _WAIT_MS = 1000
 
 
-def handle(context: RequestContext, request: FindCoordinatorRequest) -> Work[Any]:
-    """Find the coordinator of each key."""
-    broker = context.broker
-    topic = _TOPICS.get(request.key_type)
-    if topic is None or (broker.waiter.is_known and topic in broker.metadata.image.topics):
-        return (yield from _response(context, request))
+@dataclass(frozen=True)
+class Handler:
+    """Finds coordinators of groups and transactions."""
 
-    async def create() -> FindCoordinatorResponse:
-        await metadata_known(context)
-        charge = mutations(context).charge
-        await context.broker.auto_creator.create([topic], _WAIT_MS, charge)
-        pace = context.broker.turns.pace()
-        return await finish(_response(context, request), pace)
+    cluster: ClusterView
+    waiter: MetadataWaiter
+    creator: AutoCreator
+    quotas: ClientQuotas
+    turns: Turns
+    tasks: BackgroundTasks
 
-    return run_async(context, create(), lambda error: refuse(request, error, context.version))
+    def handle(
+        self, context: RequestContext, request: FindCoordinatorRequest
+    ) -> Work[Outcome[FindCoordinatorResponse]]:
+        """Find the coordinator of each key."""
+        topic = _TOPICS.get(request.key_type)
+        if topic is None or (self.waiter.is_known and topic in self.cluster.image.topics):
+            return (yield from self._response(context, request))
 
+        async def create() -> FindCoordinatorResponse:
+            await metadata_known(self.waiter)
+            charge = mutations(self.quotas, context).charge
+            await self.creator.create([topic], _WAIT_MS, charge)
+            pace = self.turns.pace()
+            return await finish(self._response(context, request), pace)
 
-def _response(
-    context: RequestContext, request: FindCoordinatorRequest
-) -> Work[FindCoordinatorResponse]:
-    keys = request.coordinator_keys if context.version >= 4 else [request.key]
-    rows = []
-    for key in dict.fromkeys(keys):
-        rows.append(_find(context, request.key_type, key))
-        yield ROW_UNITS
-    if context.version >= 4:
-        return FindCoordinatorResponse(coordinators=rows)
-    row = rows[0]
-    return FindCoordinatorResponse(
-        error_code=row.error_code,
-        error_message=row.error_message,
-        node_id=row.node_id,
-        host=row.host,
-        port=row.port,
-    )
+        return run_async(
+            self.tasks, context, create(), lambda error: refuse(request, error, context.version)
+        )
 
+    def _response(
+        self, context: RequestContext, request: FindCoordinatorRequest
+    ) -> Work[FindCoordinatorResponse]:
+        keys = request.coordinator_keys if context.version >= 4 else [request.key]
+        rows = []
+        for key in dict.fromkeys(keys):
+            rows.append(self._find(context, request.key_type, key))
+            yield ROW_UNITS
+        if context.version >= 4:
+            return FindCoordinatorResponse(coordinators=rows)
+        row = rows[0]
+        return FindCoordinatorResponse(
+            error_code=row.error_code,
+            error_message=row.error_message,
+            node_id=row.node_id,
+            host=row.host,
+            port=row.port,
+        )
 
-def _find(context: RequestContext, key_type: int, key: str) -> Coordinator:
-    if key_type not in _TOPICS:
-        return _missing(key, ErrorCode.INVALID_REQUEST)
-    topic = context.broker.metadata.image.topics.get(_TOPICS[key_type])
-    if topic is None:
+    def _find(self, context: RequestContext, key_type: int, key: str) -> Coordinator:
+        if key_type not in _TOPICS:
+            return _missing(key, ErrorCode.INVALID_REQUEST)
+        topic = self.cluster.image.topics.get(_TOPICS[key_type])
+        if topic is None:
+            return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        partition = topic.partitions.get(partition_for_key(key, len(topic.partitions)))
+        leader = partition.leader if partition is not None else -1
+        for node, host, port, _ in self.cluster.nodes(context.listener):
+            if node == leader:
+                return Coordinator(key=key, node_id=node, host=host, port=port)
         return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    partition = topic.partitions.get(partition_for_key(key, len(topic.partitions)))
-    leader = partition.leader if partition is not None else -1
-    for node, host, port, _ in context.broker.nodes(context.listener):
-        if node == leader:
-            return Coordinator(key=key, node_id=node, host=host, port=port)
-    return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _missing(key: str, error: ErrorCode) -> Coordinator:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.coordinator.groups.messages import Heartbeat
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: HeartbeatRequest) -> Any:
+def handle(
+    groups: GroupService, context: RequestContext, request: HeartbeatRequest
+) -> Outcome[HeartbeatResponse]:
     """Keep a member's session alive, and tell it of a rebalance."""
-    groups = context.broker.groups
     beat = Heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -11,27 +9,28 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kafkapy.server.api.handler_support import distinct, run_async
+from kafkapy.server.admin.config_admin import ConfigAdmin
+from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHANGE_UNITS
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
 
 
-def handle(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Any:
-    """Change some configs of each resource."""
-    work = _alter_all(context, request)
-    return run_async(context, work, lambda error: refuse(request, error, context.version))
-
-
-async def _alter_all(
-    context: RequestContext, request: IncrementalAlterConfigsRequest
+async def handle(
+    admin: ConfigAdmin,
+    changes: ConfigChangeListener,
+    turns: Turns,
+    context: RequestContext,
+    request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse:
+    """Change some configs of each resource."""
     rows = []
-    pace = context.broker.turns.pace()
+    pace = turns.pace()
     for resource in distinct(request.resources, lambda r: (r.resource_type, r.resource_name)):
         row = _row(resource)
         rows.append(row)
         try:
-            await context.broker.config_admin.change(
+            await admin.change(
                 resource.resource_type,
                 resource.resource_name,
                 [(c.name, c.config_operation, c.value) for c in resource.configs],
@@ -41,7 +40,7 @@ async def _alter_all(
             row.error_code, row.error_message = error.code, error.message
         await pace.spend(CHANGE_UNITS + len(resource.configs))
     # Who changes a config and asks for it next must see it.
-    await context.broker.config_changes.process()
+    await changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)
 
 

@@ -8,32 +8,40 @@ INVALID_PRODUCER_EPOCH.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import InitProducerId, InitProducerIdResult
 from kafkapy.coordinator.transactions.state import NO_PRODUCER_ID
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from kafkapy.server.api.handler_support import run_async, transactional_error
+from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.producer_ids import ProducerIdManager
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Later, Outcome
 
 _FIRST_VERSION_WITH_FENCED = 4
 
 
-def handle(context: RequestContext, request: InitProducerIdRequest) -> Any:
+def handle(
+    transactions: TransactionService,
+    producer_ids: ProducerIdManager,
+    context: RequestContext,
+    request: InitProducerIdRequest,
+) -> Outcome[InitProducerIdResponse] | Later[InitProducerIdResponse]:
     """Give out the next producer id, or the producer id and epoch of a transactional id."""
     if request.transactional_id is not None:
-        return _transactional(context, request)
+        return _transactional(transactions, context, request)
 
     async def give() -> InitProducerIdResponse:
-        producer_id = await context.broker.producer_ids.next_id()
+        producer_id = await producer_ids.next_id()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
-    return run_async(context, give(), lambda error: refuse(request, error, context.version))
+    return give()
 
 
-def _transactional(context: RequestContext, request: InitProducerIdRequest) -> Any:
+def _transactional(
+    transactions: TransactionService, context: RequestContext, request: InitProducerIdRequest
+) -> Outcome[InitProducerIdResponse]:
     producer = Producer(request.producer_id, request.producer_epoch)
     if (producer.producer_id == NO_PRODUCER_ID) != (producer.producer_epoch == -1):
         return refuse(request, ApiError(ErrorCode.INVALID_REQUEST), context.version)
@@ -53,7 +61,6 @@ def _transactional(context: RequestContext, request: InitProducerIdRequest) -> A
             producer_epoch=result.producer_epoch,
         )
 
-    transactions = context.broker.transactions
     return transactions.call(transactions.coordinator.init_producer_id, question, response)
 
 

@@ -7,8 +7,6 @@ for them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError
 from kafkapy.coordinator.groups.messages import JoinGroup, JoinGroupResult
 from kafkapy.protocol.messages.join_group import (
@@ -17,11 +15,14 @@ from kafkapy.protocol.messages.join_group import (
     JoinGroupResponseMember,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: JoinGroupRequest) -> Any:
+def handle(
+    groups: GroupService, context: RequestContext, request: JoinGroupRequest
+) -> Outcome[JoinGroupResponse]:
     """Join or rejoin a group."""
-    groups = context.broker.groups
     version = context.version
     joining = JoinGroup(
         group_id=request.group_id,

@@ -10,22 +10,26 @@ Version notes: 2 broker epoch (KIP-380); 3 reassignment (KIP-455); 5 topic ids, 
 from __future__ import annotations
 
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
-from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.control_request_codec import (
     leader_and_isr_command,
     leader_and_isr_response,
 )
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.requests.outcomes import Later
 
 
-def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Pending:
+def handle(
+    receiver: ControlRequestHandler,
+    listener: str,
+    context: RequestContext,
+    request: LeaderAndIsrRequest,
+) -> Later[LeaderAndIsrResponse]:
     """Apply the command in its turn."""
-    broker = context.broker
-    command = leader_and_isr_command(request, broker.config.inter_broker_listener)
+    command = leader_and_isr_command(request, listener)
 
     async def work() -> LeaderAndIsrResponse:
-        result = await broker.control_requests.apply(command, context.header.correlation_id)
+        result = await receiver.apply(command, context.header.correlation_id)
         return leader_and_isr_response(result, command, context.version)
 
-    return run_async(context, work(), lambda e: LeaderAndIsrResponse(error_code=e.code))
+    return work()

@@ -12,21 +12,22 @@ from kafkapy.protocol.messages.leave_group import (
     MemberResponse,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
 
-def handle(context: RequestContext, request: LeaveGroupRequest) -> Work[LeaveGroupResponse]:
+def handle(
+    groups: GroupService, context: RequestContext, request: LeaveGroupRequest
+) -> Work[LeaveGroupResponse]:
     """Take members out of a group, a few at a time."""
-    groups = context.broker.groups
     if context.version < 3:
         leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
-        answer: LeaveGroupResponse = groups.call(groups.coordinator.leave_group, leave, _of_one)
-        return answer
+        return groups.answer(groups.coordinator.leave_group, leave, _of_one)
     response = LeaveGroupResponse()
     for few in pieces(request.members) if request.members else [[]]:
         members = [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in few]
         leave = LeaveGroup(request.group_id, members)
-        part = groups.call(groups.coordinator.leave_group, leave, _response)
+        part = groups.answer(groups.coordinator.leave_group, leave, _response)
         yield ROW_UNITS * len(few)
         response.error_code = part.error_code
         response.members += part.members

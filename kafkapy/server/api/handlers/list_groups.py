@@ -5,16 +5,17 @@ Version notes: v4 filters by state, v5 by type (all groups here are classic).
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.coordinator.groups.messages import ListGroups, ListGroupsResult
 from kafkapy.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: ListGroupsRequest) -> Any:
+def handle(
+    groups: GroupService, context: RequestContext, request: ListGroupsRequest
+) -> Outcome[ListGroupsResponse]:
     """List the groups that this broker coordinates."""
-    groups = context.broker.groups
     wanted = ListGroups(request.states_filter, request.types_filter)
     return groups.call(groups.coordinator.list_groups, wanted, _response)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.common.ports import Clock
 from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -21,6 +22,7 @@ from kafkapy.protocol.messages.list_offsets import (
 )
 from kafkapy.replication.partition import CONSUMER, DEBUGGING_CONSUMER, Partition
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
@@ -28,7 +30,9 @@ _SEGMENT_UNITS = 4  # the time of a segment's last write is asked of the file sy
 _FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
-def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
+def handle(
+    replicas: ReplicaManager, clock: Clock, context: RequestContext, request: ListOffsetsRequest
+) -> Work[ListOffsetsResponse]:
     """Look up an offset for each partition."""
     asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     topics = []
@@ -38,17 +42,18 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOff
             row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
             rows.append(row)
             try:
-                if context.version == 0:
-                    offsets = _segment_offsets(context, request, topic.name, wanted)
-                    row.old_style_offsets = yield from offsets
-                elif asked[topic.name, wanted.partition_index] > 1:
+                if context.version and asked[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
+                partition = _partition(replicas, context, request, topic.name, wanted)
+                if context.version == 0:
+                    offsets = _segment_offsets(clock, request, partition, wanted)
+                    row.old_style_offsets = yield from offsets
                 else:
-                    _look_up(context, request, topic.name, wanted, row)
+                    _look_up(context, request, partition, wanted, row)
             except ApiError as error:
                 row.error_code = error.code
             except LogDirFailure as failure:
-                context.broker.replicas.log_dir_failed(failure)
+                replicas.log_dir_failed(failure)
                 row.error_code = ErrorCode.KAFKA_STORAGE_ERROR
             yield ROW_UNITS
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
@@ -58,12 +63,11 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> Work[ListOff
 def _look_up(
     context: RequestContext,
     request: ListOffsetsRequest,
-    topic: str,
+    partition: Partition,
     wanted: ListOffsetsPartition,
     row: ListOffsetsPartitionResponse,
 ) -> None:
     timestamp = wanted.timestamp
-    partition = _partition(context, request, topic, wanted)
     log = partition.log
     bound = partition.upper_bound(request.replica_id, request.isolation_level)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -86,22 +90,25 @@ def _look_up(
 
 
 def _partition(
-    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+    replicas: ReplicaManager,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    wanted: ListOffsetsPartition,
 ) -> Partition:
     """The partition that a row asks, once the row is found to be one of its version's."""
     if wanted.timestamp < 0 and context.version < _FIRST_VERSION.get(wanted.timestamp, 99):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = context.broker.replicas.get(topic, wanted.partition_index)
+    partition = replicas.get(topic, wanted.partition_index)
     partition.check_leader(wanted.current_leader_epoch, request.replica_id != DEBUGGING_CONSUMER)
     return partition
 
 
 def _segment_offsets(
-    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+    clock: Clock, request: ListOffsetsRequest, partition: Partition, wanted: ListOffsetsPartition
 ) -> Work[list[int]]:
     """Version 0: at most `max_num_offsets`, newest first. Consumers see none above the high
     watermark, and that instead (`Partition.legacyFetchOffsetsForTimestamp`)."""
-    partition = _partition(context, request, topic, wanted)
     if wanted.max_num_offsets < 0:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The number of offsets is negative")
     log, timestamp = partition.log, wanted.timestamp
@@ -110,7 +117,7 @@ def _segment_offsets(
         offsets = log.offsets_before(None, 0)[-1:]
     else:
         by = None if timestamp == LATEST else timestamp
-        offsets = log.offsets_before(by, context.broker.clock.time_ms())
+        offsets = log.offsets_before(by, clock.time_ms())
     offsets = offsets[: wanted.max_num_offsets]
     if request.replica_id == CONSUMER and offsets and offsets[0] > log.high_watermark:
         return [log.high_watermark, *[o for o in offsets if o <= log.high_watermark]]

@@ -21,18 +21,22 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
 )
 from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Any:
+def handle(
+    controller: ControllerTask, context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> Outcome[ListPartitionReassignmentsResponse]:
     """Ask the controller."""
-    require_controller(context)
+    require_controller(controller)
     asked = None
     if request.topics is not None:
         asked = [
             TopicPartition(t.name, index) for t in request.topics for index in t.partition_indexes
         ]
     return ask_controller(
-        context, lambda reply: ListPartitionReassignments(asked, reply), _response
+        controller, lambda reply: ListPartitionReassignments(asked, reply), _response
     )
 
 

@@ -6,8 +6,6 @@ Version notes: v1 filters by how long a transaction is open (KIP-994).
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.coordinator.transactions.messages import ListTransactions, ListTransactionsResult
 from kafkapy.protocol.messages.list_transactions import (
     ListTransactionsRequest,
@@ -15,11 +13,14 @@ from kafkapy.protocol.messages.list_transactions import (
     TransactionState,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: ListTransactionsRequest) -> Any:
+def handle(
+    transactions: TransactionService, context: RequestContext, request: ListTransactionsRequest
+) -> Outcome[ListTransactionsResponse]:
     """List them."""
-    transactions = context.broker.transactions
     question = ListTransactions(
         request.state_filters, request.producer_id_filters, request.duration_filter
     )

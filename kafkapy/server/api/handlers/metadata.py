@@ -10,11 +10,13 @@ operations; v10 topic ids; v12 look-up by id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
 from kafkapy.common.uuid import Uuid
+from kafkapy.metadata.image import TopicImage
 from kafkapy.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -23,40 +25,175 @@ from kafkapy.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafkapy.server.api.authorization import may_make_topic
+from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, Work, finish, pieces
-
-if TYPE_CHECKING:
-    from kafkapy.metadata.image import TopicImage
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish, pieces
 
 AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
 _NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
 
 
-def handle(context: RequestContext, request: MetadataRequest) -> Work[Any]:
-    """Describe the brokers and the topics asked for."""
-    _check_rows(request, context.version)
-    if context.broker.waiter.is_known:
-        missing = yield from _to_create(context, request)
-        if not missing:
-            return (yield from _response(context, request))
+@dataclass(frozen=True)
+class Handler:
+    """Describes the cluster to clients."""
 
-    async def create() -> MetadataResponse:
-        await metadata_known(context)
-        pace = context.broker.turns.pace()
-        missing = await finish(_to_create(context, request), pace)
-        if missing:
-            charge = mutations(context).charge
-            creator = context.broker.auto_creator
-            refusals = await creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
-            return await finish(_response(context, request, refusals), pace)
-        return await finish(_response(context, request), pace)
+    cluster: ClusterView
+    waiter: MetadataWaiter
+    creator: AutoCreator
+    auto_create_topics: bool
+    authorization: Authorization
+    quotas: ClientQuotas
+    turns: Turns
+    tasks: BackgroundTasks
 
-    return run_async(context, create(), lambda error: refuse(request, error, context.version))
+    def handle(
+        self, context: RequestContext, request: MetadataRequest
+    ) -> Work[Outcome[MetadataResponse]]:
+        """Describe the brokers and the topics asked for."""
+        _check_rows(request, context.version)
+        if self.waiter.is_known:
+            missing = yield from self._to_create(context, request)
+            if not missing:
+                return (yield from self._response(context, request))
+
+        async def create() -> MetadataResponse:
+            await metadata_known(self.waiter)
+            pace = self.turns.pace()
+            missing = await finish(self._to_create(context, request), pace)
+            if missing:
+                charge = mutations(self.quotas, context).charge
+                creator = self.creator
+                refusals = await creator.create(missing, AUTO_CREATE_WAIT_MS, charge)
+                return await finish(self._response(context, request, refusals), pace)
+            return await finish(self._response(context, request), pace)
+
+        return run_async(
+            self.tasks, context, create(), lambda error: refuse(request, error, context.version)
+        )
+
+    def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
+        """Unknown, legal names that may be created."""
+        if _wants_all(context, request) or not self.auto_create_topics:
+            return []
+        if context.version >= 4 and not request.allow_auto_topic_creation:
+            return []
+        topics = self.cluster.image.topics
+        names: dict[str, None] = {}
+        for wanted in request.topics or ():
+            yield 1
+            if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
+                try:
+                    validate_topic_name(wanted.name)
+                except ApiError:
+                    continue
+                if self.authorization.may_make_topic(context, wanted.name):
+                    names[wanted.name] = None
+        return list(names)
+
+    def _response(
+        self,
+        context: RequestContext,
+        request: MetadataRequest,
+        refusals: dict[str, ErrorCode] = _NONE_REFUSED,
+    ) -> Work[MetadataResponse]:
+        image = self.cluster.image
+        reachable = {
+            node: MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
+            for node, host, port, rack in self.cluster.nodes(context.listener)
+        }
+        topics = []
+        if _wants_all(context, request):
+            for topic in image.topics.values():
+                topics.append(self._topic(context, topic, reachable))
+                yield ROW_UNITS + 2 * len(topic.partitions)
+        else:
+            # Kafka takes the set of what is named.
+            asked: dict[tuple[str | None, Uuid], MetadataRequestTopic] = {}
+            for few in pieces(request.topics or ()):
+                asked.update({(wanted.name, wanted.topic_id): wanted for wanted in few})
+                yield len(few)
+            for wanted in asked.values():
+                row = self._asked(context, wanted, reachable, refusals)
+                topics.append(row)
+                yield ROW_UNITS + 2 * len(row.partitions)
+        response = MetadataResponse(
+            brokers=list(reachable.values()),
+            cluster_id=self.cluster.cluster_id,
+            controller_id=image.controller_id if image.controller_id in reachable else -1,
+            topics=topics,
+        )
+        if request.include_topic_authorized_operations:
+            for row in topics:
+                if row.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                    row.topic_authorized_operations = TOPIC_OPERATIONS
+        if request.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        return response
+
+    def _asked(
+        self, context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
+    ) -> MetadataResponseTopic:
+        image = self.cluster.image
+        name = image.topic_name(wanted.name, wanted.topic_id)
+        topic = image.topics.get(name) if name else None
+        if topic is not None:
+            return self._topic(context, topic, reachable)
+        if not wanted.topic_id.is_zero:
+            return MetadataResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
+            )
+        if wanted.name is None:
+            return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name="")
+        try:
+            validate_topic_name(wanted.name)
+            error = refusals.get(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        except ApiError as refusal:
+            error = refusal.code
+        return MetadataResponseTopic(
+            error_code=error, name=wanted.name, is_internal=wanted.name in INTERNAL_TOPICS
+        )
+
+    def _topic(
+        self, context: RequestContext, topic: TopicImage, reachable: Any
+    ) -> MetadataResponseTopic:
+        rows = []
+        for partition in topic.partitions.values():
+            error = ErrorCode.NONE
+            leader = partition.leader
+            if leader not in reachable:
+                has_listener_error = leader >= 0 and context.version >= 6
+                error = (
+                    ErrorCode.LISTENER_NOT_FOUND
+                    if has_listener_error and leader in self.cluster.image.brokers
+                    else ErrorCode.LEADER_NOT_AVAILABLE
+                )
+                leader = -1
+            rows.append(
+                MetadataResponsePartition(
+                    error_code=error,
+                    partition_index=partition.partition,
+                    leader_id=leader,
+                    leader_epoch=partition.leader_epoch,
+                    replica_nodes=list(partition.replicas),
+                    isr_nodes=list(partition.isr),
+                    offline_replicas=list(partition.offline_replicas),
+                )
+            )
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.name in INTERNAL_TOPICS,
+            partitions=rows,
+        )
 
 
 def _check_rows(request: MetadataRequest, version: int) -> None:
@@ -77,124 +214,6 @@ def _check_rows(request: MetadataRequest, version: int) -> None:
 
 def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
-
-
-def _to_create(context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
-    """Unknown, legal names that may be created."""
-    broker = context.broker
-    if _wants_all(context, request) or not broker.auto_create_topics:
-        return []
-    if context.version >= 4 and not request.allow_auto_topic_creation:
-        return []
-    topics = broker.metadata.image.topics
-    names: dict[str, None] = {}
-    for wanted in request.topics or ():
-        yield 1
-        if wanted.name and wanted.name not in topics and wanted.topic_id.is_zero:
-            try:
-                validate_topic_name(wanted.name)
-            except ApiError:
-                continue
-            if may_make_topic(context, wanted.name):
-                names[wanted.name] = None
-    return list(names)
-
-
-def _response(
-    context: RequestContext,
-    request: MetadataRequest,
-    refusals: dict[str, ErrorCode] = _NONE_REFUSED,
-) -> Work[MetadataResponse]:
-    broker = context.broker
-    image = broker.metadata.image
-    reachable = {
-        node: MetadataResponseBroker(node_id=node, host=host, port=port, rack=rack)
-        for node, host, port, rack in broker.nodes(context.listener)
-    }
-    topics = []
-    if _wants_all(context, request):
-        for topic in image.topics.values():
-            topics.append(_topic(context, topic, reachable))
-            yield ROW_UNITS + 2 * len(topic.partitions)
-    else:
-        # Kafka takes the set of what is named.
-        asked: dict[tuple[str | None, Uuid], MetadataRequestTopic] = {}
-        for few in pieces(request.topics or ()):
-            asked.update({(wanted.name, wanted.topic_id): wanted for wanted in few})
-            yield len(few)
-        for wanted in asked.values():
-            row = _asked(context, wanted, reachable, refusals)
-            topics.append(row)
-            yield ROW_UNITS + 2 * len(row.partitions)
-    response = MetadataResponse(
-        brokers=list(reachable.values()),
-        cluster_id=broker.cluster_id,
-        controller_id=image.controller_id if image.controller_id in reachable else -1,
-        topics=topics,
-    )
-    if request.include_topic_authorized_operations:
-        for row in topics:
-            if row.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                row.topic_authorized_operations = TOPIC_OPERATIONS
-    if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
-    return response
-
-
-def _asked(
-    context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
-) -> MetadataResponseTopic:
-    image = context.broker.metadata.image
-    name = image.topic_name(wanted.name, wanted.topic_id)
-    topic = image.topics.get(name) if name else None
-    if topic is not None:
-        return _topic(context, topic, reachable)
-    if not wanted.topic_id.is_zero:
-        return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
-        )
-    if wanted.name is None:
-        return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name="")
-    try:
-        validate_topic_name(wanted.name)
-        error = refusals.get(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    except ApiError as refusal:
-        error = refusal.code
-    return MetadataResponseTopic(
-        error_code=error, name=wanted.name, is_internal=wanted.name in INTERNAL_TOPICS
-    )
-
-
-def _topic(context: RequestContext, topic: TopicImage, reachable: Any) -> MetadataResponseTopic:
-    rows = []
-    for partition in topic.partitions.values():
-        error = ErrorCode.NONE
-        leader = partition.leader
-        if leader not in reachable:
-            has_listener_error = leader >= 0 and context.version >= 6
-            error = (
-                ErrorCode.LISTENER_NOT_FOUND
-                if has_listener_error and leader in context.broker.metadata.image.brokers
-                else ErrorCode.LEADER_NOT_AVAILABLE
-            )
-            leader = -1
-        rows.append(
-            MetadataResponsePartition(
-                error_code=error,
-                partition_index=partition.partition,
-                leader_id=leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=list(partition.replicas),
-                isr_nodes=list(partition.isr),
-                offline_replicas=list(partition.offline_replicas),
-            )
-        )
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=rows,
-    )
 
 
 def refuse(request: MetadataRequest, error: ApiError, version: int) -> MetadataResponse:

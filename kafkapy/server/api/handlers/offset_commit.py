@@ -12,6 +12,7 @@ from typing import Any
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import CommitOffsets, CommitOffsetsResult, OffsetToCommit
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -19,13 +20,18 @@ from kafkapy.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 
-def handle(context: RequestContext, request: OffsetCommitRequest) -> Work[Any]:
+def handle(
+    groups: GroupService,
+    metadata: MetadataCache,
+    context: RequestContext,
+    request: OffsetCommitRequest,
+) -> Work[Any]:
     """Commit the offsets of the partitions that exist."""
-    groups = context.broker.groups
-    image = context.broker.metadata.image
+    image = metadata.image
     offsets = {}
     for topic in request.topics:
         for p in topic.partitions:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import DeleteOffsets, DeleteOffsetsResult
@@ -14,18 +12,24 @@ from kafkapy.protocol.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import is_allowed
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
-def handle(context: RequestContext, request: OffsetDeleteRequest) -> Work[Any]:
+def handle(
+    groups: GroupService,
+    authorization: Authorization,
+    context: RequestContext,
+    request: OffsetDeleteRequest,
+) -> Work[Outcome[OffsetDeleteResponse]]:
     """Forget committed offsets of topics that nobody in the group reads."""
-    groups = context.broker.groups
     refused: dict[TopicPartition, ErrorCode] = {}
     allowed: dict[TopicPartition, None] = {}
     for topic in request.topics:
-        may_read = is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic.name)
+        may_read = authorization.is_allowed(context, Operation.READ, ResourceKind.TOPIC, topic.name)
         yield ROW_UNITS
         for p in topic.partitions:
             partition = TopicPartition(topic.name, p.partition_index)

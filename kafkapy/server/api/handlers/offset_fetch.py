@@ -22,34 +22,46 @@ from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import is_allowed
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
 
-def handle(context: RequestContext, request: OffsetFetchRequest) -> Work[Any]:
+def handle(
+    groups: GroupService,
+    authorization: Authorization,
+    context: RequestContext,
+    request: OffsetFetchRequest,
+) -> Work[Outcome[OffsetFetchResponse]]:
     """Look up each group; none of them waits."""
     if context.version >= 8:
         rows = []
         for group in request.groups:
-            fetched = yield from _fetch(context, group.group_id, group.topics, request)
+            fetched = yield from _fetch(
+                groups, authorization, context, group.group_id, group.topics, request
+            )
             rows.append(_group_row(group.group_id, fetched))
         return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
         topics = []
-    fetched = yield from _fetch(context, request.group_id, topics, request)
+    fetched = yield from _fetch(groups, authorization, context, request.group_id, topics, request)
     return _flat(topics, fetched, context.version)
 
 
 def _fetch(
-    context: RequestContext, group_id: str, topics: Any, request: OffsetFetchRequest
+    groups: GroupService,
+    authorization: Authorization,
+    context: RequestContext,
+    group_id: str,
+    topics: Any,
+    request: OffsetFetchRequest,
 ) -> Work[FetchOffsetsResult]:
     yield ROW_UNITS
-    if not is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
+    if not authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
         return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    groups = context.broker.groups
     wanted: list[TopicPartition] | None = None
     if topics is not None:
         wanted = []
@@ -60,21 +72,26 @@ def _fetch(
     result = FetchOffsetsResult()
     for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
         asked = FetchOffsets(group_id, few, request.require_stable)
-        part = groups.call(groups.coordinator.fetch_offsets, asked, lambda result: result)
-        assert not isinstance(part, Pending), "fetching offsets never waits"
-        assert isinstance(part, FetchOffsetsResult)
+        part: FetchOffsetsResult = groups.answer(
+            groups.coordinator.fetch_offsets, asked, lambda result: result
+        )
         result.error = result.error or part.error
         result.offsets |= part.offsets
         yield ROW_UNITS * (1 + len(part.offsets))
-    if context.broker.authorizer is not None:
-        _hide(context, result, is_named=topics is not None)
+    if authorization.authorizer is not None:
+        _hide(authorization, context, result, is_named=topics is not None)
     return result
 
 
-def _hide(context: RequestContext, result: FetchOffsetsResult, is_named: bool) -> None:
+def _hide(
+    authorization: Authorization,
+    context: RequestContext,
+    result: FetchOffsetsResult,
+    is_named: bool,
+) -> None:
     """A topic that was asked for by name is refused; of what else there is nothing is told."""
     for key in list(result.offsets):
-        if is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
+        if authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
             continue
         if is_named:
             result.offsets[key] = FetchedOffset(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)

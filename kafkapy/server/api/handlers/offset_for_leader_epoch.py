@@ -15,11 +15,12 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
 )
 from kafkapy.replication.partition import DEBUGGING_CONSUMER
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
 def handle(
-    context: RequestContext, request: OffsetForLeaderEpochRequest
+    replicas: ReplicaManager, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> Work[OffsetForLeaderEpochResponse]:
     """Answer each partition from its leader-epoch cache."""
     topics = []
@@ -29,7 +30,7 @@ def handle(
             row = EpochEndOffset(partition=wanted.partition)
             rows.append(row)
             try:
-                partition = context.broker.replicas.get(topic.topic, wanted.partition)
+                partition = replicas.get(topic.topic, wanted.partition)
                 leader_only = request.replica_id != DEBUGGING_CONSUMER
                 partition.check_leader(wanted.current_leader_epoch, leader_only)
                 epoch, end = partition.log.end_offset_for_epoch(wanted.leader_epoch)

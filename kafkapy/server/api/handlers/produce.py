@@ -10,10 +10,12 @@ Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -26,32 +28,182 @@ from kafkapy.record.batch_rules import TakesLong
 from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api import produce_append
-from kafkapy.server.api.produce_answer import add_leaders, refuse_row
+from kafkapy.server.api.produce_answer import ProduceAnswers
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.coordinators.transaction_verifier import Writing
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, elsewhere
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
+from kafkapy.server.counts.metrics import Metrics
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.requests.outcomes import (
+    CLOSE_CONNECTION,
+    NO_RESPONSE,
+    CloseConnection,
+    Outcome,
+    Pending,
+)
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Turns, Work, elsewhere
 
 _FIRST_VERSION_WITH_ABORTABLE = 11
 
 
-def handle(context: RequestContext, request: ProduceRequest) -> Any:
-    """Append every partition's records, then answer as `acks` asks."""
-    if request.acks not in ACKS:
-        return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
-    writings = _writings(request)
-    if writings:
-        transactional_id = request.transactional_id
-        try:
-            unverified = produce_append.unverified(
-                context.broker.verifier, request.acks, transactional_id, writings
-            )
-        except ApiError as refusal:
-            return refuse(request, refusal, context.version)
-        if unverified:
-            assert transactional_id is not None
-            return _verify(context, request, transactional_id, unverified)
-    return _append_all(context, request, {})
+@dataclass(frozen=True)
+class Handler:
+    """Appends what producers send."""
+
+    replicas: ReplicaManager
+    metrics: Metrics
+    clock: Clock
+    turns: Turns
+    verifier: TransactionVerifier
+    answers: ProduceAnswers
+
+    def handle(
+        self, context: RequestContext, request: ProduceRequest
+    ) -> Outcome[ProduceResponse] | Work[Outcome[ProduceResponse]]:
+        """Append every partition's records, then answer as `acks` asks."""
+        if request.acks not in ACKS:
+            return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
+        writings = _writings(request)
+        if writings:
+            transactional_id = request.transactional_id
+            try:
+                unverified = produce_append.unverified(
+                    self.verifier, request.acks, transactional_id, writings
+                )
+            except ApiError as refusal:
+                return refuse(request, refusal, context.version)
+            if unverified:
+                assert transactional_id is not None
+                return self._verify(context, request, transactional_id, unverified)
+        return self._append_all(context, request, {})
+
+    def _verify(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        transactional_id: str,
+        unverified: list[Writing],
+    ) -> Pending[ProduceResponse]:
+        """Verify partitions with the coordinator first. Later requests of the connection wait, for
+        their batches follow these; and the records are kept, for the next read overwrites them."""
+        pending: Pending[ProduceResponse] = Pending(blocks=True)
+        _keep_records(request)
+
+        def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
+            if pending.done:
+                return
+            pending.follow(self.turns.run(self._append_all(context, request, errors)))
+
+        self.verifier.verify(transactional_id, unverified, verified)
+        return pending
+
+    def _append_all(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        refused: dict[TopicPartition, ErrorCode],
+    ) -> Work[Outcome[ProduceResponse]]:
+        """Append row by row. Later requests of the connection wait while another thread prepares
+        records, so the batches of a producer stay in order."""
+        acks = request.acks
+        rows_in_all = 0
+        for topic in request.topic_data:
+            rows_in_all += len(topic.partition_data)
+        is_large = rows_in_all > ROWS_AT_ONCE
+        if is_large:
+            _keep_records(request)
+        waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
+        responses = []
+        failed = False
+        for topic in request.topic_data:
+            rows = []
+            for data in topic.partition_data:
+                row = PartitionProduceResponse(index=data.index)
+                rows.append(row)
+                try:
+                    if refused:
+                        _check_verified(context, TopicPartition(topic.name, data.index), refused)
+                    try:
+                        wait = self._append(context, topic.name, data, acks, row)
+                    except TakesLong as long:
+                        _keep_records(request)
+                        # Its traceback would hold this frame, and with it the records.
+                        alone = long.with_traceback(None)
+                        wait = yield from self._append_at_length(
+                            context, topic.name, data, acks, row, alone
+                        )
+                except ApiError as error:
+                    failed = True
+                    self.answers.refuse_row(topic.name, row, error)
+                else:
+                    if wait is not None:
+                        waits.append((wait, row))
+                if is_large:
+                    yield ROW_UNITS * 2
+            responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
+        if acks == 0:
+            return CLOSE_CONNECTION if failed else NO_RESPONSE
+        response = ProduceResponse(responses=responses)
+        if failed:
+            self.answers.add_leaders(context, response)
+        if not waits:
+            return response
+        return self._wait(request.timeout_ms, response, waits)
+
+    def _append_at_length(
+        self,
+        context: RequestContext,
+        topic: str,
+        data: Any,
+        acks: int,
+        row: PartitionProduceResponse,
+        long: TakesLong,
+    ) -> Work[ProduceWait | None]:
+        """Append what another thread prepares; again if the topic's configs change meanwhile."""
+        while True:
+            prepare = partial(prepare_at_length, data.records, long)
+            # A batch that nobody wanted acknowledged is appended though its producer is gone.
+            ahead = yield from elsewhere(prepare, may_drop=acks != 0)
+            try:
+                return self._append(context, topic, data, acks, row, ahead)
+            except TakesLong as again:
+                long = again.with_traceback(None)
+
+    def _append(
+        self,
+        context: RequestContext,
+        topic: str,
+        data: Any,
+        acks: int,
+        row: PartitionProduceResponse,
+        ahead: PreparedAhead | None = None,
+    ) -> ProduceWait | None:
+        """Append one partition; a `ProduceWait` if its replicas still have to follow."""
+        info, partition = produce_append.append(
+            self.replicas, self.metrics, topic, data.index, data.records, acks, context.version,
+            context.header.client_id, ahead,
+        )  # fmt: skip
+        row.base_offset = info.first_offset
+        row.log_append_time_ms = info.log_append_time
+        row.log_start_offset = info.log_start_offset
+        return produce_append.wait_of(info, partition) if acks == -1 else None
+
+    def _wait(
+        self,
+        timeout_ms: int,
+        response: ProduceResponse,
+        waits: list[tuple[ProduceWait, PartitionProduceResponse]],
+    ) -> Pending[ProduceResponse]:
+
+        def answer() -> ProduceResponse:
+            for wait, row in waits:
+                row.error_code = wait.error
+                if wait.error is not ErrorCode.NONE:
+                    row.base_offset = -1
+            return response
+
+        return produce_append.answer_later(
+            self.replicas, self.clock, timeout_ms, [wait for wait, _ in waits], answer
+        )
 
 
 def _writings(request: ProduceRequest) -> list[Writing]:
@@ -65,26 +217,6 @@ def _writings(request: ProduceRequest) -> list[Writing]:
     return found
 
 
-def _verify(
-    context: RequestContext,
-    request: ProduceRequest,
-    transactional_id: str,
-    unverified: list[Writing],
-) -> Pending:
-    """Verify partitions with the coordinator first. Later requests of the connection wait, for
-    their batches follow these; and the records are kept, for the next read overwrites them."""
-    pending = Pending(blocks=True)
-    _keep_records(request)
-
-    def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
-        if pending.done:
-            return
-        pending.follow(context.broker.turns.run(_append_all(context, request, errors)))
-
-    context.broker.verifier.verify(transactional_id, unverified, verified)
-    return pending
-
-
 def _keep_records(request: ProduceRequest) -> None:
     """Copy what the next read of the connection may overwrite."""
     for topic in request.topic_data:
@@ -92,54 +224,6 @@ def _keep_records(request: ProduceRequest) -> None:
             records: Any = data.records
             if records is not None and not isinstance(records, bytes):
                 data.records = bytes(records)
-
-
-def _append_all(
-    context: RequestContext, request: ProduceRequest, refused: dict[TopicPartition, ErrorCode]
-) -> Work[Any]:
-    """Append row by row. Later requests of the connection wait while another thread prepares
-    records, so the batches of a producer stay in order."""
-    acks = request.acks
-    rows_in_all = 0
-    for topic in request.topic_data:
-        rows_in_all += len(topic.partition_data)
-    is_large = rows_in_all > ROWS_AT_ONCE
-    if is_large:
-        _keep_records(request)
-    waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
-    responses = []
-    failed = False
-    for topic in request.topic_data:
-        rows = []
-        for data in topic.partition_data:
-            row = PartitionProduceResponse(index=data.index)
-            rows.append(row)
-            try:
-                if refused:
-                    _check_verified(context, TopicPartition(topic.name, data.index), refused)
-                try:
-                    wait = _append(context, topic.name, data, acks, row)
-                except TakesLong as long:
-                    _keep_records(request)
-                    alone = long.with_traceback(None)  # which would hold this frame and its records
-                    wait = yield from _append_at_length(context, topic.name, data, acks, row, alone)
-            except ApiError as error:
-                failed = True
-                refuse_row(context, topic.name, row, error)
-            else:
-                if wait is not None:
-                    waits.append((wait, row))
-            if is_large:
-                yield ROW_UNITS * 2
-        responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
-    if acks == 0:
-        return CLOSE_CONNECTION if failed else NO_RESPONSE
-    response = ProduceResponse(responses=responses)
-    if failed:
-        add_leaders(context, response)
-    if not waits:
-        return response
-    return _wait(context, request.timeout_ms, response, waits)
 
 
 def _check_verified(
@@ -162,66 +246,9 @@ def _check_verified(
     raise ApiError(error, reason)
 
 
-def _append_at_length(
-    context: RequestContext,
-    topic: str,
-    data: Any,
-    acks: int,
-    row: PartitionProduceResponse,
-    long: TakesLong,
-) -> Work[ProduceWait | None]:
-    """Append what another thread prepares; again, should the topic's configs change meanwhile."""
-    while True:
-        prepare = partial(prepare_at_length, data.records, long)
-        # A batch that nobody wanted acknowledged is appended though its producer is gone.
-        ahead = yield from elsewhere(prepare, may_drop=acks != 0)
-        try:
-            return _append(context, topic, data, acks, row, ahead)
-        except TakesLong as again:
-            long = again.with_traceback(None)
-
-
-def _append(
-    context: RequestContext,
-    topic: str,
-    data: Any,
-    acks: int,
-    row: PartitionProduceResponse,
-    ahead: PreparedAhead | None = None,
-) -> ProduceWait | None:
-    """Append one partition; a `ProduceWait` if its replicas still have to follow."""
-    broker = context.broker
-    info, partition = produce_append.append(
-        broker.replicas, broker.metrics, topic, data.index, data.records, acks, context.version,
-        context.header.client_id, ahead,
-    )  # fmt: skip
-    row.base_offset = info.first_offset
-    row.log_append_time_ms = info.log_append_time
-    row.log_start_offset = info.log_start_offset
-    return produce_append.wait_of(info, partition) if acks == -1 else None
-
-
-def _wait(
-    context: RequestContext,
-    timeout_ms: int,
-    response: ProduceResponse,
-    waits: list[tuple[ProduceWait, PartitionProduceResponse]],
-) -> Pending:
-    broker = context.broker
-
-    def answer() -> ProduceResponse:
-        for wait, row in waits:
-            row.error_code = wait.error
-            if wait.error is not ErrorCode.NONE:
-                row.base_offset = -1
-        return response
-
-    return produce_append.answer_later(
-        broker.replicas, broker.clock, timeout_ms, [wait for wait, _ in waits], answer
-    )
-
-
-def refuse(request: ProduceRequest, error: ApiError, version: int) -> Any:
+def refuse(
+    request: ProduceRequest, error: ApiError, version: int
+) -> ProduceResponse | CloseConnection:
     """The same error for every partition."""
     if request.acks == 0:
         return CLOSE_CONNECTION

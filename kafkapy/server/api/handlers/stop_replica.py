@@ -10,19 +10,19 @@ KRaft flag (KIP-866), of no effect here.
 from __future__ import annotations
 
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.control_request_codec import stop_replica_command, stop_replica_response
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.requests.outcomes import Later
 
 
-def handle(context: RequestContext, request: StopReplicaRequest) -> Pending:
+def handle(
+    receiver: ControlRequestHandler, context: RequestContext, request: StopReplicaRequest
+) -> Later[StopReplicaResponse]:
     """Apply the command in its turn."""
     command = stop_replica_command(request)
 
     async def work() -> StopReplicaResponse:
-        return stop_replica_response(
-            await context.broker.control_requests.apply(command, context.header.correlation_id)
-        )
+        return stop_replica_response(await receiver.apply(command, context.header.correlation_id))
 
-    return run_async(context, work(), lambda e: StopReplicaResponse(error_code=e.code))
+    return work()

@@ -5,16 +5,17 @@ Behaviour: followers wait for the leader's assignment, which is stored before an
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.coordinator.groups.messages import SyncGroup, SyncGroupResult
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 
 
-def handle(context: RequestContext, request: SyncGroupRequest) -> Any:
+def handle(
+    groups: GroupService, context: RequestContext, request: SyncGroupRequest
+) -> Outcome[SyncGroupResponse]:
     """Give or get the assignment of a generation."""
-    groups = context.broker.groups
     syncing = SyncGroup(
         group_id=request.group_id,
         generation_id=request.generation_id,

@@ -15,6 +15,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.groups.messages import CommitOffsets, CommitOffsetsResult, OffsetToCommit
+from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -22,32 +23,38 @@ from kafkapy.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.coordinators.transaction_verifier import Writing
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
 
 
-def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Work[Any]:
+def handle(
+    groups: GroupService,
+    metadata: MetadataCache,
+    verifier: TransactionVerifier,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+) -> Work[Any]:
     """Commit the offsets of the partitions that exist."""
-    broker = context.broker
     producer = Producer(request.producer_id, request.producer_epoch)
-    index = broker.groups.coordinator.partition_for(request.group_id)
+    index = groups.coordinator.partition_for(request.group_id)
     partition = TopicPartition(GROUP_METADATA_TOPIC, index)
-    unverified = broker.verifier.unverified([Writing(partition, producer)])
+    unverified = verifier.unverified([Writing(partition, producer)])
     if not unverified:
-        return (yield from _commit(context, request, producer))
-    pending = Pending()
+        return (yield from _commit(groups, metadata, context, request, producer))
+    pending: Pending[TxnOffsetCommitResponse] = Pending()
 
     def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
         if partition in errors:
             code = _of_coordinator(errors[partition])
             pending.complete(refuse(request, ApiError(code), context.version))
             return
-        pending.follow(_commit(context, request, producer))
+        pending.follow(_commit(groups, metadata, context, request, producer))
 
-    broker.verifier.verify(request.transactional_id, unverified, verified)
+    verifier.verify(request.transactional_id, unverified, verified)
     return (yield from worked(pending.response)) if pending.done else pending
 
 
@@ -62,10 +69,13 @@ def _of_coordinator(error: ErrorCode) -> ErrorCode:
 
 
 def _commit(
-    context: RequestContext, request: TxnOffsetCommitRequest, producer: Producer
+    groups: GroupService,
+    metadata: MetadataCache,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    producer: Producer,
 ) -> Work[Any]:
-    groups = context.broker.groups
-    image = context.broker.metadata.image
+    image = metadata.image
     offsets = {}
     for topic in request.topics:
         for p in topic.partitions:

@@ -10,18 +10,20 @@ KRaft flag and type (KIP-866), of no effect here.
 from __future__ import annotations
 
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kafkapy.server.api.handler_support import run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.control_request_codec import update_metadata_command
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.requests.outcomes import Later
 
 
-def handle(context: RequestContext, request: UpdateMetadataRequest) -> Pending:
+def handle(
+    receiver: ControlRequestHandler, context: RequestContext, request: UpdateMetadataRequest
+) -> Later[UpdateMetadataResponse]:
     """Apply the command in its turn."""
     command = update_metadata_command(request)
 
     async def work() -> UpdateMetadataResponse:
-        result = await context.broker.control_requests.apply(command, context.header.correlation_id)
+        result = await receiver.apply(command, context.header.correlation_id)
         return UpdateMetadataResponse(error_code=result.error)
 
-    return run_async(context, work(), lambda e: UpdateMetadataResponse(error_code=e.code))
+    return work()

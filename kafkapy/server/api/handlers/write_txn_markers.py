@@ -24,15 +24,18 @@ from kafkapy.protocol.messages.write_txn_markers import (
 )
 from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.coordinators.marker_writer import MarkerWriter
 from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, pieces
 
 Errors = dict[TopicPartition, ErrorCode]
 _MARKERS_AT_ONCE: Final = 16
 
 
-def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> Work[Any]:
+def handle(
+    markers: MarkerWriter, context: RequestContext, request: WriteTxnMarkersRequest
+) -> Work[Any]:
     """Write them, a few at a time; the answer waits for all."""
-    write = context.broker.markers.write
+    write = markers.write
     starts, part_counts = [], []
     for marker in request.markers:
         partitions = yield from _partitions(marker)

@@ -9,10 +9,9 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.services import Services
 from tests.support import admins
-from tests.support.ports import ManualClock
 
 Created = tuple[str, int, int, object, dict[str, str], bool]
 
@@ -38,19 +37,19 @@ class Shop:
 
     def __init__(self, **properties: str) -> None:
         given = {name.replace("_", "."): value for name, value in properties.items()}
-        services = Services(KafkaConfig(given), ManualClock(), admins.metadata(("known",)))
+        metadata = admins.metadata(("known",))
+        self._waiter = MetadataWaiter(metadata)
         self.admin = FakeTopicAdmin()
-        self._services = services
         self.creator = AutoCreator(
-            services.config,
+            KafkaConfig(given),
             self.admin,  # type: ignore[arg-type]
-            services.metadata,
-            services.waiter,
+            metadata,
+            self._waiter,
         )
 
     @property
     def waits_for_leaders(self) -> bool:
-        return bool(self._services.waiter._waiters)
+        return bool(self._waiter._waiters)
 
     def create(self, *names: str) -> list[Created]:
         asyncio.run(self.creator.create(list(names), 0))

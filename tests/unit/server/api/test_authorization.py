@@ -18,28 +18,27 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server.api.authorization import is_allowed, may_make_topic, permitted, require
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorized_operations import TOPIC_OPERATIONS
 
+CONTEXT: Any = SimpleNamespace(
+    principal="User:a", client_host="h", header=SimpleNamespace(api_key=0)
+)
 
-def context(*grants: tuple[ResourceKind, str, Operation], without: bool = False) -> Any:
+
+def allowing(*grants: tuple[ResourceKind, str, Operation]) -> Authorization:
     authorizer = AclAuthorizer()
     for kind, name, operation in grants:
         entry = AccessControlEntry("User:a", "h", operation, Permission.ALLOW)
         authorizer.update(ResourcePattern(kind, name, PatternType.LITERAL), [entry])
-    return SimpleNamespace(
-        broker=SimpleNamespace(authorizer=None if without else authorizer),
-        principal="User:a",
-        client_host="h",
-        header=SimpleNamespace(api_key=0),
-    )
+    return Authorization(authorizer)
 
 
 def test_without_an_authorizer_everybody_may_do_everything() -> None:
-    anybody = context(without=True)
-    assert is_allowed(anybody, Operation.ALTER, ResourceKind.CLUSTER)
-    assert permitted(anybody, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t") == TOPIC_OPERATIONS
-    require(anybody, Operation.ALTER, ResourceKind.CLUSTER)
+    anybody = Authorization(None)
+    assert anybody.is_allowed(CONTEXT, Operation.ALTER, ResourceKind.CLUSTER)
+    assert anybody.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t") == TOPIC_OPERATIONS
+    anybody.require(CONTEXT, Operation.ALTER, ResourceKind.CLUSTER)
 
 
 @pytest.mark.parametrize(
@@ -56,26 +55,30 @@ def test_each_kind_has_its_refusal_and_a_line_in_the_log(
 ) -> None:
     caplog.set_level(logging.INFO)
     with pytest.raises(ApiError, match="User:a is not authorized: WRITE on n is needed") as refusal:
-        require(context(), Operation.WRITE, kind, "n")
+        allowing().require(CONTEXT, Operation.WRITE, kind, "n")
     assert refusal.value.code is code
     assert "Principal = User:a is Denied operation = Write from host = h" in caplog.text
 
 
 def test_the_operations_that_are_left() -> None:
-    reader = context((ResourceKind.TOPIC, "t", Operation.READ))
-    bits = permitted(reader, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t")
+    reader = allowing((ResourceKind.TOPIC, "t", Operation.READ))
+    bits = reader.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t")
     assert bits == 1 << Operation.READ | 1 << Operation.DESCRIBE
-    assert permitted(reader, TOPIC_OPERATIONS, ResourceKind.TOPIC, "other") == 0
+    assert reader.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "other") == 0
 
 
 def test_a_topic_is_made_by_who_may_create_it_or_any() -> None:
-    assert may_make_topic(context((ResourceKind.TOPIC, "t", Operation.CREATE)), "t")
-    assert may_make_topic(context((ResourceKind.CLUSTER, "kafka-cluster", Operation.CREATE)), "t")
-    assert not may_make_topic(context((ResourceKind.TOPIC, "t", Operation.CREATE)), "u")
+    assert allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_make_topic(CONTEXT, "t")
+    assert allowing((ResourceKind.CLUSTER, "kafka-cluster", Operation.CREATE)).may_make_topic(
+        CONTEXT, "t"
+    )
+    assert not allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_make_topic(CONTEXT, "u")
 
 
 def test_a_name_cannot_look_like_a_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with pytest.raises(ApiError):
-        require(context(), Operation.READ, ResourceKind.TOPIC, "a\nPrincipal = User:b is Allowed")
+        allowing().require(
+            CONTEXT, Operation.READ, ResourceKind.TOPIC, "a\nPrincipal = User:b is Allowed"
+        )
     assert caplog.records[-1].getMessage().count("\n") == 0

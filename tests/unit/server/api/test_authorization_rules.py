@@ -25,9 +25,8 @@ from kafkapy.security.acls import (
     Operation,
     ResourceKind,
 )
-from kafkapy.server.api.authorization_rules import RULES
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.handler_table import rules
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from tests.support.rule_desk import Desk
 
@@ -51,7 +50,7 @@ GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_no_served_api_is_without_a_rule() -> None:
-    assert set(RULES | TRANSACTION_RULES) == (
+    assert set(rules(auto_create_topics=True)) == (
         set(SERVED) - OF_EVERYBODY - ASK_THEMSELVES - OF_PRINCIPALS
     )
 
@@ -259,7 +258,7 @@ def test_a_topic_that_may_not_be_made_is_refused_not_unknown() -> None:
 
     assert code(allow_auto_topic_creation=True) == TOPIC_REFUSED
     assert code(allow_auto_topic_creation=False) == unknown
-    desk.context.broker.auto_create_topics = False
+    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE), auto_create_topics=False)
     assert code(allow_auto_topic_creation=True) == unknown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,14 +26,15 @@ from kafkapy.protocol.messages.describe_groups import (
 )
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server.api.authorization_rules import RULES
+from kafkapy.server import handler_table
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
+from tests.support.areas import area
 
 CONNECTION: Any = SimpleNamespace(
     client_host="10.0.0.7", listener="INSIDE", principal="User:alice", is_token=True
@@ -40,23 +42,23 @@ CONNECTION: Any = SimpleNamespace(
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
 
+def table(handlers: handler_table.Handlers, authorizer: AclAuthorizer | None = None) -> Any:
+    return handler_table.table(handlers, Authorization(authorizer), auto_create_topics=True)
+
+
 class Desk:
     """A dispatcher whose Heartbeat handler does what the test says."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.metrics = Metrics()
         self.outcome: Any = HeartbeatResponse()
         self.seen: list[tuple[RequestContext, Any]] = []
-        served = SERVED[ApiKey.HEARTBEAT]._replace(handle=self.handle)
-        monkeypatch.setitem(SERVED, int(ApiKey.HEARTBEAT), served)
-        broker: Any = SimpleNamespace(
-            metrics=self.metrics,
-            served=SERVED,
-            authorizer=None,
-            client_quotas=SimpleNamespace(are_set=False),
-            turns=Turns(),
+        handlers = {ApiKey.HEARTBEAT: self.handle, **area(handler_table.cluster)}
+        throttler: Any = SimpleNamespace(quotas=SimpleNamespace(are_set=False))
+        nothing: Any = None
+        self.dispatcher = Dispatcher(
+            table(handlers), self.metrics.requests, throttler, Turns(), nothing, nothing
         )
-        self.dispatcher = Dispatcher(broker, SERVED)
 
     def handle(self, context: RequestContext, request: Any) -> Any:
         self.seen.append((context, request))
@@ -84,8 +86,8 @@ def read(parts: Any, response: Any, version: int) -> Any:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(monkeypatch)
+def desk() -> Desk:
+    return Desk()
 
 
 def test_a_handler_gets_the_request_and_who_sent_it(desk: Desk) -> None:
@@ -175,15 +177,12 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
 
 
 def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
-    def table(authorizer: AclAuthorizer | None) -> Any:
-        broker: Any = SimpleNamespace(
-            metrics=Metrics(), authorizer=authorizer, client_quotas=None, turns=Turns()
-        )
-        return Dispatcher(broker, SERVED)._table
-
-    assert table(None) == SERVED
-    changed = [key for key, served in table(AclAuthorizer()).items() if served != SERVED[key]]
-    assert set(changed) == set(RULES | TRANSACTION_RULES)
+    handlers = dict.fromkeys(SERVED, Mock())
+    plain = table(handlers)
+    assert {key: served.handle for key, served in plain.items()} == handlers
+    guarded = table(handlers, AclAuthorizer())
+    changed = [key for key, served in guarded.items() if served != plain[key]]
+    assert set(changed) == set(handler_table.rules(auto_create_topics=True))
 
 
 def named(count: int) -> DescribeGroupsRequest:
@@ -193,10 +192,9 @@ def named(count: int) -> DescribeGroupsRequest:
 class LargeDesk(Desk):
     """A dispatcher whose DescribeGroups handler answers each group, in slices."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(monkeypatch)
-        served = self.dispatcher._table[ApiKey.DESCRIBE_GROUPS]
-        self.dispatcher._table[ApiKey.DESCRIBE_GROUPS] = served._replace(handle=self.describe)
+    def __init__(self) -> None:
+        super().__init__()
+        self.dispatcher._table = table({ApiKey.DESCRIBE_GROUPS: self.describe})
 
     def describe(self, context: RequestContext, request: DescribeGroupsRequest) -> Work[Any]:
         rows = []
@@ -225,8 +223,8 @@ class LargeDesk(Desk):
 
 
 @pytest.fixture
-def large_desk(monkeypatch: pytest.MonkeyPatch) -> LargeDesk:
-    return LargeDesk(monkeypatch)
+def large_desk() -> LargeDesk:
+    return LargeDesk()
 
 
 @pytest.mark.parametrize("count", [10, 1000, 20_000])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.api.handler_support import (
     ask_controller,
     controller_answer,
@@ -18,12 +17,10 @@ from kafkapy.server.api.handler_support import (
     run_async,
     unsupported_resource,
 )
-from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import finished
-from kafkapy.server.services import Services
 from kafkapy.zk.zookeeper import SessionExpired
-from tests.support.ports import ManualClock
 
 
 def answer(outcome: Any) -> Any:
@@ -36,10 +33,11 @@ def answer(outcome: Any) -> Any:
         return outcome
 
     async def scenario() -> Any:
-        services = Services(KafkaConfig({}), ManualClock(), MetadataCache())
         answered = asyncio.get_running_loop().create_future()
-        context: Any = SimpleNamespace(broker=services, client_host="10.0.0.1")
-        pending = run_async(context, work(), lambda error: ("refused", error.code, error.message))
+        context: Any = SimpleNamespace(client_host="10.0.0.1")
+        pending = run_async(
+            BackgroundTasks(), context, work(), lambda error: ("refused", error.code, error.message)
+        )
         assert not pending.done
         pending.when_complete(answered.set_result)
         return await answered
@@ -85,11 +83,9 @@ def test_configs_of_other_resources_are_refused_by_type() -> None:
 def test_what_the_controller_replies_is_the_answer(at_once: bool) -> None:
     queue: list[Any] = []
     submit = (lambda event: event("reply")) if at_once else queue.append
-    context: Any = SimpleNamespace(
-        broker=SimpleNamespace(controller=SimpleNamespace(submit=submit))
-    )
+    controller: Any = SimpleNamespace(submit=submit)
     event_with: Any = lambda reply: reply  # noqa: E731
-    answer = ask_controller(context, event_with, lambda result: ("answer", result))
+    answer = ask_controller(controller, event_with, lambda result: ("answer", result))
     if not at_once:
         assert not answer.done
         [event] = queue
@@ -100,14 +96,12 @@ def test_what_the_controller_replies_is_the_answer(at_once: bool) -> None:
 
 @pytest.mark.parametrize("controller", [None, SimpleNamespace(is_active=False)])
 def test_who_is_not_the_active_controller_refuses(controller: Any) -> None:
-    context: Any = SimpleNamespace(
-        broker=SimpleNamespace(controller=SimpleNamespace(controller=controller))
-    )
+    task: Any = SimpleNamespace(controller=controller)
     with pytest.raises(ApiError, match="not the correct controller") as refused:
-        require_controller(context)
+        require_controller(task)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
-    context.broker.controller.controller = SimpleNamespace(is_active=True)
-    require_controller(context)
+    task.controller = SimpleNamespace(is_active=True)
+    require_controller(task)
 
 
 def test_a_reply_that_nobody_waits_for_any_more_is_dropped() -> None:
@@ -115,15 +109,13 @@ def test_a_reply_that_nobody_waits_for_any_more_is_dropped() -> None:
 
     async def scenario() -> None:
         queue: list[Any] = []
-        context: Any = SimpleNamespace(
-            broker=SimpleNamespace(controller=SimpleNamespace(submit=queue.append))
-        )
+        controller: Any = SimpleNamespace(submit=queue.append)
         event_with: Any = lambda reply: reply  # noqa: E731
-        waiting = asyncio.ensure_future(controller_answer(context, event_with))
+        waiting = asyncio.ensure_future(controller_answer(controller, event_with))
         await asyncio.sleep(0)
         queue[0]("reply")
         assert await waiting == "reply"
-        abandoned = asyncio.ensure_future(controller_answer(context, event_with))
+        abandoned = asyncio.ensure_future(controller_answer(controller, event_with))
         await asyncio.sleep(0)
         abandoned.cancel()
         await asyncio.gather(abandoned, return_exceptions=True)

@@ -20,7 +20,6 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
 from kafkapy.server.api import old_fetches
-from kafkapy.server.api.handlers.fetch import handle
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
 from tests.support.partitions import told
@@ -56,8 +55,8 @@ class Shop:
             topics=[FetchTopic(topic="t", partitions=rows)],
         )
         header = RequestHeader(1, version, 1, "test")
-        context = RequestContext(self.parts.services, header, "127.0.0.1", "PLAINTEXT")
-        response = finished(handle(context, request))
+        context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
+        response = finished(self.parts.fetch_paths.general(context, request))
         data = b"".join(map(bytes, encode_response(response, 1, version, 1)))
         answer: Any = decode_response(FetchResponse, version, memoryview(data)[4:])[1]
         found = []

@@ -28,15 +28,13 @@ def parts(tmp_path: Path) -> Parts:
 def append(
     parts: Parts, topic: str = "t", records: bytes | None = RECORDS, client: str = "me"
 ) -> int:
-    info, _ = produce_append.append(
-        parts.replicas, parts.services.metrics, topic, 0, records, 1, 9, client
-    )
+    info, _ = produce_append.append(parts.replicas, parts.metrics, topic, 0, records, 1, 9, client)
     return info.first_offset
 
 
 def test_what_is_appended_is_counted(parts: Parts) -> None:
     assert [append(parts) for _ in range(2)] == [0, 2]
-    counters = parts.services.metrics.topics["t"]
+    counters = parts.metrics.topics["t"]
     assert (counters.produces, counters.messages_in) == (2, 4)
     assert counters.bytes_in == 2 * len(RECORDS)
 
@@ -63,7 +61,7 @@ def test_a_fault_is_a_refusal(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ApiError) as refusal:
         append(parts)
     assert refusal.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert "t" not in parts.services.metrics.topics
+    assert "t" not in parts.metrics.topics
 
 
 @pytest.mark.parametrize(("acks", "waits"), [(-1, 1), (1, 1), (0, 0)])
@@ -71,7 +69,7 @@ def test_who_begins_a_transaction_is_verified(parts: Parts, acks: int, waits: in
     writing = produce_append.writing("t", 0, TRANSACTIONAL)
     assert writing is not None
     assert produce_append.writing("t", 0, RECORDS) is None
-    verifier = parts.services.verifier
+    verifier = parts.verifier
     assert len(produce_append.unverified(verifier, acks, "x", [writing])) == waits
 
 
@@ -79,5 +77,5 @@ def test_a_transactional_batch_needs_a_transactional_id(parts: Parts) -> None:
     writing = produce_append.writing("t", 0, TRANSACTIONAL)
     assert writing is not None
     with pytest.raises(ApiError) as refusal:
-        produce_append.unverified(parts.services.verifier, -1, None, [writing])
+        produce_append.unverified(parts.verifier, -1, None, [writing])
     assert refusal.value.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

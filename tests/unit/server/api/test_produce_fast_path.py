@@ -29,8 +29,6 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server.api.dispatcher import Dispatcher
-from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.unified_log import UnifiedLog
@@ -50,7 +48,7 @@ class Producer:
         self.version = version
         self.transport = FakeTransport()
         self.general_requests = 0
-        dispatcher = Dispatcher(parts.services, SERVED)
+        dispatcher = parts.dispatcher()
         dispatch = dispatcher.dispatch
 
         def counted(*args):  # type: ignore[no-untyped-def]
@@ -134,9 +132,9 @@ def test_the_third_request_is_answered_as_the_first(
     assert producer.general_requests == (4 if version < 5 else 2)
     log = parts.replicas.partitions["t"][0].log
     assert (log.log_end_offset, log.high_watermark) == (8, 8)
-    counters = parts.services.metrics.topics["t"]
+    counters = parts.metrics.topics["t"]
     assert (counters.produces, counters.messages_in) == (4, 8)
-    assert parts.services.metrics.requests.by_name["Produce"].count == 4
+    assert parts.metrics.requests.by_name["Produce"].count == 4
 
 
 def test_partitions_of_a_topic_share_the_way(parts: Parts, producer: Producer) -> None:
@@ -335,7 +333,7 @@ def test_a_fault_is_answered_and_ends_nothing(
     [row] = producer.send(request())
     assert (row.error_code, row.base_offset) == (NONE, 6)
     assert producer.general_requests == general
-    assert parts.services.metrics.requests.by_name["Produce"].count == 6
+    assert parts.metrics.requests.by_name["Produce"].count == 6
 
 
 # under an authorizer, and quotas of others
@@ -352,7 +350,7 @@ def test_acls_are_asked_once_and_when_they_change(
         ]
         authorizer.update(TOPIC, entries)
 
-    authorizer = parts.services.authorizer = AclAuthorizer()
+    authorizer = parts.authorizer = AclAuthorizer()
     allow("User:ANONYMOUS")
     producer = Producer(parts, monkeypatch)
     producer.send(*[request() for _ in range(2)])
@@ -378,7 +376,7 @@ def test_acls_are_asked_once_and_when_they_change(
 def test_a_transactional_id_needs_its_own_right(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authorizer = parts.services.authorizer = AclAuthorizer()
+    authorizer = parts.authorizer = AclAuthorizer()
     entry = AccessControlEntry("User:ANONYMOUS", "*", Operation.WRITE, Permission.ALLOW)
     its_id = ResourcePattern(ResourceKind.TRANSACTIONAL_ID, "x", PatternType.LITERAL)
     authorizer.update(TOPIC, [entry])
@@ -397,7 +395,7 @@ def test_a_transactional_id_needs_its_own_right(
 def test_quotas_of_others_are_no_reason_to_leave_the_fast_path(
     parts: Parts, producer: Producer
 ) -> None:
-    quotas = parts.services.client_quotas
+    quotas = parts.client_quotas
     producer.send(*[request() for _ in range(2)])
     quotas.update("users", "other", {"producer_byte_rate": "1"})
     quotas.update("users", "ANONYMOUS", {"consumer_byte_rate": "1"})

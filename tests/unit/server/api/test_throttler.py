@@ -52,13 +52,11 @@ def handlers_take_half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def limit(parts: Parts, **configs: object) -> None:
-    parts.services.client_quotas.update(
-        "users", "ANONYMOUS", {k: str(v) for k, v in configs.items()}
-    )
+    parts.client_quotas.update("users", "ANONYMOUS", {k: str(v) for k, v in configs.items()})
 
 
 def rate(parts: Parts, kind: QuotaKind) -> float:
-    usage = parts.services.client_quotas.by_kind[kind].usage(ME, parts.clock.now_ms)
+    usage = parts.client_quotas.by_kind[kind].usage(ME, parts.clock.now_ms)
     assert usage is not None
     return usage.rate.rate(parts.clock.now_ms)
 
@@ -168,7 +166,7 @@ def test_a_full_fetch_that_is_throttled_makes_no_session(parts: Parts, client: C
     answer = client.fetches(fetch(session=(0, 0)))
     assert answer.throttle_time_ms > 0
     assert (answer.session_id, answer.responses) == (0, [])
-    assert len(parts.services.fetch_sessions) == 0
+    assert len(parts.fetch_sessions) == 0
 
 
 def test_a_fetch_asks_for_no_more_than_its_quota_has(parts: Parts, client: Client) -> None:
@@ -233,7 +231,7 @@ def test_the_longer_pause_counts(
     pause_ms = produced(client)
     assert pause_ms > 1000
     assert timers.delays_s == [pause_ms / 1000]
-    by_kind = parts.services.client_quotas.by_kind
+    by_kind = parts.client_quotas.by_kind
     averages = {
         kind: [usage.pauses.average(parts.clock.now_ms) for _, usage in by_kind[kind].items()]
         for kind in (QuotaKind.PRODUCE, QuotaKind.REQUEST)
@@ -248,9 +246,9 @@ def test_what_brokers_ask_is_exempt(parts: Parts, timers: FakeTimers, key: ApiKe
     outcome: Any = Pending() if key == ApiKey.ALTER_PARTITION else StopReplicaRequest()
     context: Any = type("Context", (), {"header": type("Header", (), {"api_key": key})})
     nothing: Any = None
-    assert parts.services.throttler.settle(nothing, context, nothing, outcome, 9.0) is outcome
+    assert parts.throttler.settle(nothing, context, nothing, outcome, 9.0) is outcome
     assert timers.delays_s == []
-    exempt = parts.services.client_quotas.exempt
+    exempt = parts.client_quotas.exempt
     assert exempt.rate(parts.clock.monotonic_ms()) == 90  # percent, over ten windows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.server.api.token_requests import admitted, token_admin
+from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.outcomes import ANONYMOUS
 
@@ -23,7 +23,6 @@ CONFIG = KafkaConfig(
 
 def context(listener: str, principal: str, is_token: bool = False) -> Any:
     return SimpleNamespace(
-        broker=SimpleNamespace(config=CONFIG, token_admin=None),
         listener=listener,
         principal=principal,
         is_token=is_token,
@@ -46,14 +45,14 @@ def context(listener: str, principal: str, is_token: bool = False) -> Any:
 def test_who_may_ask(listener: str, principal: str, is_token: bool, may_ask: bool) -> None:
     asking = context(listener, principal, is_token)
     if may_ask:
-        admitted(asking)
+        TokenRequests(CONFIG, None).admit(asking)
         return
     with pytest.raises(ApiError) as refusal:
-        admitted(asking)
+        TokenRequests(CONFIG, None).admit(asking)
     assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
 def test_without_a_secret_nothing_is_served() -> None:
     with pytest.raises(ApiError) as refusal:
-        token_admin(context("SSL", "User:CN=alice"))
+        TokenRequests(CONFIG, None).admitted(context("SSL", "User:CN=alice"))
     assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

@@ -68,17 +68,17 @@ def test_configs_of_others_are_none_of_its_business(
 
 
 def test_quotas_of_users_and_clients_are_in_force(parts: Parts) -> None:
-    quotas = parts.services.client_quotas
+    quotas = parts.client_quotas
     applier = parts.config_applier()
     applier.apply("users", "a%20b", {"producer_byte_rate": "5", "SCRAM-SHA-256": SCRAM})
     applier.apply("clients", "<default>", {"consumer_byte_rate": "6"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
     assert quotas.by_kind[QuotaKind.FETCH].table.find("a b", "c") == (Tags("", "c"), 6)
-    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("a b") is not None
+    assert parts.scram_credentials.of("SCRAM-SHA-256")("a b") is not None
     with pytest.raises(ConfigError, match="producer_byte_rate=much"):
         applier.apply("users", "a%20b", {"producer_byte_rate": "much"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
-    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("a b") is None
+    assert parts.scram_credentials.of("SCRAM-SHA-256")("a b") is None
     with pytest.raises(ConfigError, match="SCRAM-SHA-256"):
         applier.apply("users", "a%20b", {"producer_byte_rate": "7", "SCRAM-SHA-256": "x"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 7)
@@ -97,7 +97,7 @@ def test_rates_of_addresses_are_in_force(parts: Parts, caplog: pytest.LogCapture
         applier.apply("ips", "localhost", {"connection_creation_rate": "none"})
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
         assert caplog.text.count("Cannot apply the configs of ips") == 2
-        connected = parts.services.client_quotas.connections.connected
+        connected = parts.client_quotas.connections.connected
         assert [connected(host, 1) for host in ("10.0.0.1", "127.0.0.1", "::1")] == [1000, 1000, 0]
         applier.apply("ips", "<default>", never)
         applier.apply("ips", "10.0.0.1", {})
@@ -176,7 +176,7 @@ def test_credentials_of_users_let_them_in(parts: Parts, caplog: pytest.LogCaptur
     caplog.set_level(logging.INFO)
     text = SCRAM
     apply(parts, "users", "alice", **{"SCRAM-SHA-256": text})
-    assert parts.services.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
+    assert parts.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
     assert "stored_key" not in caplog.text
 
 
@@ -191,7 +191,7 @@ def test_listeners_follow_this_brokers_own_configs(
         said.append(f"{before.get('my.key')} -> {after.get('my.key')}")
         return lambda: said.append("made")
 
-    monkeypatch.setattr(parts.services.listener_changes, "prepare", prepare)
+    monkeypatch.setattr(parts.listener_changes, "prepare", prepare)
     apply(parts, "brokers", "1", my_key="a")
     apply(parts, "brokers", "<default>", my_key="b")
     for bad in ({"my_key": "bad"}, {"my_key": "b", "log_retention_ms": "never"}):
@@ -218,7 +218,7 @@ def test_passwords_are_decoded_for_the_broker_and_are_not_in_the_log(
 
 
 def test_rates_of_new_connections_are_taken_over(parts: Parts) -> None:
-    creations = parts.services.client_quotas.creations
+    creations = parts.client_quotas.creations
     apply(parts, "brokers", "<default>", max_connection_creation_rate="9")
     apply(parts, "brokers", "1", **{"listener.name.plaintext.max.connection.creation.rate": "3"})
     assert (creations.broker.limit, creations.listeners["PLAINTEXT"].limit) == (9, 3)

@@ -136,7 +136,7 @@ def test_whoever_heard_of_a_newer_controller_refuses_the_older_in_everything(
 
 def test_new_metadata_wakes_who_waits_for_it(receiving: Receiving) -> None:
     async def scenario() -> bool:
-        waits = asyncio.ensure_future(receiving.parts.services.waiter.topics_ready(["t"], 60_000))
+        waits = asyncio.ensure_future(receiving.parts.waiter.topics_ready(["t"], 60_000))
         await asyncio.sleep(0)
         await receiving.receiver.apply(metadata("t"))
         return await waits
@@ -247,7 +247,7 @@ def test_no_command_makes_or_deletes_anything_by_an_illegal_name(
         assert receiving.apply(stop) == CommandResult(ErrorCode.NONE, refused)
         assert receiving.apply(metadata("t", name)) == CommandResult()
         assert f"invalid topic name {name[:249]!r}" in caplog.text
-    assert set(receiving.parts.services.metadata.image.topics) == {"t"}
+    assert set(receiving.parts.metadata.image.topics) == {"t"}
     assert receiving.hosted() == []
     assert everything(tmp_path) == before
     receiving.parts.replicas.log_manager.checkpoint_all()

@@ -80,7 +80,7 @@ class Sending:
         self.told = Seen()
         self.nodes = NodeClients(metadata, "I", "1", request_timeout_ms=LIMIT_MS)
         call_later = asyncio.get_running_loop().call_later
-        writer = parts.services.markers
+        writer = parts.markers
         self.knows_metadata = True
         self.sender = MarkerSender(
             1, metadata, writer, self.nodes, call_later, lambda: self.knows_metadata

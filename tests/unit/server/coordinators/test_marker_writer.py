@@ -30,7 +30,7 @@ def write(parts: Parts, *partitions: TopicPartition, **fields: Any) -> list[Any]
     told: list[Any] = []
     what = {"transactional_id": "x", "producer": PRODUCER, "commit": True, "coordinator_epoch": 1}
     markers = Markers(**{**what, **fields}, partitions=partitions)
-    parts.services.markers.write(markers, told.append)
+    parts.markers.write(markers, told.append)
     return told
 
 

@@ -64,7 +64,7 @@ def test_without_producer_ids_the_producer_is_told_to_come_again(parts: Parts) -
     async def none() -> int:
         raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
-    parts.services.producer_ids.next_id = none  # type: ignore[method-assign]
+    parts.producer_ids.next_id = none  # type: ignore[method-assign]
     result = ask(parts, InitProducerId("x", 60_000))
     assert result.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 

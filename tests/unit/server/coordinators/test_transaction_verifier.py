@@ -45,7 +45,7 @@ def parts(tmp_path: Path) -> Parts:
 
 def verify(parts: Parts, writing: Writing = WRITING) -> dict[TopicPartition, ErrorCode]:
     found: list[dict[TopicPartition, ErrorCode]] = []
-    parts.services.verifier.verify("x", [writing], found.append)
+    parts.verifier.verify("x", [writing], found.append)
     return found[0]
 
 
@@ -59,16 +59,16 @@ def begin(parts: Parts, *partitions: TopicPartition) -> None:
 
 def test_only_what_is_led_here_and_not_vouched_for_is_asked_about(parts: Parts) -> None:
     elsewhere = Writing(TopicPartition("u", 0), WRITING.producer)
-    assert parts.services.verifier.unverified([WRITING, elsewhere]) == [WRITING]
+    assert parts.verifier.unverified([WRITING, elsewhere]) == [WRITING]
     begin(parts, T0)
     assert verify(parts) == {}
-    assert parts.services.verifier.unverified([WRITING]) == []
+    assert parts.verifier.unverified([WRITING]) == []
 
 
 def test_a_partition_outside_the_transaction_may_not_be_written_to(parts: Parts) -> None:
     begin(parts)
     assert verify(parts) == {T0: ErrorCode.TRANSACTION_ABORTABLE}
-    assert parts.services.verifier.unverified([WRITING]) == [WRITING]
+    assert parts.verifier.unverified([WRITING]) == [WRITING]
 
 
 def test_a_fenced_producer_hears_that_its_epoch_is_old(parts: Parts) -> None:

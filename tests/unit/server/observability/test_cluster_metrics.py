@@ -67,7 +67,7 @@ def test_replication(parts: Parts) -> None:
     parts.tell(told(2, (2, 1), partition=3))
     parts.replicas.isr_counts.committed(3, 2)
     parts.replicas.isr_counts.failed_updates += 1
-    parts.services.max_lag = lambda: 17
+    parts.max_lag = 17
     samples = scrape(parts.cluster_metrics())
     prefix = "server_replicamanager_"
     assert samples[f"{prefix}isrshrinks_total"] == 1
@@ -80,7 +80,7 @@ def test_replication(parts: Parts) -> None:
 
 def test_the_zookeeper_session(parts: Parts) -> None:
     assert not [name for name in scrape(parts.cluster_metrics()) if "zookeeper" in name]
-    metrics = parts.services.metrics.zookeeper
+    metrics = parts.metrics.zookeeper
     metrics.changed("CONNECTED")
     metrics.latency.add(0.002)
     samples = scrape(parts.cluster_metrics())

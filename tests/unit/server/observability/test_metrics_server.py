@@ -61,10 +61,10 @@ def gauge(samples: Samples, name: str, **labels: str) -> float:
 
 
 def test_topics(parts: Parts) -> None:
-    parts.services.metrics.appended("t", 3, 100)
-    parts.services.metrics.appended("u", 1, 10)
-    parts.services.metrics.fetched("t", 70)
-    parts.services.metrics.fetch_failed("nowhere")
+    parts.metrics.appended("t", 3, 100)
+    parts.metrics.appended("u", 1, 10)
+    parts.metrics.fetched("t", 70)
+    parts.metrics.fetch_failed("nowhere")
     samples = scrape(parts)
     prefix = "kafka_server_brokertopicmetrics_"
     for name, t, everything in (
@@ -82,7 +82,7 @@ def test_topics(parts: Parts) -> None:
 
 def test_requests(parts: Parts) -> None:
     for _ in range(2):
-        parts.services.metrics.requests.observe("Fetch", 0.25)
+        parts.metrics.requests.observe("Fetch", 0.25)
     samples = scrape(parts)
     prefix = "kafka_network_requestmetrics_"
     assert gauge(samples, f"{prefix}requests_total", request="Fetch") == 2
@@ -130,7 +130,7 @@ def test_the_clusters_numbers_are_there_too(parts: Parts) -> None:
 
 def test_groups_sessions_and_waiting_requests(parts: Parts) -> None:
     parts.coordinate(isr=(1, 2))
-    parts.services.metrics.broker_state = 3
+    parts.metrics.broker_state = 3
     coordinator = parts.groups.coordinator
     commit = CommitOffsets("g", {told().topic_partition: OffsetToCommit(5)})
     parts.groups.call(coordinator.commit_offsets, commit, lambda result: result)

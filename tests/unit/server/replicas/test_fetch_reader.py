@@ -53,7 +53,7 @@ class Fetch:
     ) -> None:
         self.answers: list[list[FetchResult]] = []
         params = FetchParams(replica_id, max_wait_ms, min_bytes, max_bytes, 0, 17)
-        self.parked: DelayedFetch | None = parts.services.fetch_reader.fetch(
+        self.parked: DelayedFetch | None = parts.fetch_reader.fetch(
             params, list(plan), self.answers.append
         )
 

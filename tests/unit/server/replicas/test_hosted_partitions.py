@@ -84,7 +84,7 @@ def test_whoever_hears_of_a_failed_directory_finds_it_gone(tmp_path: Path) -> No
     answers: list[list[FetchResult]] = []
     for partition in lost:
         row = FetchPartition("t", TOPIC_ID, partition.topic_partition.partition, 0, 100)
-        parts.services.fetch_reader.fetch(FetchParams(-1, 500, 1, 1, 0, 11), [row], answers.append)
+        parts.fetch_reader.fetch(FetchParams(-1, 500, 1, 1, 0, 11), [row], answers.append)
     heard: list[bool] = []
     failure = LogDirFailure(str(tmp_path / "a"), "gone")
 

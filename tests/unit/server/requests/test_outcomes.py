@@ -48,7 +48,7 @@ def test_only_who_says_so_blocks_the_connection() -> None:
 
 def test_a_context_knows_the_version_asked() -> None:
     header = RequestHeader(1, 12, 7, "me")
-    context = RequestContext(None, header, "10.0.0.1", "PLAINTEXT")  # type: ignore[arg-type]
+    context = RequestContext(header, "10.0.0.1", "PLAINTEXT")
     assert (context.version, context.client_host, context.listener) == (12, "10.0.0.1", "PLAINTEXT")
 
 

@@ -13,7 +13,6 @@ from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.server.api.handlers import SERVED, api_versions
 from kafkapy.server.api.request_context import RequestContext
-from tests.support.server_parts import Parts
 
 _LINES = Path(__file__).with_name("kafka_3_9_1_api_versions.txt").read_text().splitlines()
 RECORDED = {
@@ -27,12 +26,9 @@ NOT_SERVED = {
 }
 
 
-def test_every_version_of_apache_kafka_is_served_and_no_other(tmp_path: Path) -> None:
-    context = RequestContext(
-        Parts(tmp_path).services, RequestHeader(18, 2, 1, "test"), "127.0.0.1", "PLAINTEXT"
-    )
-    context.broker.served = SERVED
-    answer = api_versions.handle(context, ApiVersionsRequest())
+def test_every_version_of_apache_kafka_is_served_and_no_other() -> None:
+    context = RequestContext(RequestHeader(18, 2, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    answer = api_versions.handle(SERVED, context, ApiVersionsRequest())
     ours = {
         row.api_key: (ApiKey(row.api_key).name, row.min_version, row.max_version)
         for row in answer.api_keys

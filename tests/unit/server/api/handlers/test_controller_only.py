@@ -17,8 +17,10 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsTopic
 from kafkapy.protocol.messages.create_topics import CreatableTopic
 from kafkapy.protocol.messages.delete_topics import DeleteTopicState
 from kafkapy.protocol.messages.elect_leaders import TopicPartitions
+from kafkapy.server import handler_table
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.zk.stores.znodes import ProducerIdBlock
+from tests.support.areas import area
 
 TOPIC_ID = Uuid(bytes(15) + b"\1")
 REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [
@@ -32,8 +34,11 @@ REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [
 ]
 
 
-def context(controller: Any) -> Any:
-    return SimpleNamespace(broker=SimpleNamespace(controller=controller), version=0)
+def ask(key: ApiKey, controller: Any, request: Any) -> Any:
+    """What the handlers of this controller's broker make of a request."""
+    areas = (handler_table.topics, handler_table.controller)
+    handlers = {k: v for build in areas for k, v in area(build, controller=controller).items()}
+    return handlers[key](SimpleNamespace(version=0), request)
 
 
 @pytest.mark.parametrize(("key", "version", "fields"), REQUESTS)
@@ -43,7 +48,7 @@ def test_a_broker_that_is_not_the_controller(
     served = SERVED[key]
     request = request_class(key)(**fields)
     with pytest.raises(ApiError) as refused:
-        served.handle(context(SimpleNamespace(controller=None)), request)
+        ask(key, SimpleNamespace(controller=None), request)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
     response = served.refuse(request, refused.value, version)
     found = list(errors(response))
@@ -75,7 +80,7 @@ def test_deletions_by_id_are_refused_by_id() -> None:
 def test_a_controller_that_resigns_meanwhile(key: ApiKey) -> None:
     queue: list[Any] = []
     controller = SimpleNamespace(controller=SimpleNamespace(is_active=True), submit=queue.append)
-    pending = SERVED[key].handle(context(controller), request_class(key)(topics=[]))
+    pending = ask(key, controller, request_class(key)(topics=[]))
     queue[0].reply(ErrorCode.NOT_CONTROLLER)
     assert pending.response.error_code == ErrorCode.NOT_CONTROLLER
 
@@ -85,7 +90,7 @@ def test_a_block_of_producer_ids_is_asked_for_and_refused_through_the_queue() ->
     queue: list[Any] = []
     broker = SimpleNamespace(submit=queue.append)
     request = request_class(key)(broker_id=2, broker_epoch=77)
-    pending = [SERVED[key].handle(context(broker), request) for _ in range(2)]
+    pending = [ask(key, broker, request) for _ in range(2)]
     assert [(event.broker_id, event.broker_epoch) for event in queue] == [(2, 77)] * 2
     queue[0].reply(ProducerIdBlock(2, 3000, 3999))
     queue[1].reply(ErrorCode.NOT_CONTROLLER)
@@ -98,7 +103,7 @@ def test_reassignments_under_way_are_listed_by_topic() -> None:
     key = ApiKey.LIST_PARTITION_REASSIGNMENTS
     queue: list[Any] = []
     controller = SimpleNamespace(controller=SimpleNamespace(is_active=True), submit=queue.append)
-    pending = SERVED[key].handle(context(controller), request_class(key)(topics=None))
+    pending = ask(key, controller, request_class(key)(topics=None))
     assert queue[0].partitions is None
     moving = ReplicaAssignment((3, 1), (3,), (1,))
     queue[0].reply({TopicPartition("t", i): moving for i in (0, 2)})

@@ -38,8 +38,8 @@ def delete(parts: Parts, *offsets: int, topic: str = "t") -> Any:
         topics=[DeleteRecordsTopic(name=topic, partitions=rows)], timeout_ms=3000
     )
     header = RequestHeader(21, 2, 1, "test")
-    context = RequestContext(parts.services, header, "127.0.0.1", "PLAINTEXT")
-    return finished(delete_records.handle(context, request))
+    context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
+    return finished(delete_records.handle(parts.replicas, parts.clock, context, request))
 
 
 def rows_of(response: Any) -> list[tuple[ErrorCode, int]]:
@@ -58,7 +58,7 @@ def replicated(parts: Parts, index: int = 0) -> Partition:
 
 def follower_begins_at(parts: Parts, offset: int, index: int = 0) -> None:
     wanted = FetchPartition("t", TOPIC_ID, index, 3, 1, follower_log_start_offset=offset)
-    parts.services.fetch_reader.fetch(FetchParams(2, 0, 1, 1, 0, 17), [wanted], lambda rows: None)
+    parts.fetch_reader.fetch(FetchParams(2, 0, 1, 1, 0, 17), [wanted], lambda rows: None)
 
 
 def test_alone_a_leader_answers_at_once(parts: Parts) -> None:

@@ -23,8 +23,10 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server.api.handlers import SERVED
+from kafkapy.server import handler_table
+from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
+from tests.support.areas import area
 from tests.support.partitions import TOPIC_ID
 from tests.support.server_parts import Parts
 
@@ -39,14 +41,23 @@ class Deleting:
     def __init__(self, directory: Path, *entries: tuple[Operation, Permission]) -> None:
         self.parts = Parts(directory)
         self.deleted: list[str] = []
-        services: Any = self.parts.services
-        services.authorizer = AclAuthorizer()
-        services.authorizer.update(
+        authorizer = AclAuthorizer()
+        authorizer.update(
             ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL),
             [AccessControlEntry("User:a", "*", each, how) for each, how in entries],
         )
-        services.topic_admin = SimpleNamespace(delete_topic=self._delete)
-        services.controller = SimpleNamespace(controller=SimpleNamespace(is_active=True))
+        topics = area(
+            handler_table.topics,
+            admin=SimpleNamespace(delete_topic=self._delete),
+            controller=SimpleNamespace(controller=SimpleNamespace(is_active=True)),
+            metadata=self.parts.metadata,
+            waiter=self.parts.waiter,
+            authorization=Authorization(authorizer),
+            quotas=self.parts.client_quotas,
+            turns=self.parts.turns,
+        )
+        handlers = handler_table.in_background(self.parts.tasks, topics)
+        self.handle = handlers[ApiKey.DELETE_TOPICS]
 
     async def _delete(self, name: str, charge: Any) -> None:
         self.deleted.append(name)
@@ -60,9 +71,8 @@ class Deleting:
             header: Any = SimpleNamespace(
                 api_key=ApiKey.DELETE_TOPICS, api_version=6, client_id="c"
             )
-            context = RequestContext(self.parts.services, header, "h", "L", "User:a")
-            served = SERVED[ApiKey.DELETE_TOPICS]
-            pending = served.handle(context, DeleteTopicsRequest(topics=list(topics)))
+            context = RequestContext(header, "h", "L", "User:a")
+            pending = self.handle(context, DeleteTopicsRequest(topics=list(topics)))
             meanwhile()
             answered = asyncio.get_running_loop().create_future()
             pending.when_complete(answered.set_result)

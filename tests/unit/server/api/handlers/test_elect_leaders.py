@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import ElectionResult, ElectionType, ElectLeaders
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kafkapy.server import handler_table
 from kafkapy.server.api.handlers import elect_leaders
-from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.services import Services
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.requests.background_tasks import BackgroundTasks
 from tests.support import admins
+from tests.support.areas import area
 from tests.support.ports import ManualClock
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
@@ -30,17 +34,25 @@ class Desk:
     def __init__(self) -> None:
         self.events: list[ElectLeaders] = []
         self.clock = ManualClock()
-        self.services = Services(KafkaConfig({}), self.clock, admins.metadata(("t", "u")))
+        self.metadata = admins.metadata(("t", "u"))
+        self.waiter = MetadataWaiter(self.metadata)
         controller: Any = SimpleNamespace(
             controller=SimpleNamespace(is_active=True), submit=self.events.append
         )
-        self.services.controller = controller
-        self.context: Any = SimpleNamespace(broker=self.services, version=2)
+        areas = area(
+            handler_table.controller,
+            controller=controller,
+            metadata=self.metadata,
+            waiter=self.waiter,
+            clock=self.clock,
+        )
+        background = handler_table.in_background(BackgroundTasks(), areas)
+        self.handle = partial(background[ApiKey.ELECT_LEADERS], SimpleNamespace(version=2))
 
     async def ask(self, request: ElectLeadersRequest) -> tuple[asyncio.Future[Any], ElectLeaders]:
         """What will be answered, and the event that the controller got."""
         answered = asyncio.get_running_loop().create_future()
-        elect_leaders.handle(self.context, request).when_complete(answered.set_result)
+        self.handle(request).when_complete(answered.set_result)
         await asyncio.sleep(0)
         return answered, self.events.pop()
 
@@ -81,9 +93,8 @@ def test_a_new_leader_is_awaited() -> None:
         event.reply({T0: elected(2)})
         await asyncio.sleep(0)
         assert not answered.done()
-        desk.services.metadata = admins.metadata(("t",), leader=2)
-        desk.services.waiter._metadata = desk.services.metadata
-        desk.services.waiter.changed()
+        desk.metadata.image = admins.metadata(("t",), leader=2).image
+        desk.waiter.changed()
         assert codes(await answered) == {("t", 0): (0, None)}
 
     asyncio.run(scenario())
@@ -119,7 +130,7 @@ def test_a_controller_that_resigns_meanwhile_is_said_on_top_and_in_each_row() ->
 
 def test_an_unknown_type_is_refused() -> None:
     with pytest.raises(ApiError, match="Unknown election type 7") as refused:
-        elect_leaders.handle(Desk().context, ElectLeadersRequest(election_type=7))
+        Desk().handle(ElectLeadersRequest(election_type=7))
     assert refused.value.code is ErrorCode.INVALID_REQUEST
     response = elect_leaders.refuse(ElectLeadersRequest(), refused.value, 2)
     assert (response.error_code, codes(response)) == (ErrorCode.INVALID_REQUEST, {})

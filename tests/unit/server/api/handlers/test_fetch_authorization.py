@@ -41,7 +41,7 @@ def may(authorizer: AclAuthorizer, resource: ResourcePattern, *operations: Opera
 def prepared(tmp_path: Path, parts: Parts | None = None) -> tuple[AclAuthorizer, Client]:
     parts = parts or Parts(tmp_path)
     parts.lead(isr=(1,))
-    authorizer = parts.services.authorizer = AclAuthorizer()
+    authorizer = parts.authorizer = AclAuthorizer()
     client = Client(parts)
     may(authorizer, TOPIC, Operation.WRITE)
     client.sends(9, produce("t", acks=1))()
@@ -163,7 +163,7 @@ def test_a_follower_needs_the_right_of_brokers_and_no_other(tmp_path: Path) -> N
 def test_who_only_poses_as_a_follower_evicts_no_session(tmp_path: Path) -> None:
     """Followers' sessions take the place of consumers' where there is no room."""
     parts = Parts(tmp_path)
-    parts.services.fetch_sessions = FetchSessionCache(1, SeededRandom())
+    parts.fetch_sessions = FetchSessionCache(1, SeededRandom())
     authorizer, client = prepared(tmp_path, parts)
     may(authorizer, TOPIC, Operation.READ)
     first = client.fetches(fetch(session=(0, 0)))

@@ -46,8 +46,12 @@ def look_up(
         topics=[ListOffsetsTopic(name="t", partitions=rows)],
     )
     header = RequestHeader(2, version, 1, "test")
-    context = RequestContext(parts.services, header, "127.0.0.1", "PLAINTEXT")
-    [row] = finished(list_offsets.handle(context, request)).topics[0].partitions
+    context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
+    [row] = (
+        finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
+        .topics[0]
+        .partitions
+    )
     return ErrorCode(row.error_code), row.offset
 
 
@@ -59,11 +63,9 @@ def offsets_v0(
         for _ in range(2)
     ]
     topics = [ListOffsetsTopic(name="t", partitions=rows)]
-    context = RequestContext(
-        parts.services, RequestHeader(2, 0, 1, "test"), "127.0.0.1", "PLAINTEXT"
-    )
+    context = RequestContext(RequestHeader(2, 0, 1, "test"), "127.0.0.1", "PLAINTEXT")
     request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
-    answer = finished(list_offsets.handle(context, request))
+    answer = finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
     row, same = answer.topics[0].partitions
     assert row == same, "v0 answers a partition as often as it is named"
     return ErrorCode(row.error_code), row.old_style_offsets

@@ -1,0 +1,358 @@
+"""The handlers of a broker by area, each built with the parts that it uses.
+
+`broker` builds the areas; nothing else knows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import CoroutineType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kafkapy.common.errors import ApiError
+from kafkapy.common.ports import Clock
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.replication.fetch_session import FetchSessionCache
+from kafkapy.server.admin.acl_admin import AclAdmin
+from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.config_admin import ConfigAdmin
+from kafkapy.server.admin.quota_admin import QuotaAdmin
+from kafkapy.server.admin.scram_admin import ScramAdmin
+from kafkapy.server.admin.topic_admin import TopicAdmin
+from kafkapy.server.api import handlers
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.authorization_rules import RULES, Rule, guard, metadata_rule
+from kafkapy.server.api.cluster_view import ClusterView
+from kafkapy.server.api.fetch_answer import FetchAnswers
+from kafkapy.server.api.fetch_fast_path import FetchFastPath
+from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.handlers import SERVED
+from kafkapy.server.api.produce_answer import ProduceAnswers
+from kafkapy.server.api.produce_fast_path import ProduceFastPath
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.throttler import Throttler
+from kafkapy.server.api.token_requests import TokenRequests
+from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
+from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
+from kafkapy.server.cluster.controller_task import ControllerTask
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.cluster.producer_ids import ProducerIdManager
+from kafkapy.server.config.dynamic_config import DynamicConfig
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
+from kafkapy.server.counts.metrics import Metrics
+from kafkapy.server.quotas.client_quotas import ClientQuotas
+from kafkapy.server.replicas.fetch_reader import FetchReader
+from kafkapy.server.replicas.replica_manager import ReplicaManager
+from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.request_handler import Caller
+from kafkapy.server.requests.served import Served
+from kafkapy.server.requests.turns import Turns
+from kafkapy.server.security.delegation_tokens import DelegationTokens
+
+Handle = Callable[[RequestContext, Any], Any]
+Handlers = dict[int, Handle]
+
+
+F = TypeVar("F")
+
+
+class Paths(NamedTuple, Generic[F]):
+    """The general path of an API's requests, and what makes the fast path of a connection."""
+
+    general: Handle
+    fast: Callable[[RequestContext, Caller], F]
+
+
+def produce_paths(
+    replicas: ReplicaManager,
+    metrics: Metrics,
+    clock: Clock,
+    turns: Turns,
+    verifier: TransactionVerifier,
+    cluster: ClusterView,
+    quotas: ClientQuotas,
+    authorization: Authorization,
+) -> Paths[ProduceFastPath]:
+    """Produce, key 0."""
+    answers = ProduceAnswers(metrics, cluster)
+    general = handlers.produce.Handler(replicas, metrics, clock, turns, verifier, answers)
+    who = authorization.authorizer
+    fast = partial(ProduceFastPath, replicas, metrics, clock, verifier, answers, quotas, who)
+    return Paths(general.handle, fast)
+
+
+def fetch_paths(
+    replicas: ReplicaManager,
+    metrics: Metrics,
+    reader: FetchReader,
+    sessions: FetchSessionCache,
+    clock: Clock,
+    throttler: Throttler,
+    metadata: MetadataCache,
+    cluster: ClusterView,
+    authorization: Authorization,
+    max_bytes: int,
+) -> Paths[FetchFastPath]:
+    """Fetch, key 1."""
+    answers = FetchAnswers(replicas, metrics, cluster)
+    general = handlers.fetch.Handler(
+        replicas, reader, sessions, metadata, clock, authorization, throttler, answers, max_bytes
+    )
+    who = authorization.authorizer
+    fast = partial(
+        FetchFastPath, replicas, metrics, reader, sessions, clock, answers, max_bytes, who
+    )
+    return Paths(general.handle, fast)
+
+
+def logs(replicas: ReplicaManager, clock: Clock) -> Handlers:
+    """Offsets and records of partitions, and the directories that hold them."""
+    return {
+        ApiKey.LIST_OFFSETS: partial(handlers.list_offsets.handle, replicas, clock),
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: partial(handlers.offset_for_leader_epoch.handle, replicas),
+        ApiKey.DELETE_RECORDS: partial(handlers.delete_records.handle, replicas, clock),
+        ApiKey.DESCRIBE_PRODUCERS: partial(handlers.describe_producers.handle, replicas),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: partial(handlers.alter_replica_log_dirs.handle, replicas),
+        ApiKey.DESCRIBE_LOG_DIRS: partial(handlers.describe_log_dirs.handle, replicas.log_manager),
+    }
+
+
+def groups(groups: GroupService, metadata: MetadataCache, authorization: Authorization) -> Handlers:
+    """Consumer groups and their offsets."""
+    return {
+        ApiKey.JOIN_GROUP: partial(handlers.join_group.handle, groups),
+        ApiKey.SYNC_GROUP: partial(handlers.sync_group.handle, groups),
+        ApiKey.HEARTBEAT: partial(handlers.heartbeat.handle, groups),
+        ApiKey.LEAVE_GROUP: partial(handlers.leave_group.handle, groups),
+        ApiKey.LIST_GROUPS: partial(handlers.list_groups.handle, groups),
+        ApiKey.DESCRIBE_GROUPS: partial(handlers.describe_groups.handle, groups),
+        ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups),
+        ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
+        ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, authorization),
+        ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
+    }
+
+
+def transactions(
+    transactions: TransactionService,
+    groups: GroupService,
+    metadata: MetadataCache,
+    verifier: TransactionVerifier,
+    markers: MarkerWriter,
+    producer_ids: ProducerIdManager,
+) -> Handlers:
+    """Transactions and producer ids."""
+    return {
+        ApiKey.INIT_PRODUCER_ID: partial(
+            handlers.init_producer_id.handle, transactions, producer_ids
+        ),
+        ApiKey.ADD_PARTITIONS_TO_TXN: partial(
+            handlers.add_partitions_to_txn.handle, transactions, metadata
+        ),
+        ApiKey.ADD_OFFSETS_TO_TXN: partial(
+            handlers.add_offsets_to_txn.handle, transactions, groups
+        ),
+        ApiKey.END_TXN: partial(handlers.end_txn.handle, transactions),
+        ApiKey.WRITE_TXN_MARKERS: partial(handlers.write_txn_markers.handle, markers),
+        ApiKey.TXN_OFFSET_COMMIT: partial(
+            handlers.txn_offset_commit.handle, groups, metadata, verifier
+        ),
+        ApiKey.DESCRIBE_TRANSACTIONS: partial(handlers.describe_transactions.handle, transactions),
+        ApiKey.LIST_TRANSACTIONS: partial(handlers.list_transactions.handle, transactions),
+    }
+
+
+def cluster(
+    cluster: ClusterView,
+    waiter: MetadataWaiter,
+    creator: AutoCreator,
+    auto_create_topics: bool,
+    authorization: Authorization,
+    quotas: ClientQuotas,
+    turns: Turns,
+    tasks: BackgroundTasks,
+) -> Handlers:
+    """Descriptions of the cluster and its APIs, coordinators, and logins out of turn."""
+    description = handlers.metadata.Handler(
+        cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
+    )
+    coordinators = handlers.find_coordinator.Handler(cluster, waiter, creator, quotas, turns, tasks)
+    return {
+        ApiKey.METADATA: description.handle,
+        ApiKey.FIND_COORDINATOR: coordinators.handle,
+        ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
+        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED),
+        ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
+        ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
+    }
+
+
+def topics(
+    admin: TopicAdmin,
+    is_deletion_enabled: bool,
+    controller: ControllerTask,
+    metadata: MetadataCache,
+    waiter: MetadataWaiter,
+    configs: DynamicConfig,
+    authorization: Authorization,
+    quotas: ClientQuotas,
+    turns: Turns,
+) -> Handlers:
+    """Topics are made, grow and go."""
+    creation = handlers.create_topics.Handler(admin, controller, waiter, configs, quotas, turns)
+    growth = handlers.create_partitions.Handler(admin, controller, waiter, quotas, turns)
+    deletion = handlers.delete_topics.Handler(
+        admin, is_deletion_enabled, controller, metadata, waiter, authorization, quotas, turns
+    )
+    return {
+        ApiKey.CREATE_TOPICS: creation.handle,
+        ApiKey.CREATE_PARTITIONS: growth.handle,
+        ApiKey.DELETE_TOPICS: deletion.handle,
+    }
+
+
+def configs(
+    admin: ConfigAdmin,
+    configs: DynamicConfig,
+    changes: ConfigChangeListener,
+    metadata: MetadataCache,
+    broker_id: int,
+    turns: Turns,
+) -> Handlers:
+    """Configs of topics and brokers."""
+    description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, turns)
+    return {
+        ApiKey.DESCRIBE_CONFIGS: description.handle,
+        ApiKey.ALTER_CONFIGS: partial(handlers.alter_configs.handle, admin, changes, turns),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(
+            handlers.incremental_alter_configs.handle, admin, changes, turns
+        ),
+    }
+
+
+def acls(admin: AclAdmin | None, turns: Turns) -> Handlers:
+    """Access control entries."""
+    return {
+        ApiKey.DESCRIBE_ACLS: partial(handlers.describe_acls.handle, admin),
+        ApiKey.CREATE_ACLS: partial(handlers.create_acls.handle, admin, turns),
+        ApiKey.DELETE_ACLS: partial(handlers.delete_acls.handle, admin, turns),
+    }
+
+
+def quotas(admin: QuotaAdmin, changes: ConfigChangeListener, turns: Turns) -> Handlers:
+    """Client quotas."""
+    return {
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: partial(
+            handlers.describe_client_quotas.handle, admin, turns
+        ),
+        ApiKey.ALTER_CLIENT_QUOTAS: partial(
+            handlers.alter_client_quotas.handle, admin, changes, turns
+        ),
+    }
+
+
+def scram(
+    admin: ScramAdmin, changes: ConfigChangeListener, controller: ControllerTask, turns: Turns
+) -> Handlers:
+    """SCRAM credentials."""
+    return {
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(
+            handlers.describe_user_scram_credentials.handle, admin, turns
+        ),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: partial(
+            handlers.alter_user_scram_credentials.handle, admin, changes, controller, turns
+        ),
+    }
+
+
+def delegation_tokens(
+    requests: TokenRequests,
+    tokens: DelegationTokens,
+    authorization: Authorization,
+    tasks: BackgroundTasks,
+) -> Handlers:
+    """Delegation tokens."""
+    return {
+        ApiKey.CREATE_DELEGATION_TOKEN: partial(
+            handlers.create_delegation_token.handle, requests, tokens, authorization, tasks
+        ),
+        ApiKey.RENEW_DELEGATION_TOKEN: partial(handlers.renew_delegation_token.handle, requests),
+        ApiKey.EXPIRE_DELEGATION_TOKEN: partial(handlers.expire_delegation_token.handle, requests),
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: partial(
+            handlers.describe_delegation_token.handle, requests, tokens, authorization
+        ),
+    }
+
+
+def controller(
+    controller: ControllerTask, metadata: MetadataCache, waiter: MetadataWaiter, clock: Clock
+) -> Handlers:
+    """Requests to the controller: elections, reassignments, and those of brokers."""
+    election = handlers.elect_leaders.Handler(controller, metadata, waiter, clock)
+    return {
+        ApiKey.ELECT_LEADERS: election.handle,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: partial(
+            handlers.alter_partition_reassignments.handle, controller
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: partial(
+            handlers.list_partition_reassignments.handle, controller
+        ),
+        ApiKey.ALTER_PARTITION: partial(handlers.alter_partition.handle, controller),
+        ApiKey.CONTROLLED_SHUTDOWN: partial(handlers.controlled_shutdown.handle, controller),
+        ApiKey.ALLOCATE_PRODUCER_IDS: partial(handlers.allocate_producer_ids.handle, controller),
+    }
+
+
+def control_requests(receiver: ControlRequestHandler, inter_broker_listener: str) -> Handlers:
+    """Requests of the controller to this broker."""
+    return {
+        ApiKey.LEADER_AND_ISR: partial(
+            handlers.leader_and_isr.handle, receiver, inter_broker_listener
+        ),
+        ApiKey.STOP_REPLICA: partial(handlers.stop_replica.handle, receiver),
+        ApiKey.UPDATE_METADATA: partial(handlers.update_metadata.handle, receiver),
+    }
+
+
+def in_background(tasks: BackgroundTasks, *areas: Handlers) -> Handlers:
+    """Areas whose handlers may return coroutines: they run as tasks of the broker."""
+    return {
+        key: partial(_handle, tasks, handle, SERVED[key].refuse)
+        for area in areas
+        for key, handle in area.items()
+    }
+
+
+def _handle(
+    tasks: BackgroundTasks,
+    handle: Handle,
+    refuse: Callable[[Any, ApiError, int], Any],
+    context: RequestContext,
+    request: Any,
+) -> Any:
+    outcome = handle(context, request)
+    if not isinstance(outcome, CoroutineType):
+        return outcome
+    return run_async(tasks, context, outcome, lambda e: refuse(request, e, context.version))
+
+
+def table(
+    handles: Mapping[int, Handle], authorization: Authorization, auto_create_topics: bool
+) -> dict[int, Served]:
+    """The APIs of a broker; where there is an authorizer, behind their rules."""
+    served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
+    # Decided here, so that nothing is asked of a request where everything is allowed.
+    if authorization.authorizer is None:
+        return served
+    return guard(served, rules(auto_create_topics), authorization)
+
+
+def rules(auto_create_topics: bool) -> dict[int, Rule]:
+    """The rules of all APIs that have one."""
+    return {**RULES, **TRANSACTION_RULES, ApiKey.METADATA: metadata_rule(auto_create_topics)}

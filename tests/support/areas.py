@@ -1,0 +1,16 @@
+"""An area of handlers of which a test gives only the parts that it is about."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import Mock
+
+from kafkapy.server.handler_table import Handlers
+
+
+def area(build: Callable[..., Handlers], **given: Any) -> Handlers:
+    """The handlers that `build` makes of `given`; the other parts do nothing."""
+    names = inspect.signature(build).parameters
+    return build(**{name: given.get(name, Mock()) for name in names})
