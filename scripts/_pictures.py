@@ -59,10 +59,9 @@ def rooms() -> str:
             edges[room] |= {layers.room_of(target) for target in targets} & edges.keys() - {room}
     fill = dict.fromkeys(edges, BLUE)
     drawing = _layers.draw(edges, "The rooms of kafkapy/server", fill)
-    above = " and ".join(sorted(room for room, _ in layers.UPWARDS))
     drawing.caption(
         "A room imports only rooms below it. Arrows that a longer path implies are left out.",
-        f"root: `broker` and `process`. Not shown: {above} also find parts in `services`.",
+        "root: `broker`, which builds the rest, and `process`, which runs it.",
     )
     return str(drawing)
 

@@ -24,7 +24,6 @@ from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.replication.replication_quota import ReplicationQuotas
-from kafkapy.server import handler_table
 from kafkapy.server.admin.acl_admin import AclAdmin
 from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.admin.config_admin import ConfigAdmin
@@ -32,6 +31,7 @@ from kafkapy.server.admin.quota_admin import QuotaAdmin
 from kafkapy.server.admin.scram_admin import ScramAdmin
 from kafkapy.server.admin.token_admin import TokenAdmin, TokenTimes
 from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.dispatcher import Dispatcher
@@ -60,7 +60,6 @@ from kafkapy.server.network.acceptor import cannot_bind
 from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.listener_setup import set_up_listeners
-from kafkapy.server.pid_file import PID_FILE, PidFile
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -69,7 +68,7 @@ from kafkapy.server.requests.turns import Turns
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.server.security.node_security import rehearse_login
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from kafkapy.server.system import Machine
+from kafkapy.server.system import PID_FILE, Machine, PidFile
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.zk.stores.store import ZkStore
 

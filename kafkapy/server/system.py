@@ -1,4 +1,5 @@
-"""The machine of a broker: clock, randomness, disk, listening sockets and its metadata connection.
+"""The machine of a broker: clock, randomness, disk, listening sockets, its metadata connection, and
+the file that names its process.
 
 `Machine()` is this machine; the simulator makes others. The production Clock and Random are here:
 one line a verb.
@@ -6,12 +7,14 @@ one line a verb.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import random
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.ports import Clock, Random
 from kafkapy.server.cluster.metadata_connection import MetadataConnection, connect
@@ -19,7 +22,12 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.server.network.acceptor import bind
-from kafkapy.storage.filesystem import FileSystem, OsFileSystem
+from kafkapy.storage.filesystem import File, FileSystem, OsFileSystem
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+PID_FILE: Final = "kafkapy.pid"
+"""By which `kafkapy server stop` finds the process."""
 
 
 class SystemClock:
@@ -58,3 +66,35 @@ class Machine(NamedTuple):
     fs: FileSystem = OsFileSystem()
     bind: Callable[[Listener], socket.socket] = bind
     connect: Connect = connect
+
+
+class PidFile:
+    """Has the pid, and is locked: the lock says whose file it is, until the process ends."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._held: tuple[str, File] | None = None
+
+    def hold(self, path: str) -> None:
+        """Write the pid, and keep the file locked."""
+        try:
+            lock = self._fs.lock(path)
+            if lock is None:
+                logger.warning("Another process has locked %s: it cannot hold the pid", path)
+                return
+            self._held = (path, lock)
+            lock.truncate(0)
+            lock.pwritev([b"%d\n" % os.getpid()], 0)
+        except OSError as error:
+            logger.warning("Cannot write %s: %s", path, error)
+
+    def remove(self) -> None:
+        """The lock stays: a broker that flushes its logs is a broker still."""
+        if self._held is not None:
+            with contextlib.suppress(OSError):
+                self._fs.remove(self._held[0])
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._held is not None:
+            self._held[1].close()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
-from kafkapy.server.handler_table import Handlers
+from kafkapy.server.api.handler_table import Handlers
 
 
 def area(build: Callable[..., Handlers], **given: Any) -> Handlers:

@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.requests.turns import finished
 

@@ -26,7 +26,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchSessionCache
 from kafkapy.replication.partition import Partition
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.dispatcher import Dispatcher

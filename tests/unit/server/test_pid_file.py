@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.server.pid_file import PidFile
+from kafkapy.server.system import PidFile
 from kafkapy.storage.filesystem import OsFileSystem
 
 

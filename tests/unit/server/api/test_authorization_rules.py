@@ -25,8 +25,8 @@ from kafkapy.security.acls import (
     Operation,
     ResourceKind,
 )
+from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.handler_table import rules
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from tests.support.rule_desk import Desk
 

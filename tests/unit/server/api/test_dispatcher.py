@@ -26,7 +26,7 @@ from kafkapy.protocol.messages.describe_groups import (
 )
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED

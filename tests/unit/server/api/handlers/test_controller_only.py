@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsTopic
 from kafkapy.protocol.messages.create_topics import CreatableTopic
 from kafkapy.protocol.messages.delete_topics import DeleteTopicState
 from kafkapy.protocol.messages.elect_leaders import TopicPartitions
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.zk.stores.znodes import ProducerIdBlock
 from tests.support.areas import area

@@ -23,7 +23,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from tests.support.areas import area

@@ -14,7 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import ElectionResult, ElectionType, ElectLeaders
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import elect_leaders
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.requests.background_tasks import BackgroundTasks

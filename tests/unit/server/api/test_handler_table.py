@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.server import handler_table
+from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import SERVED
 from tests.support.areas import area
 
