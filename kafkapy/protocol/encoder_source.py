@@ -10,7 +10,7 @@ The same source, written as a generator, encodes in slices: it yields its cost a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.protocol.primitives import (
     FEW,
@@ -33,6 +33,7 @@ _HELPERS = {
     "write_numbers": write_numbers,
     "write_records": write_records,
 }
+_CHUNKS_MAX: Final = 4096
 
 
 def write_encoder(
@@ -150,6 +151,11 @@ class _EncoderWriter:
             self.struct(item, element)
         self.flush()
         if self.sliced:
+            if self.out == "out":  # chunks take many times the memory of their bytes
+                source.open(f"if len(out) > {_CHUNKS_MAX}:")
+                source.line("parts.append(b''.join(out))")
+                source.line("out.clear()")
+                source.close()
             source.line("yield 1")
         source.close()
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode, encode_bytes, sliced_encoder
 from kafkapy.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
+from kafkapy.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from kafkapy.protocol.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -24,6 +27,7 @@ from kafkapy.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafkapy.protocol.primitives import Buffer
 
 
 def partition_bytes(**tagged: object) -> bytes:
@@ -96,3 +100,19 @@ def test_an_array_of_strings() -> None:
     response = SaslHandshakeResponse(mechanisms=["PLAIN", "é"])
     wire = "0000" + "00000002" + "0005" + b"PLAIN".hex() + "0002" + "c3a9"
     assert encode_bytes(response, 1).hex() == wire
+
+
+def test_an_answer_of_many_rows_takes_no_more_memory_than_its_bytes() -> None:
+    """Chunks of each field, kept until the end, took fifty times as much: 200 MB for 1 MB of
+    group names."""
+    rows = [DescribedGroup(group_id=f"g{i}", group_state="Dead") for i in range(20_000)]
+    message = DescribeGroupsResponse(groups=rows)
+    parts: list[Buffer] = []
+    tracemalloc.start()
+    for _ in sliced_encoder(DescribeGroupsResponse, 4)(message, parts):
+        pass
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    encoded = b"".join(parts)
+    assert decode(DescribeGroupsResponse, 4, encoded) == (message, len(encoded))
+    assert peak_bytes < 3 * len(encoded)
