@@ -23,6 +23,7 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 # Who serves already has only its metadata to wait for, and stops cleanly once it has it.
 _END_OF_START_LIMIT_S: Final = 10.0
+_RETURN_MEMORY_S: Final = 60.0
 _INPUT_BYTES: Final = 4096
 
 
@@ -97,6 +98,12 @@ def _end_with_input() -> None:
         raise ConfigError("--until-eof needs a pipe or a terminal as standard input") from None
 
 
+async def _return_memory() -> None:
+    while True:
+        await asyncio.sleep(_RETURN_MEMORY_S)
+        await asyncio.to_thread(gc_tuning.return_free_memory)
+
+
 def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
     """Run a broker in the foreground until SIGTERM or SIGINT, or the end of standard input; the
     exit status.
@@ -113,7 +120,11 @@ def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
     async def life() -> int:
         if until_eof:
             _end_with_input()
-        return await run_until_stopped(Broker(config))
+        returning = asyncio.ensure_future(_return_memory())
+        try:
+            return await run_until_stopped(Broker(config))
+        finally:
+            returning.cancel()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(life())

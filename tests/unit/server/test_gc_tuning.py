@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -95,3 +97,23 @@ def test_what_lives_long_is_taken_apart_when_it_ends(tmp_path: Path) -> None:
         gc.enable()
     left = {name: count for name, count in names.items() if name.startswith("kafkapy.")}
     assert not left, f"cycles that only the collector could free: {left}"
+
+
+def test_freed_memory_goes_back_to_the_system() -> None:
+    """In a process of its own: what else was freed here would count too."""
+    code = """
+import re
+from kafkapy.server.gc_tuning import return_free_memory
+
+def resident_kb():
+    return int(re.search(r"RssAnon:\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+held = [bytes(4000) for _ in range(20_000)]
+last = held.pop()
+del held
+before = resident_kb()
+return_free_memory()
+print(before - resident_kb())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 40_000
