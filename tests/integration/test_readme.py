@@ -1,4 +1,4 @@
-"""The commands in README.md and docs/CLUSTER.md do what the text says."""
+"""The commands in README.md and docs/how-to/run-several-brokers.md do what the text says."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def test_run_a_broker(tmp_path: Path) -> None:
 
 
 def test_several_brokers(tmp_path: Path) -> None:
-    said = type_in(commands("docs/CLUSTER.md", "By hand"), tmp_path)
+    said = type_in(commands("docs/how-to/run-several-brokers.md", "By hand"), tmp_path)
     assert re.search(r"Partition: 0\tLeader: \d\tReplicas: \d,\d\tIsr: \d,\d", said)

@@ -1,6 +1,6 @@
 """Every API that is served: one table, one module an API.
 
-Dispatch, ApiVersions, metrics names and docs/APIS.md come from `SERVED`. Handlers never
+Dispatch, ApiVersions, metrics names and docs/reference/apis.md come from `SERVED`. Handlers never
 import each other; what two need is in `handler_support`.
 """
 
