@@ -55,6 +55,6 @@ def test_every_metric_is_on_the_page() -> None:
 
 
 def test_kafkas_texts_become_one_sentence_that_a_table_can_hold() -> None:
-    assert first_sentence("Use <code>a|b</code>, not c. Or d.") == "Use a\\|b, not c."
+    assert first_sentence("Choose <code>a|b</code>, not c. Or d.") == "Choose a\\|b, not c."
     assert first_sentence("List%n of things without an end") == "List of things without an end"
-    assert first_sentence("i.e. the <b>rate</b>. More.") == "i.e. the rate."
+    assert first_sentence("i.e. A <b>rate</b> of it. More.") == "i.e. A rate of it."
