@@ -121,13 +121,25 @@ def write(check: bool) -> int:
     return 1 if check and stale else 0
 
 
-def build_site(directory: Path) -> int:
-    """Build the site from docs/, with MkDocs; the exit status."""
-    command = ["mkdocs", "build", "--quiet", "--strict", "--site-dir", str(directory.absolute())]
+def build_site(directory: Path, settings: Path = ROOT / "mkdocs.yml") -> int:
+    """Build the site from docs/, with MkDocs; the exit status. A dead link is an error."""
+    # Not --quiet: with it MkDocs does not see its own warnings, and --strict passes.
+    command = ["mkdocs", "build", "--strict", "--config-file", str(settings)]
+    command += ["--site-dir", str(directory.absolute())]
     # The theme advertises its successor, on every build.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "true"}
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=environment, check=False)
-    if done.returncode == 0:
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+    else:
         print(f"The site is in {directory}: open {directory / 'index.html'}.")
     return done.returncode
 

@@ -49,9 +49,8 @@ need_package() {
     local extras=$1 want log=.venv/install.log stamp
     [ -x "$PYTHON" ] || make_venv
     want=$(sha256sum <pyproject.toml)
-    for stamp in "$extras" spark,dev; do
-        [[ $stamp == *"$extras"* && -f .venv/.installed-$stamp ]] || continue
-        if [ "$(cat ".venv/.installed-$stamp")" = "$want" ]; then return; fi
+    for stamp in ".venv/.installed-$extras" .venv/.installed-spark,dev; do
+        if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then return; fi
     done
     say "installing into .venv (the first time takes a minute or two)"
     "$PYTHON" -m pip install -q -e ".[$extras]" >"$log" 2>&1 || {

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mkdocs.structure.files import File, Files
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 ROOT: Final = Path(__file__).parents[1]
 FROM_THE_ROOT: Final = ("SECURITY.md", "CHANGELOG.md")
@@ -29,6 +30,8 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that lie at the root."""
+    from mkdocs.structure.files import File
+
     for name in FROM_THE_ROOT:
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return files

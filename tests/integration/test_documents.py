@@ -11,7 +11,7 @@ import pytest
 from tests.support.broker_process import BrokerProcess
 from tests.support.documents import COMMANDS, ROOT, World, blocks, first_missing, pages, steps
 
-STARTS = re.compile(r"kafkapy (server|cluster) start(.*\\\n)*.*:?9092")
+STARTS = re.compile(r"listeners=\S*:9092|--base-port 9092")
 RUN = [page for page in pages() if steps(page)]
 ALONE = [page for page in RUN if any(STARTS.search(text) for text, _ in steps(page))]
 TOGETHER = [page for page in RUN if page not in ALONE]
