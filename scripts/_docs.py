@@ -78,6 +78,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "common_flags": _reference.common_flags,
     "broker_configs": _reference.broker_configs,
     "broker_configs_without_effect": _reference.broker_configs_without_effect,
+    "refused_broker_configs": _reference.refused_broker_configs,
     "removed_broker_configs": _reference.removed_broker_configs,
     "topic_configs": _reference.topic_config_table,
     "metrics": _reference.metrics,

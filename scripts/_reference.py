@@ -20,7 +20,7 @@ from kafkapy.common.config_def import ConfigKey, ConfigValue, format_value
 from kafkapy.metadata import dynamic_broker_configs
 from kafkapy.server.config.broker_config_table import AT_START_ONLY, NO_EFFECT, REMOVED
 from kafkapy.server.config.config_documentation import broker_text, topic_text
-from kafkapy.server.config.kafka_config import BROKER_CONFIGS
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS, NOT_SERVED
 from kafkapy.server.counts.metric_table import METRICS
 from scripts._man_pages import remarks
 from scripts._report import table
@@ -38,6 +38,7 @@ EVERY_BROKER: Final = "cluster"
 ONE_BROKER: Final = "broker"
 AT_START: Final = "restart"
 _LONGEST: Final = 2**63 - 1
+_MEANING_LETTERS: Final = 300
 
 
 def command_flags() -> str:
@@ -87,7 +88,8 @@ def _flags(specs: Iterable[OptionSpec]) -> str:
 
 def broker_configs() -> str:
     """Every key that has an effect, and how it can be changed."""
-    keys = [key for key in BROKER_CONFIGS.keys.values() if key.name not in NO_EFFECT]
+    others = NO_EFFECT.keys() | NOT_SERVED.keys()
+    keys = [key for key in BROKER_CONFIGS.keys.values() if key.name not in others]
     rows = [
         [*_config(key, key.documentation or broker_text(key.name)), _change(key.name)]
         for key in sorted(keys, key=_own_last)
@@ -100,6 +102,12 @@ def broker_configs_without_effect() -> str:
     keys = [key for key in BROKER_CONFIGS.keys.values() if key.name in NO_EFFECT]
     rows = [[f"`{key.name}`", _default(key), cell(NO_EFFECT[key.name])] for key in sorted(keys)]
     return table(["config", "default", "why it has no effect"], rows)
+
+
+def refused_broker_configs() -> str:
+    """Every key with which a broker does not start."""
+    rows = [[f"`{name}`", cell(why)] for name, why in sorted(NOT_SERVED.items())]
+    return table(["refused config", "why"], rows)
 
 
 def removed_broker_configs() -> str:
@@ -131,7 +139,7 @@ def metrics() -> str:
 
 
 def _config(key: ConfigKey, text: str | None) -> list[str]:
-    meaning = first_sentence(text or TEXTS[key.name])
+    meaning = beginning(text or TEXTS[key.name])
     allowed = f"`{cell(key.allowed)}`" if key.allowed else "-"
     return [f"`{key.name}`", key.type.name.lower(), _default(key), allowed, meaning]
 
@@ -158,12 +166,14 @@ def _change(name: str) -> str:
     return ONE_BROKER if name in dynamic_broker_configs.PER_BROKER else EVERY_BROKER
 
 
-def first_sentence(text: str) -> str:
-    """The first sentence of Kafka's text, without its HTML."""
+def beginning(text: str) -> str:
+    """The first sentences of Kafka's text, without its HTML: one, and more while they are short."""
     plain = html.unescape(re.sub(r"<[^>]+>", "", text.replace("%n", " ")))
-    plain = " ".join(plain.split())
-    found = re.match(r"(.{15,}?[.:])(?=\s+[A-Z]|$)", plain)
-    return cell((found[1] if found else plain).rstrip(":"))
+    sentences = re.split(r"(?<=[.:])\s+(?=[A-Z])", " ".join(plain.split()))
+    kept = sentences.pop(0)
+    while sentences and len(kept) + len(sentences[0]) < _MEANING_LETTERS:
+        kept += f" {sentences.pop(0)}"
+    return cell(kept.rstrip(":"))
 
 
 def cell(text: str) -> str:
