@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.documents import ROOT
-from tests.support.waiting import LIMIT_S
+from tests.support.waiting import LIMIT_S, wait_until
 from tests.support.zookeeper_server import ZooKeeperServer
 
 OPERATIONS = ROOT / "docs" / "operations"
@@ -27,7 +27,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     settings = {"broker.id": "1", "kafkapy.metrics.port": str(port)}
     with ZooKeeperServer(home / "zookeeper") as zookeeper:
         settings["zookeeper.connect"] = zookeeper.connect()
-        with BrokerProcess(home / "logs", settings):
+        with BrokerProcess(home / "logs", settings) as broker:
+            # A broker serves its metrics when it knows those of the cluster: after its clients.
+            wait_until(lambda: "Metrics on port" in broker.output_text(), "metrics are served")
             url = f"http://127.0.0.1:{port}/metrics"
             with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
                 text = answer.read().decode()
