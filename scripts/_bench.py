@@ -6,7 +6,7 @@
     scripts/bench --growth [--quick] ...          one broker as its work grows
 
 Rows of throughput run the same load on our broker and on the bare loop (scripts/_bare_loop.py), in
-turn, on the same machine in the same minute. Writes docs/BENCHMARKS.md unless told not to.
+turn, on the same machine in the same minute. Writes docs/evidence/benchmarks.md unless told not to.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from tests.support.topics import create_topic
 
 TOPIC = "bench"
 KAFKAPY = Path(sys.executable).parent / "kafkapy"
-DOCUMENT = _report.ROOT / "docs" / "BENCHMARKS.md"
-GROWTH = DOCUMENT.with_name("GROWTH.md")
+DOCUMENT = _report.ROOT / "docs" / "evidence" / "benchmarks.md"
+GROWTH = DOCUMENT.with_name("growth.md")
 INTRODUCTION = """# Benchmarks
 
 Written by `scripts/bench`. Nothing here is asserted by a test: a clock on a shared machine is no
@@ -231,7 +231,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, metavar="N", help="5, or what 30 minutes take")
     parser.add_argument("--only", default="", metavar="WORD", help="rows with WORD in their name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
-    parser.add_argument("--no-write", action="store_true", help="leave docs/BENCHMARKS.md alone")
+    parser.add_argument("--no-write", action="store_true", help="do not write the page")
     parser.add_argument("--cluster", action="store_true", help="a cluster beside Apache Kafka's")
     parser.add_argument("--kind", default="", metavar="WORD", help="--cluster: kafkapy or Apache")
     parser.add_argument("--kafka", action="store_true", help="one broker beside Apache Kafka 3.9")

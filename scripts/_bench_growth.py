@@ -3,7 +3,7 @@
     scripts/bench --growth [--quick] [--only WORD] [--json FILE] [--no-write]
 
 Partitions, open connections, waiting fetches, consumer groups and the size of a log grow on a
-broker of their own each. Writes docs/GROWTH.md and the plot beside it. 12 minutes, at most
+broker of their own each. Writes docs/evidence/growth.md and the plot beside it. 12 minutes, at most
 25; --quick: 2.
 """
 

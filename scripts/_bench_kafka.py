@@ -4,9 +4,10 @@
 
 Each round starts a broker of each system and gives every load to the one and to the other by turns,
 until three runs in a row of each agree; the other system is first in every second round. Then the
-scenarios that need brokers of their own. Writes docs/BENCHMARKS.md, the plot beside it, and JSON,
-after each round: one that is broken off leaves the rounds before it. 30 minutes at most, unless
---runs says how many rounds. --quick: the first load warms the brokers so, and the others run once.
+scenarios that need brokers of their own. Writes docs/evidence/benchmarks.md, the plot and JSON
+beside it, after each round: one that is broken off leaves the rounds before it. 30 minutes at most,
+unless --runs says how many rounds. --quick: the first load warms the brokers so, and the others run
+once.
 """
 
 from __future__ import annotations

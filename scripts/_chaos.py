@@ -28,7 +28,7 @@ from tests.support.faults import FAULTS, Chaos
 from tests.support.scenario import Scenario
 from tests.support.system_scenarios import SYSTEM
 
-DOCUMENT = ROOT / "docs" / "CHAOS.md"
+DOCUMENT = ROOT / "docs" / "evidence" / "chaos.md"
 RUNS = "Runs"
 SYSTEM_RUN = "Kafka's system tests, the last run of each"
 HEAD = ["scenario", "outcome", "date", "version", "machine", "seconds", "acknowledged",

@@ -1,4 +1,6 @@
-"""The long evidence: real clients, Apache Kafka's log reader, kill -9. Writes docs/CONFORMANCE.md.
+"""The long evidence: real clients, Apache Kafka's log reader, kill -9.
+
+Writes docs/evidence/conformance.md.
 
 scripts/conformance                 all parts
 scripts/conformance --clients       100,000 records by each client in each codec
@@ -11,7 +13,7 @@ scripts/conformance --pythons       the tests on the other Pythons of this machi
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
 scripts/conformance --record        keep what Apache Kafka's tools print, for scripts/test
 scripts/conformance --record-configs  keep what Apache Kafka says of configs, for scripts/test
-scripts/conformance --record-flags  keep their flags alone, for docs/TOOLS.md
+scripts/conformance --record-flags  keep their flags alone, for docs/reference/tools.md
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from tests.conformance.workload import Row
 from tests.support.broker_process import BrokerProcess
 from tests.support.lossy_proxy import LossyProxy
 
-DOCUMENT = _report.ROOT / "docs" / "CONFORMANCE.md"
+DOCUMENT = _report.ROOT / "docs" / "evidence" / "conformance.md"
 INTRODUCTION = """# Conformance
 
 What was found when unmodified Kafka clients and Apache Kafka 3.9's own tools were run against a

@@ -1,15 +1,18 @@
-"""The tables in README.md and docs/ and the manual pages in man/: they come from the code, so that
-they cannot lie.
+"""Write what is generated: the tables in README.md and docs/, the manual pages in man/, the site.
 
 A table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 
-    scripts/docs            write them
-    scripts/docs --check    fail, naming the files, if one is out of date
+    scripts/docs               write the tables and manual pages
+    scripts/docs --check       fail, naming the files, if one is out of date
+    scripts/docs --site [DIR]  build the site into DIR (default: site); a warning is an error
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -24,7 +27,7 @@ from kafkapy.spark.source.option_table import (
     SOURCE_OPTIONS,
     Option,
 )
-from scripts import _man_pages, _tools_page
+from scripts import _man_pages, _reference, _tools_page
 from scripts._report import ROOT, table
 
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -71,6 +74,14 @@ def option_table(options: Iterable[Option]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "apis": apis,
     "commands": commands,
+    "command_flags": _reference.command_flags,
+    "common_flags": _reference.common_flags,
+    "broker_configs": _reference.broker_configs,
+    "broker_configs_without_effect": _reference.broker_configs_without_effect,
+    "refused_broker_configs": _reference.refused_broker_configs,
+    "removed_broker_configs": _reference.removed_broker_configs,
+    "topic_configs": _reference.topic_config_table,
+    "metrics": _reference.metrics,
     "tools": _tools_page.page,
     "spark_source": spark_source,
     "spark_sink": spark_sink,
@@ -92,7 +103,8 @@ def documents() -> Iterator[tuple[Path, str | None]]:
         yield _man_pages.DIRECTORY / name, pages.get(name)
 
 
-def main(check: bool) -> int:
+def write(check: bool) -> int:
+    """Write what is out of date, or name it; the exit status."""
     stale = []
     for path, text in documents():
         if text == (path.read_text() if path.exists() else None):
@@ -110,5 +122,37 @@ def main(check: bool) -> int:
     return 1 if check and stale else 0
 
 
+def build_site(directory: Path, settings: Path = ROOT / "mkdocs.yml") -> int:
+    """Build the site from docs/, with MkDocs; the exit status. A dead link is an error."""
+    # Not --quiet: with it MkDocs does not see its own warnings, and --strict passes.
+    command = ["mkdocs", "build", "--strict", "--config-file", str(settings)]
+    command += ["--site-dir", str(directory.absolute())]
+    # The theme advertises its successor, on every build.
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "true"}
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+    else:
+        print(f"The site is in {directory}: open {directory / 'index.html'}.")
+    return done.returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/docs", description=__doc__.splitlines()[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="fail if a file is out of date")
+    what.add_argument("--site", nargs="?", type=Path, const=Path("site"), metavar="DIR")
+    options = parser.parse_args()
+    return build_site(options.site) if options.site else write(options.check)
+
+
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    sys.exit(main())

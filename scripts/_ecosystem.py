@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all found what they must, and a part for docs/CONFORMANCE.md."""
+    """Whether all found what they must, and a part for docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     failures: list[str] = []
     for check in CHECKS:

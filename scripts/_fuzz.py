@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--api", action="append", default=[], metavar="NAME", help="these only")
     parser.add_argument("--broker", choices=("plain", "guarded"), action="append")
     parser.add_argument("--verbose", action="store_true", help="a line for each request")
-    parser.add_argument("--write", action="store_true", help="write docs/FUZZING.md")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/fuzzing.md")
     given = parser.parse_args(arguments)
     # A request that makes the broker take all memory is to end the broker, not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))

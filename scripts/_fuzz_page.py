@@ -1,4 +1,4 @@
-"""Writes docs/FUZZING.md: what the fuzzer sent, and the worst that it did to another client."""
+"""Writes docs/evidence/fuzzing.md: requests of the fuzzer, and the worst harm to another client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scripts._fuzz import Result
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "FUZZING.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "evidence" / "fuzzing.md"
 _KINDS: Final = {
     "plain": "default configs",
     "guarded": "SASL/PLAIN and an authorizer",

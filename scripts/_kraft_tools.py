@@ -152,7 +152,7 @@ class Run:
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all is as it must be, and a part for docs/CONFORMANCE.md."""
+    """Whether all is as it must be, and a part for docs/evidence/conformance.md."""
     with node() as (broker, directory):
         found = Run(broker.bootstrap_servers, directory)
         try:

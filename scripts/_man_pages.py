@@ -89,10 +89,10 @@ def _options(specs: Iterable[OptionSpec]) -> Iterator[str]:
         value = f" \\fI{_text(spec.metavar)}\\fR" if spec.metavar else ""
         yield ".TP"
         yield shown + (f" [{value.strip()}]" if spec.optional_value is not None else value)
-        yield _sentence(" ".join([spec.help, *_remarks(spec)]))
+        yield _sentence(" ".join([spec.help, *remarks(spec)]))
 
 
-def _remarks(spec: OptionSpec) -> Iterator[str]:
+def remarks(spec: OptionSpec) -> Iterator[str]:
     """What the help leaves to the parser to say."""
     if spec.choices and not set(spec.choices) <= set(spec.metavar.split("|")):
         yield f"One of {', '.join(spec.choices)}."

@@ -40,7 +40,7 @@ ONE_TEST = (
     "-m",
     "pytest",
     "-q",
-    "tests/integration/test_readme.py::test_run_a_broker",
+    "tests/integration/test_documents.py::test_a_page_that_starts_its_own_brokers[README.md]",
 )
 LIMIT_S = 45 * 60
 QUICK_LIMIT_S = 10 * 60

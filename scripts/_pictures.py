@@ -4,7 +4,7 @@ scripts/pictures                 draw what comes from the code, and from committ
 scripts/pictures --check         fail, naming the files, if one of those is out of date
 scripts/pictures --record        first run the demo session again (docs/pictures/demo.cast)
 scripts/pictures --spark         first run the Spark job again (docs/pictures/log-levels.txt)
-scripts/pictures --benchmark     draw the table of docs/BENCHMARKS.md with both brokers warm
+scripts/pictures --benchmark     draw the table of docs/evidence/benchmarks.md with both brokers warm
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scripts._svg import BLUE, GREEN, WIDTH, Bar, Box, Drawing, bars
 from tests import test_layers as layers
 
 DIRECTORY = ROOT / "docs" / "pictures"
-BENCHMARK = ROOT / "docs" / "kafkapy-and-apache-kafka.svg"
+BENCHMARK = ROOT / "docs" / "evidence" / "kafkapy-and-apache-kafka.svg"
 WARM = "## Both brokers warm"
 DEMO, LEVELS = "demo.cast", "log-levels.txt"
 
@@ -208,7 +208,7 @@ def main() -> int:
     if asked.spark:
         _recording.run_spark_job(DIRECTORY / LEVELS)
     if asked.benchmark:
-        (document,) = (ROOT / "docs").rglob("BENCHMARKS.md")
+        document = ROOT / "docs" / "evidence" / "benchmarks.md"
         BENCHMARK.write_text(benchmark(document))
     found = stale()
     for path, text in found.items():

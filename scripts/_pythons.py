@@ -79,7 +79,7 @@ def environment(version: str, python: Path) -> Path:
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether all passed on all, and a part for docs/CONFORMANCE.md."""
+    """Whether all passed on all, and a part for docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     good = True
     for version, python in others(say).items():

@@ -1,8 +1,9 @@
 """The flags of Apache Kafka 3.9's tools: every script of its bin/, asked with `--help`.
 
 `scripts/conformance --record-flags` runs the Java classes and keeps what their help names in
-tests/data/tools/kafka-flags.json; docs/TOOLS.md is made of it (scripts/_tools_page.py). The shell
-scripts themselves are in no jar: what they add to their class stands in their usage line, below.
+tests/data/tools/kafka-flags.json; docs/reference/tools.md is made of it (scripts/_tools_page.py).
+The shell scripts themselves are in no jar: what they add to their class stands in their usage line,
+below.
 """
 
 from __future__ import annotations

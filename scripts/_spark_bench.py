@@ -28,7 +28,7 @@ from scripts import _report, _spark_connector
 from tests.support.broker_process import BrokerProcess
 from tests.support.topics import create_topic
 
-DOCUMENT = _report.ROOT / "docs" / "BENCHMARKS.md"
+DOCUMENT = _report.ROOT / "docs" / "evidence" / "benchmarks.md"
 FULL = {100: 10_000_000, 1000: 2_000_000}
 QUICK_SHARE = 10
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -364,7 +364,7 @@ def last_line(command: list[str], environ: dict[str, str]) -> Any:
 
 
 def main(words: list[str]) -> int:
-    """The report to docs/BENCHMARKS.md, unless --no-write."""
+    """The report to docs/evidence/benchmarks.md, unless --no-write."""
     if words[:1] == ["--child"]:
         format, servers, topic, runs, count = words[1:]
         print(json.dumps(child(format, servers, topic, int(runs), int(count))))

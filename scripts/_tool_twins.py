@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 
 def run(say: Say) -> tuple[bool, str]:
-    """Whether nothing differs, and a part for docs/CONFORMANCE.md."""
+    """Whether nothing differs, and a part for docs/evidence/conformance.md."""
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-tools-") as scratch:
         for name, log_dir in (

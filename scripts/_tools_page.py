@@ -1,4 +1,4 @@
-"""Every tool and flag of Apache Kafka 3.9 beside ours: the tables of docs/TOOLS.md.
+"""Every tool and flag of Apache Kafka 3.9 beside ours: the tables of docs/reference/tools.md.
 
 Kafka's side is tests/data/tools/kafka-flags.json (`scripts/conformance --record-flags`). Ours is
 the table of commands, found through the drop-in names in scripts/bin. What we do not take needs a
@@ -177,7 +177,7 @@ def complaints(every: Sequence[Tool], reasons: Reasons) -> list[str]:
 
 
 def page() -> str:
-    """The generated part of docs/TOOLS.md.
+    """The generated part of docs/reference/tools.md.
 
     Raises:
         SystemExit: something is missing without a reason.

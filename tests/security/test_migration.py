@@ -1,5 +1,7 @@
-"""docs/MIGRATION.md as an operator would do it: three brokers of Apache Kafka 3.9.1 are exchanged
-for ours one by one, and their files are not touched. The commands are those of the page.
+"""docs/how-to/migrate-a-cluster.md as an operator would do it.
+
+Three brokers of Apache Kafka 3.9.1 are exchanged for ours one by one, and their files are not
+touched. The commands are those of the page.
 
 Without Apache Kafka's jars or keytool nothing is checked, and the end of the run says so.
 """
@@ -27,7 +29,7 @@ from tests.support.topics import QUIET
 from tests.support.waiting import wait_until
 from tests.support.zookeeper_server import ZooKeeperServer
 
-PAGE = Path(__file__).parents[2] / "docs" / "MIGRATION.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-a-cluster.md"
 BROKERS = (1, 2, 3)
 TOPIC, GROUP, PARTITIONS = "orders", "readers", 6
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

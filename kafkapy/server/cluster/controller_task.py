@@ -43,7 +43,7 @@ from kafkapy.zk.stores.store import ZkStore
 _FIRST_REBALANCE_S: Final = 5.0
 
 # `ControllerState.rateAndTimeMetricName` without its ending.
-_TIMED: Final[dict[type[Event], str]] = {
+TIMED_EVENTS: Final[dict[type[Event], str]] = {
     ControllerChange: "ControllerChange",
     BrokerChange: "LeaderElection",
     TopicChange: "TopicChange",
@@ -158,7 +158,7 @@ class ControllerTask:
             event = self._events.popleft()
             started_s = self._clock.monotonic_ms() / 1000
             await controller.handle(event)
-            if controller.is_active and (name := _TIMED.get(type(event))) is not None:
+            if controller.is_active and (name := TIMED_EVENTS.get(type(event))) is not None:
                 elapsed_s = self._clock.monotonic_ms() / 1000 - started_s
                 self.event_times.observe(name, elapsed_s)
             self._started.set()

@@ -33,7 +33,7 @@ BROKER_CONFIGS: Final = ConfigDef([*_topic_synonyms(), *BROKER_CONFIG_ROWS])
 
 AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 
-_NOT_SERVED: Final = {
+NOT_SERVED: Final = {
     "process.roles": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
     "controller.quorum.voters": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
 }
@@ -181,7 +181,7 @@ class KafkaConfig:
         return tuple(dirs)
 
     def _cross_check(self) -> None:
-        for key, reason in _NOT_SERVED.items():
+        for key, reason in NOT_SERVED.items():
             if self.properties.get(key):
                 raise ConfigError(f"{key}={self.properties[key]}: {reason}")
         if self.broker_id < 0 and not self.get_bool("broker.id.generation.enable"):

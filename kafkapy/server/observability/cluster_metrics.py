@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.core import GaugeMetricFamily, SummaryMetricFamily
 
 from kafkapy.controller.context import ControllerContext
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.partition_states import PartitionState
+from kafkapy.server.counts.metric_table import counter, gauge, summary
 from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.counts.zookeeper_metrics import STATES
 
@@ -26,25 +27,22 @@ if TYPE_CHECKING:
 QUANTILES: Final = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 
 
-def timer(name: str, text: str, times: RequestTimes) -> SummaryMetricFamily:
+def timer(name: str, times: RequestTimes) -> SummaryMetricFamily:
     """A timer in milliseconds without labels; quantiles are of the latest times."""
-    family = SummaryMetricFamily(name, text, times.count, times.total_s * 1000)
+    family = summary(name, times.count, times.total_s * 1000)
     for q in QUANTILES:
         family.add_sample(name, {"quantile": q}, times.quantile(float(q)) * 1000)
     return family
 
 
 def worst_and_mean(
-    prefix: str,
-    text: str,
-    times: Iterable[tuple[Sequence[str], RequestTimes]],
-    labels: Sequence[str] = (),
+    prefix: str, times: Iterable[tuple[Sequence[str], RequestTimes]]
 ) -> Iterator[GaugeMetricFamily]:
     """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN, as Kafka has
     it, where there were none. `times`: (values of the labels, times)."""
     rows = list(times)
     for name, of in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
-        family = GaugeMetricFamily(f"{prefix}_{name}", f"{text}, of the latest", labels=labels)
+        family = gauge(f"{prefix}_{name}")
         for values, timer_ in rows:
             family.add_metric(values, of(timer_) * 1000 if timer_.count else math.nan)
         yield family
@@ -73,22 +71,13 @@ class ClusterMetrics:
     def _controller(self) -> Iterator[Any]:
         task = self._task
         for name, value in controller_gauges(task.controller).items():
-            full = f"kafka_controller_kafkacontroller_{name}"
-            yield GaugeMetricFamily(full, full.split("_", 2)[2], value=value)
-        yield GaugeMetricFamily(
-            "kafka_controller_controllereventmanager_eventqueuesize",
-            "Events that wait",
-            value=task.queue_size,
-        )
+            yield gauge(f"kafka_controller_kafkacontroller_{name}", value)
+        yield gauge("kafka_controller_controllereventmanager_eventqueuesize", task.queue_size)
         unclean = 0 if task.controller is None else task.controller.context.unclean_elections
-        yield CounterMetricFamily(
-            "kafka_controller_controllerstats_uncleanleaderelections",
-            "Leaders elected out of sync",
-            value=unclean,
-        )
+        yield counter("kafka_controller_controllerstats_uncleanleaderelections", unclean)
         for name, times in task.event_times.by_name.items():
             prefix = "kafka_controller_controllerstats_"
-            yield timer(f"{prefix}{name.lower()}rateandtimems", f"{name} events", times)
+            yield timer(f"{prefix}{name.lower()}rateandtimems", times)
 
     def _replication(self) -> Iterator[Any]:
         replicas = self._replicas
@@ -98,19 +87,14 @@ class ClusterMetrics:
             ("isrexpands", counts.expands),
             ("failedisrupdates", counts.failed_updates),
         ):
-            family = f"kafka_server_replicamanager_{name}"
-            yield CounterMetricFamily(family, "Changes of ISRs led here", value=value)
+            yield counter(f"kafka_server_replicamanager_{name}", value)
         led = [partition for partition in replicas.all_partitions() if partition.is_leader]
         at_min = sum(len(p.isr) == p.effective_min_isr for p in led)
         moving = sum(bool(p.adding_replicas or p.removing_replicas) for p in led)
         prefix = "kafka_server_replicamanager_"
-        yield GaugeMetricFamily(f"{prefix}atminisrpartitioncount", "At min ISR", value=at_min)
-        yield GaugeMetricFamily(f"{prefix}reassigningpartitions", "On the move", value=moving)
-        lag = GaugeMetricFamily(
-            "kafka_server_replicafetchermanager_maxlag",
-            "Records that a followed partition is behind by",
-            labels=["clientid"],
-        )
+        yield gauge(f"{prefix}atminisrpartitioncount", at_min)
+        yield gauge(f"{prefix}reassigningpartitions", moving)
+        lag = gauge("kafka_server_replicafetchermanager_maxlag")
         lag.add_metric(["Replica"], self._max_lag())
         yield lag
 
@@ -119,16 +103,14 @@ class ClusterMetrics:
         if metrics.state is None:
             return
         prefix = "kafka_server_sessionexpirelistener_"
-        state = GaugeMetricFamily(f"{prefix}sessionstate", "1 for what it is", labels=["state"])
+        state = gauge(f"{prefix}sessionstate")
         for name in STATES:
             state.add_metric([name], float(name == metrics.state))
         yield state
         for name, count in metrics.counts.items():
-            yield CounterMetricFamily(f"{prefix}{name}", "Changes of the session", value=count)
+            yield counter(f"{prefix}{name}", count)
         yield timer(
-            "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
-            "Milliseconds from sending a request to its answer",
-            metrics.latency,
+            "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms", metrics.latency
         )
 
 

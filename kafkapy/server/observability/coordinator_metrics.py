@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client.core import GaugeMetricFamily
-
 from kafkapy.coordinator.groups.group import GroupState
 from kafkapy.coordinator.transactions.state import TransactionState
+from kafkapy.server.counts.metric_table import gauge
 from kafkapy.server.observability.cluster_metrics import worst_and_mean
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class CoordinatorMetrics:
             ("transaction", self._transactions.load_times),
         ):
             prefix = f"kafka_server_{kind}coordinatormetrics_partition_load_time"
-            yield from worst_and_mean(prefix, "Milliseconds to load a partition", [((), times)])
+            yield from worst_and_mean(prefix, [((), times)])
 
     def _group_gauges(self) -> Iterator[Any]:
         coordinator = self._groups.coordinator
@@ -48,22 +47,14 @@ class CoordinatorMetrics:
         values = {"numoffsets": coordinator.num_offsets(), "numgroups": groups.total()}
         values |= {f"numgroups{state.value.lower()}": groups[state] for state in GroupState}
         for name, value in values.items():
-            yield GaugeMetricFamily(f"{_GROUPS}_{name}", f"GroupMetadataManager {name}", value)
+            yield gauge(f"{_GROUPS}_{name}", value)
 
     def _transaction_gauges(self) -> Iterator[Any]:
         coordinator = self._transactions.coordinator
         ids = coordinator.ids_by_state()
-        family = GaugeMetricFamily(_IDS, "Transactional ids coordinated here", labels=["state"])
+        family = gauge(_IDS)
         for state in TransactionState:
             family.add_metric([state.text], ids[state])
         yield family
-        yield GaugeMetricFamily(
-            f"{_MARKERS}_unknowndestinationqueuesize",
-            "Decided transactions with a partition that has no leader",
-            value=coordinator.num_leaderless(),
-        )
-        yield GaugeMetricFamily(
-            f"{_MARKERS}_logappendretryqueuesize",
-            "Completions that the log has not taken yet",
-            value=coordinator.num_append_retries(),
-        )
+        yield gauge(f"{_MARKERS}_unknowndestinationqueuesize", coordinator.num_leaderless())
+        yield gauge(f"{_MARKERS}_logappendretryqueuesize", coordinator.num_append_retries())

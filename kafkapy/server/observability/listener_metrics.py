@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily
 
+from kafkapy.server.counts.metric_table import counter, gauge
 from kafkapy.server.observability.cluster_metrics import worst_and_mean
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "kafka_server_socketservermetrics"
 _LOGINS: Final = (
-    ("successful_authentication", "succeeded", "Logins"),
-    ("failed_authentication", "failed", "Logins that were refused"),
-    ("successful_reauthentication", "renewed", "Sessions renewed"),
-    ("failed_reauthentication", "failed_to_renew", "Sessions whose renewal was refused"),
+    ("successful_authentication", "succeeded"),
+    ("failed_authentication", "failed"),
+    ("successful_reauthentication", "renewed"),
+    ("failed_reauthentication", "failed_to_renew"),
 )
 
 
@@ -37,26 +38,22 @@ class ListenerMetrics:
     def collect(self) -> Iterator[Any]:
         logins = self._connections.logins
         count = self._connections.count_by_listener()
-        yield self._gauge("connection_count", "Open connections", count)
-        for name, attribute, text in _LOGINS:
-            labels = ["listener", "mechanism"]
-            family = CounterMetricFamily(f"{_PREFIX}_{name}", text, labels=labels)
+        yield self._gauge("connection_count", count)
+        for name, attribute in _LOGINS:
+            family = counter(f"{_PREFIX}_{name}")
             for login, number in getattr(logins, attribute).items():
                 family.add_metric(login, number)
             yield family
         killed = logins.expired_killed
-        told = "Connections closed because their sessions had ended"
-        yield self._gauge("expired_connections_killed_count", told, killed)
-        yield GaugeMetricFamily(
-            "kafka_network_socketserver_expiredconnectionskilledcount", told, value=killed.total()
-        )
+        yield self._gauge("expired_connections_killed_count", killed)
+        total = killed.total()
+        yield gauge("kafka_network_socketserver_expiredconnectionskilledcount", total)
         prefix = f"{_PREFIX}_reauthentication_latency"
-        text = "Milliseconds to renew a session"
         times = [([listener], of) for listener, of in logins.renewal_times.items()]
-        yield from worst_and_mean(prefix, text, times, ["listener"])
+        yield from worst_and_mean(prefix, times)
 
-    def _gauge(self, name: str, text: str, values: Counter[str]) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(f"{_PREFIX}_{name}", text, labels=["listener"])
+    def _gauge(self, name: str, values: Counter[str]) -> GaugeMetricFamily:
+        family = gauge(f"{_PREFIX}_{name}")
         for listener in self._names:
             family.add_metric([listener], values[listener])
         return family

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 
+from kafkapy.server.counts.metric_table import counter, gauge, summary
 from kafkapy.server.network.accept_loop import AcceptLoop
 from kafkapy.server.observability.cluster_metrics import QUANTILES
 from kafkapy.server.observability.listener_metrics import ListenerMetrics
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 _TOPIC_COUNTERS: Final = (
-    ("messagesin", "messages_in", "Records appended"),
-    ("bytesin", "bytes_in", "Bytes appended"),
-    ("bytesout", "bytes_out", "Bytes read by consumers"),
-    ("totalproducerequests", "produces", "Partition appends"),
-    ("totalfetchrequests", "fetches", "Partition reads"),
-    ("failedproducerequests", "failed_produces", "Refused partition appends"),
-    ("failedfetchrequests", "failed_fetches", "Refused partition reads"),
+    ("messagesin", "messages_in"),
+    ("bytesin", "bytes_in"),
+    ("bytesout", "bytes_out"),
+    ("totalproducerequests", "produces"),
+    ("totalfetchrequests", "fetches"),
+    ("failedproducerequests", "failed_produces"),
+    ("failedfetchrequests", "failed_fetches"),
 )
 _REQUEST_BYTES_MAX: Final = 8192
 LIMIT_S: Final = 10.0
@@ -74,10 +74,8 @@ class MetricsCollector:
         yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
-        for name, attribute, text in _TOPIC_COUNTERS:
-            family = CounterMetricFamily(
-                f"kafka_server_brokertopicmetrics_{name}", text, labels=["topic"]
-            )
+        for name, attribute in _TOPIC_COUNTERS:
+            family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}
             # No topic is all topics together, among them those that were never served.
             for topic, count in {**counts, "": sum(counts.values())}.items():
@@ -85,14 +83,8 @@ class MetricsCollector:
             yield family
 
     def _requests(self) -> Iterator[Any]:
-        counts = CounterMetricFamily(
-            "kafka_network_requestmetrics_requests", "Requests handled", labels=["request"]
-        )
-        times = SummaryMetricFamily(
-            "kafka_network_requestmetrics_localtimems",
-            "Milliseconds in the handler; quantiles are of the latest requests",
-            labels=["request"],
-        )
+        counts = counter("kafka_network_requestmetrics_requests")
+        times = summary("kafka_network_requestmetrics_localtimems")
         for name, request in self._metrics.requests.by_name.items():
             counts.add_metric([name], request.count)
             times.add_metric([name], request.count, request.total_s * 1000)
@@ -123,27 +115,20 @@ class MetricsCollector:
             ),
         }
         for name, value in values.items():
-            yield GaugeMetricFamily(name, name.split("_", 2)[2], value=value)
+            yield gauge(name, value)
 
     def _purgatories(self) -> Iterator[Any]:
-        family = GaugeMetricFamily(
-            "kafka_server_delayedoperationpurgatory_purgatorysize",
-            "Requests that wait",
-            labels=["delayedoperation"],
-        )
+        family = gauge("kafka_server_delayedoperationpurgatory_purgatorysize")
         replicas = self._replicas
         for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory):
             family.add_metric([purgatory.name], len(purgatory))
         yield family
 
     def _logs(self) -> Iterator[Any]:
-        labels = ["topic", "partition"]
         families = {
-            "size": GaugeMetricFamily("kafka_log_log_size", "Bytes of a log", labels=labels),
-            "start": GaugeMetricFamily(
-                "kafka_log_log_logstartoffset", "Log start offset", labels=labels
-            ),
-            "end": GaugeMetricFamily("kafka_log_log_logendoffset", "Log end offset", labels=labels),
+            "size": gauge("kafka_log_log_size"),
+            "start": gauge("kafka_log_log_logstartoffset"),
+            "end": gauge("kafka_log_log_logendoffset"),
         }
         for partition in self._replicas.all_partitions():
             topic, index = partition.topic_partition

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
+from kafkapy.server.counts.metric_table import gauge
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 
 # The bean's type, and what it calls the rate.
@@ -22,9 +23,7 @@ _BEANS: Final = {
     QuotaKind.REQUEST: ("request", "request_time"),
     QuotaKind.CONTROLLER_MUTATION: ("controllermutation", "mutation_rate"),
 }
-_SOCKETS: Final = "socketservermetrics"
-_PAUSE: Final = "Mean pause in ms"
-_CLIENT: Final = ("user", "client_id")
+_SOCKETS: Final = "kafka_server_socketservermetrics"
 
 
 class QuotaMetrics:
@@ -37,9 +36,9 @@ class QuotaMetrics:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         now_ms = self._clock.monotonic_ms()
         for kind, (bean, rate_name) in _BEANS.items():
-            rates = _gauge(f"{bean}_{rate_name}", "Used a second", _CLIENT)
-            pauses = _gauge(f"{bean}_throttle_time", _PAUSE, _CLIENT)
-            tokens = _gauge(f"{bean}_tokens", "Partitions that may change at once", _CLIENT)
+            rates = gauge(f"kafka_server_{bean}_{rate_name}")
+            pauses = gauge(f"kafka_server_{bean}_throttle_time")
+            tokens = gauge("kafka_server_controllermutation_tokens")
             for tags, usage in self._quotas.by_kind[kind].items():
                 rates.add_metric(tags, usage.rate.rate(now_ms))
                 pauses.add_metric(tags, usage.pauses.average(now_ms))
@@ -48,7 +47,7 @@ class QuotaMetrics:
             yield pauses
             if kind is QuotaKind.CONTROLLER_MUTATION:
                 yield tokens
-        exempt = _gauge("request_exempt_request_time", "Percent of time for exempt requests", ())
+        exempt = gauge("kafka_server_request_exempt_request_time")
         if self._quotas.are_set:
             exempt.add_metric((), self._quotas.exempt.rate(now_ms))
         yield exempt
@@ -57,20 +56,16 @@ class QuotaMetrics:
     def _connections(self, now_ms: int) -> Iterator[GaugeMetricFamily]:
         """Rates of new connections, and their pauses."""
         creations = self._quotas.creations
-        total = _gauge(f"{_SOCKETS}_broker_connection_accept_rate", "A second", ())
+        total = gauge(f"{_SOCKETS}_broker_connection_accept_rate")
         total.add_metric((), creations.broker.rate.rate(now_ms))
-        accepted = _gauge(f"{_SOCKETS}_connection_accept_rate", "A second", ("listener", "ip"))
-        pauses = _gauge(f"{_SOCKETS}_connection_accept_throttle_time", _PAUSE, ("listener",))
+        accepted = gauge(f"{_SOCKETS}_connection_accept_rate")
+        pauses = gauge(f"{_SOCKETS}_connection_accept_throttle_time")
         for name, usage in creations.listeners.items():
             accepted.add_metric((name, ""), usage.rate.rate(now_ms))
             pauses.add_metric((name,), usage.pauses.average(now_ms))
         for address, usage in self._quotas.connections.items():
             accepted.add_metric(("", address), usage.rate.rate(now_ms))
-        of_ips = _gauge(f"{_SOCKETS}_ip_connection_accept_throttle_time", _PAUSE, ("listener",))
+        of_ips = gauge(f"{_SOCKETS}_ip_connection_accept_throttle_time")
         for name, stat in creations.pauses_of_addresses():
             of_ips.add_metric((name,), stat.average(now_ms))
         yield from (total, accepted, pauses, of_ips)
-
-
-def _gauge(name: str, text: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"kafka_server_{name}", text, labels=labels)

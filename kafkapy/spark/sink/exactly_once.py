@@ -4,9 +4,10 @@ The transactional id is made of query, batch and partition, so a task that runs 
 of the query or the next, asks the coordinator what became of its transaction. If it was committed
 the rows are there and are not written again; if not, beginning anew fences and aborts what is left.
 
-It rests on three things, which docs/SPARK.md states: the rows of a batch's partition are the same
-when they are computed again, the coordinator remembers the id (`transactional.id.expiration.ms`, 7
-days), and Spark does not run two attempts of a task at once (speculation is off).
+It rests on three things (docs/explanation/spark-guarantees.md): the rows of a batch's partition are
+the same when they are computed again, the coordinator remembers the id
+(`transactional.id.expiration.ms`, 7 days), and Spark does not run two attempts of a task at once
+(speculation is off).
 """
 
 from __future__ import annotations

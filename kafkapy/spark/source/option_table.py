@@ -1,6 +1,7 @@
 """Every option of `format("kafkapy")`: name, default, where it counts, meaning. Pure data.
 
-`options` and `sink_options` know no other names; the tables in docs/SPARK.md are made of this.
+`options` and `sink_options` know no other names. scripts/docs writes docs/reference/spark.md from
+it.
 """
 
 from __future__ import annotations

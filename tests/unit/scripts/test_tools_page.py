@@ -1,4 +1,4 @@
-"""docs/TOOLS.md: nothing of Kafka's is missing without a reason, and no reason is stale."""
+"""docs/reference/tools.md: nothing is missing without a reason, and no reason is stale."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_words_of_a_script() -> None:
 def test_every_script_is_on_record_and_on_the_page() -> None:
     recorded = json.loads(FLAGS.read_text())["scripts"]
     assert recorded.keys() == SCRIPTS.keys()
-    page = (ROOT / "docs" / "TOOLS.md").read_text()
+    page = (ROOT / "docs" / "reference" / "tools.md").read_text()
     assert _tools_page.page() in page, "run scripts/docs"
     ours_alone = {"kafka-preferred-replica-election.sh"}  # gone from Kafka since 3.0
     assert {path.name for path in _tools_page.BIN.iterdir()} - ours_alone <= recorded.keys()
