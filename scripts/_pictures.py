@@ -4,7 +4,7 @@ scripts/pictures                 draw what comes from the code, and from committ
 scripts/pictures --check         fail, naming the files, if one of those is out of date
 scripts/pictures --record        first run the demo session again (docs/pictures/demo.cast)
 scripts/pictures --spark         first run the Spark job again (docs/pictures/log-levels.txt)
-scripts/pictures --benchmark     draw the table of docs/evidence/benchmarks.md with both brokers warm
+scripts/pictures --benchmark     draw the warm table of docs/evidence/benchmarks.md
 """
 
 from __future__ import annotations

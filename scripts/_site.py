@@ -20,12 +20,20 @@ _LINK: Final = re.compile(r"(?<=\]\()([^)#\s]+)")
 
 
 def on_config(config: Any) -> Any:
-    """List every decision in the navigation: the directory is the list."""
-    pages = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    """List every decision, and the measurements behind it, in the navigation: the directories are
+    the lists."""
     for section in config["nav"]:
         if isinstance(section, dict) and "Decisions" in section:
-            section["Decisions"] = [f"decisions/{name}" for name in pages]
+            section["Decisions"] = ["decisions/README.md", *_numbered("decisions")]
+        elif isinstance(section, dict) and "Evidence" in section:
+            section["Evidence"] += _numbered("evidence")
     return config
+
+
+def _numbered(directory: str) -> list[str]:
+    """The pages that have the number of a decision."""
+    pages = sorted((ROOT / "docs" / directory).glob("[0-9]*.md"))
+    return [f"{directory}/{path.name}" for path in pages]
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -289,7 +289,7 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
         " parentheses: processor seconds of Spark's processes (JVM and Python). *Spark alone* is a"
         " source that hands one ready batch to Spark again and again: no source in Python takes"
         " less, so where it takes more than half of the connector's time, nobody reaches 2x."
-        " *.schema* names the columns that the job needs, which the connector cannot be told, so"
+        " *.schema* names the columns that the job needs, which the connector cannot use, so"
         " that its figure is that of the whole table."
         f" {_report.machine()}."
     )

@@ -373,9 +373,9 @@ def test_the_index_of_decisions_is_complete() -> None:
 
 
 def test_evidence_belongs_to_a_record() -> None:
-    """Each page has its record's name, and the two link to each other."""
+    """Each numbered page has its record's name, and the two link to each other."""
     wrong = []
-    for path in sorted(EVIDENCE.glob("*.md")):
+    for path in sorted(EVIDENCE.glob("[0-9]*.md")):
         record = DECISIONS / path.name
         if not record.exists() or f"(../evidence/{path.name})" not in record.read_text():
             wrong.append(f"no record links to docs/evidence/{path.name}")

@@ -1,8 +1,8 @@
 """Every API that is served: one table, one module an API.
 
 Dispatch, ApiVersions, metrics names and docs/reference/apis.md come from `SERVED`;
-`server.api.handler_table` builds the handlers. Handlers never import each other; what two need is in
-`handler_support`.
+`server.api.handler_table` builds the handlers. Handlers never import each other; what two need is
+in `handler_support`.
 """
 
 from __future__ import annotations
