@@ -12,6 +12,7 @@ from tests.support.faults import Chaos
 from tests.support.scenario import Scenario
 
 SEED = 98280
+RATE = 200.0
 EACH = (
     *("kill-leader", "pause-controller", "half-open", "bounce-leader", "expire-controller"),
     *("isolate", "zk-cut", "kill-all", "zk-restart", "reassign"),
@@ -25,6 +26,6 @@ def test_acknowledged_records_survive_faults(tmp_path: Path) -> None:
     def faults(cluster: FaultCluster, _: Workload) -> Iterator[str]:
         return Chaos(cluster, TOPIC, PARTITIONS, SEED).run_each(EACH)
 
-    verdict = Scenario(faults).run(tmp_path)
+    verdict = Scenario(faults, rate=RATE).run(tmp_path)
     assert verdict.clean, f"seed {SEED}: {verdict.faults}\n{verdict.text()}"
     assert len(verdict.faults) == len(EACH)
