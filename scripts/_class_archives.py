@@ -45,7 +45,10 @@ def ensure(archive: Path, run: Callable[[Path, str], None]) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
         made = Path(scratch) / archive.name
-        run(Path(scratch), f"-XX:ArchiveClassesAtExit={made}")
+        try:
+            run(Path(scratch), f"-XX:ArchiveClassesAtExit={made}")
+        except (OSError, RuntimeError, subprocess.SubprocessError, _kafka.Unavailable) as why:
+            print(f"kafkapy: no class archive: {why}", file=sys.stderr)
         if made.exists():
             for old in archive.parent.glob(_kafka.archives_for(archive)):
                 old.unlink()

@@ -27,6 +27,10 @@ def write(directory: Path, option: str) -> None:
     Path(option.partition("=")[2]).write_text("classes")
 
 
+def fail(directory: Path, option: str) -> None:
+    raise RuntimeError("a JVM that did not start")
+
+
 def test_made_once_and_the_old_one_of_the_same_jars_goes(jars: Path) -> None:
     other, first = _kafka.archive_of("other", jars), _kafka.archive_of("some", jars)
     for archive in (other, first):
@@ -43,7 +47,7 @@ def test_made_once_and_the_old_one_of_the_same_jars_goes(jars: Path) -> None:
 
 def test_without_one_a_jvm_is_told_nothing(jars: Path) -> None:
     archive = _kafka.archive_of("some", jars)
-    _class_archives.ensure(archive, lambda *_: None)
+    _class_archives.ensure(archive, fail)
     assert _kafka.sharing(archive) == []
     _class_archives.ensure(archive, write)
     assert _kafka.sharing(archive)[0] == f"-XX:SharedArchiveFile={archive}"
