@@ -75,9 +75,10 @@ def peak_mb(command: Sequence[str]) -> float:
 
 
 def kafka(main_class: str, words: Sequence[str]) -> list[str]:
-    """Kafka's tool with the compiler that its scripts let it have."""
+    """Kafka's tool with the compiler that its scripts let it have, and without an archive."""
     command = _kafka.java_command(main_class, *words)
-    return [word for word in command if not word.startswith("-XX:TieredStopAtLevel")]
+    ours = ("-XX:TieredStopAtLevel", "-XX:SharedArchiveFile")
+    return [word for word in command if not word.startswith(ours)]
 
 
 def write_segment(path: Path, codec: Codec) -> Path:

@@ -8,6 +8,7 @@ scripts/conformance --kill          20 rounds of kill -9
 scripts/conformance --tools         our tools beside Apache Kafka's, on files and on its brokers
 scripts/conformance --kraft         our tools on an Apache Kafka 4 node in KRaft mode
 scripts/conformance --apps          Kafka Streams, Connect and MirrorMaker 2, with kill -9
+scripts/conformance --protocol      every message in every version, with hundreds of values
 scripts/conformance --spark         Spark jobs beside Spark's own connector
 scripts/conformance --pythons       the tests on the other Pythons of this machine
 scripts/conformance --apache ...    the same against Apache Kafka itself; writes nothing
@@ -19,6 +20,8 @@ scripts/conformance --record-flags  keep their flags alone, for docs/reference/t
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,6 +53,7 @@ INTRODUCTION = """# Conformance
 What was found when unmodified Kafka clients and Apache Kafka 3.9's own tools were run against a
 kafkapy broker. Written by `scripts/conformance`; a quick part of it runs in `scripts/test`.
 """
+PROTOCOL_EXAMPLES = 200
 Server = BrokerProcess | _kafka.ApacheBroker
 
 
@@ -226,6 +230,13 @@ def run_spark() -> int:
     return 0 if same and whole else 1
 
 
+def run_protocol() -> int:
+    """The bytes of every message beside kio's, as in scripts/test with far fewer values."""
+    command = [sys.executable, "-m", "pytest", "-q", "tests/conformance/test_protocol_kio.py"]
+    more = {"KAFKAPY_PROTOCOL_EXAMPLES": str(PROTOCOL_EXAMPLES)}
+    return subprocess.run(command, cwd=_report.ROOT, env={**os.environ, **more}).returncode
+
+
 def run_pythons() -> int:
     """Long as well, and a matter of this machine: never part of the rest."""
     good, text = _pythons.run(say)
@@ -243,6 +254,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="record what Kafka's tools say")
     parser.add_argument("--record-configs", action="store_true", help="record its configs")
     parser.add_argument("--record-flags", action="store_true", help="record the tools' flags")
+    parser.add_argument("--protocol", action="store_true", help="only the bytes of messages")
     parser.add_argument("--spark", action="store_true", help="only Spark's jobs")
     parser.add_argument("--pythons", action="store_true", help="only the tests on other Pythons")
     parser.add_argument("--records", type=int, default=100_000, metavar="N")
@@ -261,6 +273,8 @@ def main() -> int:
         _record_tools.record(say)
         _tool_twins.record(say)
         return 0
+    if options.protocol:
+        return run_protocol()
     if options.spark:
         return run_spark()
     for name, why in _peers.ensure(say).items():

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -176,6 +177,32 @@ def _libs(release: Release) -> Path:
     return cache_dir() / release.directory / f"libs-{release.version}"
 
 
+def archive_of(name: str, jars: Path) -> Path:
+    """Where the archive of the classes in `jars` lies (scripts/_class_archives.py makes it).
+
+    It fits one Java and one state of the jars; its name says which.
+    """
+    program = Path(java()).resolve()
+    what = zlib.crc32(str(jars).encode())
+    state = [program, *(path.stat().st_mtime_ns for path in (program, jars))]
+    return cache_dir() / f"{name}-{what:08x}-{zlib.crc32(repr(state).encode()):08x}.jsa"
+
+
+def archives_for(archive: Path) -> str:
+    """The pattern of the names that archives of the same jars have had."""
+    return f"{archive.stem.rpartition('-')[0]}-*.jsa"
+
+
+def class_archive(release: Release = KAFKA_3) -> Path:
+    """Of Apache Kafka's classes."""
+    return archive_of(release.directory, _libs(release))
+
+
+def sharing(archive: Path) -> list[str]:
+    """The JVM's options: it says nothing of an archive that it cannot use."""
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.exists() else []
+
+
 def _pom(release: Release) -> str:
     wanted = [("org.apache.kafka", name, release.version) for name in release.artifacts]
     wanted += [release.logger] if release.logger else []
@@ -206,6 +233,7 @@ def java_command(
         f"-Xmx{heap_mb}m",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",  # nothing lives long enough to pay for the second compiler
+        *sharing(class_archive(release)),
         f"-D{name}=file:{log4j}",
         "-cp",
         f"{libs}/*",

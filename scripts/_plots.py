@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("svg")
-from matplotlib import pyplot
-
 
 @contextmanager
 def saved(path: Path, size: tuple[float, float], rows: int = 1, columns: int = 1) -> Iterator[Any]:
     """The axes to draw on (an array of them if there are several); saved at the end. `size` in
     inches."""
+    # A second for who only asks for figures.
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
     # Text stays text, and the same figures give the same file: no dates, no random ids.
     style = {"svg.hashsalt": "kafkapy", "svg.fonttype": "none", "font.size": 8}
     with pyplot.rc_context(style):

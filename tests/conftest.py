@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.support import lanes, leaks, limits, unchecked, zookeeper_server
+from tests.support import forked_brokers, lanes, leaks, limits, unchecked, zookeeper_server
 from tests.support.broker_process import BrokerProcess
 from tests.support.closing import closing
 
@@ -32,9 +32,10 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def kept_by_libraries() -> None:
     """What the first use of a library opens for the whole process: libuv's pipe for signals, and
-    the process that multiprocessing starts beside its own."""
+    the processes that multiprocessing starts beside its own."""
     uvloop.new_event_loop().close()
     resource_tracker.ensure_running()
+    forked_brokers.prepare()
 
 
 @pytest.fixture(autouse=True, scope="session")

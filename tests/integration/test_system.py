@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,12 @@ from tests.support.replication_scenarios import replica_failure, replication
 from tests.support.scale_scenarios import replica_scale
 from tests.support.scenario import AIMS, Scenario, in_turn
 
-RATE = 400.0
-RECORDS = 800
+RATE = 200.0
+RECORDS = 300
 
 
 def expect_clean(scenario: Scenario, directory: Path) -> None:
-    verdict = scenario.run(directory)
+    verdict = replace(scenario, rate=RATE).run(directory)
     assert verdict.clean, verdict.text()
 
 
@@ -58,7 +59,7 @@ def test_records_go_round_a_parted_and_a_slow_network(tmp_path: Path) -> None:
     scenarios = (
         broker_parted(RECORDS, RATE),
         broker_paused(RECORDS, RATE),
-        clients_parted(RECORDS, RATE, 8.0),
+        clients_parted(RECORDS, RATE, 6.0),
         slow_network(RECORDS, RATE, Pace(0.05, 100_000)),
     )
     expect_clean(in_turn(*scenarios), tmp_path)
@@ -76,5 +77,5 @@ def test_a_log_directory_is_lost(tmp_path: Path) -> None:
 
 
 def test_many_replicas_and_their_offsets(tmp_path: Path) -> None:
-    scale = replica_scale(topics=5, partitions=10, records=20_000)
+    scale = replica_scale(topics=5, partitions=10, records=5_000)
     expect_clean(in_turn(get_offsets(), scale), tmp_path)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.support import group_scenarios as groups
 from tests.support.scenario import in_turn
+
+RATE = 200.0
 
 
 def test_groups_while_members_come_and_go(tmp_path: Path) -> None:
@@ -16,7 +19,7 @@ def test_groups_while_members_come_and_go(tmp_path: Path) -> None:
         groups.member_failure(commits=True),
         groups.comings_and_goings("cooperative-sticky"),
     )
-    verdict = in_turn(*scenarios).run(tmp_path)
+    verdict = replace(in_turn(*scenarios), rate=RATE).run(tmp_path)
     assert verdict.clean, verdict.text()
 
 
@@ -25,5 +28,5 @@ def test_groups_while_brokers_come_and_go(tmp_path: Path) -> None:
         groups.static_members_persist(),
         groups.broker_failure(clean=False, commits=False),
     )
-    verdict = in_turn(*scenarios).run(tmp_path)
+    verdict = replace(in_turn(*scenarios), rate=RATE).run(tmp_path)
     assert verdict.clean, verdict.text()

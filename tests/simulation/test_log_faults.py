@@ -18,11 +18,13 @@ from tests.support.faulty_filesystem import FaultyFileSystem
 from tests.support.log_builder import TOPIC_ID, LogBuilder, row
 from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
+STEPS = 36
+"""Enough for failures of every kind of file; each further one is a failure at every change more."""
 CONFIGS = {
     "segment_bytes": "600",
     "index_interval_bytes": "100",
     "flush_ms": "0",
-    "retention_bytes": "2500",
+    "retention_bytes": "1200",
     "file_delete_delay_ms": "0",
 }
 
@@ -30,9 +32,9 @@ CONFIGS = {
 def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
     """Some of everything that changes the disk. Stops at the first failure of the directory."""
     chance = random.Random(5)
-    for i in range(60):
+    for i in range(STEPS):
         builder.clock.now_ms += 1
-        builder.leader_epoch = i // 20
+        builder.leader_epoch = i // 12
         builder.append(row(f"k{i % 5}", f"v{i}"))
         acknowledged.append(f"v{i}")
         manager = builder.manager
@@ -47,7 +49,7 @@ def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
         if i % 13 == 0:
             manager.checkpoint_recovery_points()
             manager.write_high_watermarks()
-        if i == 40:
+        if i == 24:
             builder.end_transaction(chance.randrange(100), commit=True)
             acknowledged.append("marker")
 
@@ -91,7 +93,7 @@ def test_every_failing_change_leaves_a_log_that_recovers(for_good: bool) -> None
         builder.append(row("after", "after"))
         builder.stop()
         assert verify_log_dir(disk, "/logs") == [], f"failure {fail_at}"
-        assert failed or len(acknowledged) == 61
+        assert failed or len(acknowledged) == STEPS + 1
     assert counted > 100
 
 

@@ -9,8 +9,19 @@ from tests.simulation.plan import Plan
 from tests.simulation.simulation import simulate
 
 SEEDS = 60
-FIRST_SEEDS = {"an_open_transaction_is_left_to_the_next_instance": 47}
-"""Begun with where the first seeds find nothing."""
+FIRST_SEEDS = {
+    "no_truncation_by_epoch": 5,
+    "acknowledgement_before_replication": 2,
+    "stale_controllers_obeyed": 7,
+    "leader_epoch_not_incremented": 4,
+    "high_watermark_of_the_fastest": 7,
+    "high_watermark_begins_anew": 2,
+    "an_open_transaction_is_left_to_the_next_instance": 47,
+    "nobody_ends_what_another_has_decided": 2,
+    "offsets_of_transactions_count_at_once": 3,
+}
+"""Where those of each mutant begin: with the first that finds it, or a quicker one. When the code
+has changed it may be a later one."""
 
 CAUGHT_BY = {
     "no_truncation_by_epoch": {"CommittedLogs", "ClientView", "Convergence"},
@@ -85,5 +96,6 @@ def test_a_mutant_is_caught(name: str) -> None:
 
 
 def test_without_a_mutant_the_same_seeds_are_good() -> None:
-    for make in (plan, transactions):
-        assert [simulate(seed, make()).violation for seed in range(5)] == [""] * 5
+    first = {(PLANS.get(name, plan), FIRST_SEEDS.get(name, 0)) for name in MUTANTS}
+    broken = [(make.__name__, seed) for make, seed in first if simulate(seed, make()).violation]
+    assert not broken

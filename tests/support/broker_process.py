@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.forked_brokers import ForkedBroker, can_fork
+
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_S = 0.02
@@ -88,7 +90,7 @@ class ServerProcess:
         self.output = output
         self.name = name
         self.bootstrap_servers = f"127.0.0.1:{port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedBroker | None = None
 
     @property
     def pid(self) -> int:
@@ -102,6 +104,9 @@ class ServerProcess:
     def launch(self) -> None:
         """Start the process; do not wait until it answers."""
         assert not self.running, f"{self.name} runs already with pid {self.pid}"
+        if can_fork(self.command):
+            self._process = ForkedBroker(self.command, self.output)
+            return
         with self.output.open("ab") as sink:
             self._process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT

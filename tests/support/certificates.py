@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -64,8 +65,9 @@ def can_keytool(what: str) -> bool:
 
 
 def keytool(store: Path, *words: str, password: str = "secret") -> None:
-    """Run keytool on a store."""
-    command = ("keytool", *words, "-keystore", str(store), "-storepass", password)
+    """Run keytool on a store, in a JVM that need not be quick for long."""
+    quick = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
+    command = ("keytool", *quick, *words, "-keystore", str(store), "-storepass", password)
     subprocess.run(command, check=True, capture_output=True)
 
 
@@ -78,43 +80,41 @@ class JavaAuthority:
         self._signed = ("-sigalg", algorithm)
         self._ca = directory / "ca.jks"
         self._generate(self._ca, "ca", "-ext", "bc:c")
-        self._export(self._ca, "ca")
+        self._keytool(self._ca, "-exportcert", "-rfc", "-alias", "ca", "-file", self._pem("ca"))
+
+    def _pem(self, name: str) -> Path:
+        return self._directory / f"{name}.crt"
 
     def certificate(self, name: str) -> bytes:
         """The authority's (`ca`), or one that it signed; DER."""
-        return (self._directory / f"{name}.der").read_bytes()
+        return ssl.PEM_cert_to_DER_cert(self._pem(name).read_text())
 
     def keystore(self, name: str, host: str, password: str = "secret") -> Path:
         """A key with its chain."""
         store = self._directory / f"{name}.keystore.jks"
-        request, answer = store.with_suffix(".csr"), store.with_suffix(".crt")
+        request, chain = store.with_suffix(".csr"), store.with_suffix(".chain")
         self._generate(store, name, password=password)
         self._keytool(store, "-certreq", "-alias", name, "-file", request, password=password)
         extension = ("-ext", f"san=dns:{host},ip:127.0.0.1", *self._signed)
-        signing = ("-gencert", "-alias", "ca", "-infile", request, "-outfile", answer)
-        self._keytool(self._ca, *signing, *extension)
-        for alias, file in ("ca", self._directory / "ca.der"), (name, answer):
-            words = ("-importcert", "-noprompt", "-alias", alias, "-file", file)
-            self._keytool(store, *words, password=password)
-        self._keytool(store, "-delete", "-alias", "ca", password=password)
-        self._export(store, name, password)
+        signing = ("-gencert", "-rfc", "-alias", "ca", "-infile", request)
+        self._keytool(self._ca, *signing, "-outfile", self._pem(name), *extension)
+        chain.write_text(self._pem(name).read_text() + self._pem("ca").read_text())
+        words = ("-importcert", "-noprompt", "-alias", name, "-file", chain)
+        self._keytool(store, *words, password=password)
         return store
 
     def truststore(self, password: str = "secret") -> Path:
         """Who is to believe the authority has this."""
         store = self._directory / "truststore.jks"
         if not store.exists():
-            words = ("-importcert", "-noprompt", "-alias", "ca")
-            self._keytool(store, *words, "-file", self._directory / "ca.der", password=password)
+            words = ("-importcert", "-noprompt", "-alias", "ca", "-file", self._pem("ca"))
+            self._keytool(store, *words, password=password)
         return store
 
     def _generate(self, store: Path, alias: str, *more: str, password: str = "secret") -> None:
-        words = ("-genkeypair", "-alias", alias, "-keyalg", "RSA", "-dname", f"CN={alias}")
+        key = ("-keyalg", "RSA", "-keysize", "2048")
+        words = ("-genkeypair", "-alias", alias, *key, "-dname", f"CN={alias}")
         self._keytool(store, *words, *self._signed, *more, password=password)
-
-    def _export(self, store: Path, alias: str, password: str = "secret") -> None:
-        file = self._directory / f"{alias}.der"
-        self._keytool(store, "-exportcert", "-alias", alias, "-file", file, password=password)
 
     def _keytool(self, store: Path, *words: str | Path, password: str = "secret") -> None:
         keytool(store, *map(str, words), *self._words, password=password)

@@ -10,7 +10,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -50,12 +50,21 @@ class Chaos:
         """Do the fault of this name, see FAULTS."""
         return f"{name}: {FAULTS[name](self)}"
 
+    def run_each(self, names: Iterable[str]) -> Iterator[str]:
+        """These faults in this order, with some calm between them."""
+        for name in names:
+            yield self.run(name)
+            self._calm()
+
+    def _calm(self) -> None:
+        self.wait(self._chance.uniform(0.5, 4.0))
+
     def run_for(self, seconds: float, names: list[str]) -> Iterator[str]:
         """Faults with some calm between them; each has its turn before one comes again."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             yield self.round(names)
-            self.wait(self._chance.uniform(0.5, 4.0))
+            self._calm()
 
     def round(self, names: list[str]) -> str:
         """The next of the faults; sometimes one of processes and one of links at the same time."""

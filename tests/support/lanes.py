@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 LONG: Final[tuple[str, ...]] = (
-    "tests/integration/test_chaos.py",
-    "tests/simulation/test_seeds.py",
     "tests/spark/",
+    "tests/integration/test_system.py",
+    "tests/integration/test_real_clients.py",
     "tests/integration/test_mixed_cluster.py",
-    "tests/simulation/test_mutants.py",
+    "tests/security/test_migration.py",
+    "tests/integration/test_transactions_cluster.py",
+    "tests/integration/test_chaos.py",
     "tests/conformance/test_tools.py",
     "tests/security/test_secure_cluster.py",
     "tests/security/",
-    "tests/integration/test_real_clients.py",
     "tests/integration/",
+    "tests/simulation/test_seeds.py",
     "tests/cli/",
 )
 """The longest first; whatever is not named comes after them."""

@@ -27,6 +27,7 @@ KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
 
 Held = Mapping[Hashable, str]
 
+_parents = {os.getpid()}
 _of_the_session: set[Hashable] = set()
 _is_of_the_session: list[Callable[[str], bool]] = []
 
@@ -68,6 +69,11 @@ def pytest_runtest_makereport(
 def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
     """Whatever is so described is held until the end of the session, whenever it comes."""
     _is_of_the_session.append(is_of_it)
+
+
+def answer_for_children_of(pid: int) -> None:
+    """Children of that process are this one's as well: it forks for it."""
+    _parents.add(pid)
 
 
 def left_since(before: Held) -> list[str]:
@@ -141,7 +147,7 @@ def _children() -> dict[tuple[str, int], str]:
             _, _, rest = (entry / "stat").read_text().rpartition(") ")
         except OSError:
             continue  # it ended meanwhile
-        if int(rest.split()[1]) == os.getpid():
+        if int(rest.split()[1]) in _parents:
             found["process", int(entry.name)] = (
                 f"child process {entry.name}: {_command(entry.name)}"
             )

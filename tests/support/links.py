@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+import uvloop
+
 ANYONE = -1
 
 
@@ -50,7 +52,7 @@ class Network:
 
     def __init__(self, sources: Callable[[], Iterable[int]] = lambda: ()) -> None:
         self._sources = sources
-        self.loop = asyncio.new_event_loop()
+        self.loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="links", daemon=True)
         self._links: list[Link] = []
 

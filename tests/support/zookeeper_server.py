@@ -13,6 +13,7 @@ from pathlib import Path
 from kafkapy.tools.zookeeper.process import effective_config, prepare, serves
 from tests.support import leaks
 from tests.support.broker_process import ServerProcess, free_port
+from tests.support.forked_brokers import ForkedBroker
 
 TICK_MS = 100
 """Session timeouts from 2 to 20 ticks are granted, unless the configuration says otherwise."""
@@ -73,11 +74,11 @@ class Chroot(ZooKeeperServer):
         self.bootstrap_servers = server.connect(path)
 
     @property
-    def _process(self) -> subprocess.Popen[bytes] | None:
+    def _process(self) -> subprocess.Popen[bytes] | ForkedBroker | None:
         return self._server._process
 
     @_process.setter
-    def _process(self, process: subprocess.Popen[bytes] | None) -> None:
+    def _process(self, process: subprocess.Popen[bytes] | ForkedBroker | None) -> None:
         self._server._process = process
 
     def start(self) -> ZooKeeperServer:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiokafka.record import default_records as aio_default
 from aiokafka.record import legacy_records as aio_legacy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.record.batch_header import read_header
@@ -63,6 +63,7 @@ def built(name: str, codec: Codec, given_rows: list[RecordData]) -> bytes:
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("client", BUILDERS)
+@settings(max_examples=25)
 @given(row_lists)
 def test_we_read_what_they_write(client: str, codec: Codec, given_rows: list[RecordData]) -> None:
     check_we_read(client, codec, given_rows)
@@ -86,6 +87,7 @@ def check_we_read(client: str, codec: Codec, given_rows: list[RecordData]) -> No
 
 
 @pytest.mark.parametrize("client", BUILDERS)
+@settings(max_examples=25)
 @given(row_lists)
 def test_our_uncompressed_bytes_are_theirs(client: str, given_rows: list[RecordData]) -> None:
     ours = build_batch(
@@ -97,6 +99,7 @@ def test_our_uncompressed_bytes_are_theirs(client: str, given_rows: list[RecordD
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("client", READERS)
+@settings(max_examples=25)
 @given(row_lists)
 def test_they_read_what_we_write(client: str, codec: Codec, given_rows: list[RecordData]) -> None:
     check_they_read(client, codec, given_rows)

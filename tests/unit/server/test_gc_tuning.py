@@ -7,28 +7,57 @@ import subprocess
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.server.gc_tuning import freeze_survivors
+from tests.support.closing import closing
 from tests.support.hot_path import PRODUCE, Client, fetch, produce
 from tests.support.server_parts import Parts
 from tests.support.znodes import run
 
 
-@pytest.fixture(autouse=True)
-def collector() -> Iterator[None]:
-    """The collector as it was before."""
+@pytest.fixture(scope="module")
+def process() -> Iterator[Executor]:
+    """A process that has nothing else in use: in one that has run thousands of tests full
+    collections take seconds."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def test_what_was_seen_once_is_not_looked_at_again(process: Executor) -> None:
+    process.submit(alone, see_once).result()
+
+
+def test_a_cycle_that_dies_young_is_still_found(process: Executor) -> None:
+    process.submit(alone, let_die_young).result()
+
+
+def test_a_cycle_that_dies_old_is_found_within_an_hour(process: Executor) -> None:
+    process.submit(alone, let_die_old).result()
+
+
+def test_what_lives_long_is_taken_apart_when_it_ends(process: Executor, tmp_path: Path) -> None:
+    """Nothing frees a cycle that was frozen: partitions and connections must leave none."""
+    process.submit(alone, take_apart, tmp_path).result()
+
+
+def alone(test: Callable[..., None], *arguments: Path) -> None:
+    """Run a test, and leave the collector as it was."""
     callbacks = list(gc.callbacks)
-    yield
-    gc.callbacks[:] = callbacks
-    gc.set_debug(0)
-    gc.garbage.clear()
-    gc.collect()
-    gc.freeze()  # as it was: tests/conftest.py
+    try:
+        with closing():
+            test(*arguments)
+    finally:
+        gc.callbacks[:] = callbacks
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.collect()
 
 
 class Link:
@@ -38,7 +67,7 @@ class Link:
         self.to: Link | None = None
 
 
-def test_what_was_seen_once_is_not_looked_at_again() -> None:
+def see_once() -> None:
     freeze_survivors()
     held = [[number] for number in range(1000)]
     gc.collect()
@@ -47,7 +76,7 @@ def test_what_was_seen_once_is_not_looked_at_again() -> None:
     assert not any(id(one) in tracked for one in held)
 
 
-def test_a_cycle_that_dies_young_is_still_found() -> None:
+def let_die_young() -> None:
     freeze_survivors()
     gc.collect()
     one, other = Link(), Link()
@@ -58,7 +87,7 @@ def test_a_cycle_that_dies_young_is_still_found() -> None:
     assert seen() is None
 
 
-def test_a_cycle_that_dies_old_is_found_within_an_hour() -> None:
+def let_die_old() -> None:
     now_s = [0.0]
     freeze_survivors(lambda: now_s[0])
     one, other = Link(), Link()
@@ -73,8 +102,7 @@ def test_a_cycle_that_dies_old_is_found_within_an_hour() -> None:
     assert seen() is None
 
 
-def test_what_lives_long_is_taken_apart_when_it_ends(tmp_path: Path) -> None:
-    """Nothing frees a cycle that was frozen: partitions and connections must leave none."""
+def take_apart(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
     gc.collect()
     gc.disable()
