@@ -48,7 +48,7 @@ class CreateTtlRequest(NamedTuple):
 
 
 class VersionRequest(NamedTuple):
-    """delete and check; -1 is any version."""
+    """delete, and check in a multi; -1 is any version."""
 
     path: str
     version: int
@@ -146,7 +146,7 @@ Request = (
 
 
 class MultiHeader(NamedTuple):
-    """What comes before each operation and each result of a multi, and after the last."""
+    """The header of each operation and each result of a multi, and the mark of its end."""
 
     op: int
     done: bool
@@ -211,8 +211,9 @@ def _multi(parts: Mapping[int, Codec[Any]]) -> Codec[MultiRequest]:
     return Codec(read, write)
 
 
+# A check is part of a multi only, as in ZooKeeper.
 BODIES: Final[Mapping[int, Codec[Any]]] = {
-    **WRITES,
+    **{op: codec for op, codec in WRITES.items() if op != OpCode.CHECK},
     OpCode.EXISTS: _WATCHED,
     OpCode.GET_DATA: _WATCHED,
     OpCode.GET_ACL: _PATH,

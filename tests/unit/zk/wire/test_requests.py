@@ -54,7 +54,8 @@ SHAPES: dict[type, st.SearchStrategy[Any]] = {
 OPS = {
     **dict.fromkeys((OpCode.CREATE, OpCode.CREATE2, OpCode.CREATE_CONTAINER), CreateRequest),
     OpCode.CREATE_TTL: requests.CreateTtlRequest,
-    **dict.fromkeys((OpCode.DELETE, OpCode.CHECK), VersionRequest),
+    OpCode.DELETE: VersionRequest,
+    OpCode.CHECK: VersionRequest,
     **dict.fromkeys((OpCode.EXISTS, OpCode.GET_DATA), WatchedRequest),
     **dict.fromkeys((OpCode.GET_CHILDREN, OpCode.GET_CHILDREN2), WatchedRequest),
     OpCode.SET_DATA: SetDataRequest,
@@ -75,8 +76,11 @@ def part(ops: tuple[OpCode, ...]) -> st.SearchStrategy[Any]:
 
 
 WRITES = (OpCode.CREATE, OpCode.CREATE2, OpCode.DELETE, OpCode.SET_DATA, OpCode.CHECK)
+ALONE = sorted(set(OPS) - {OpCode.CHECK})
 bodies = st.one_of(
-    st.sampled_from(list(OPS)).flatmap(lambda op: st.tuples(st.just(op), SHAPES[OPS[op]])),
+    st.sampled_from(sorted(set(OPS) - {OpCode.CHECK})).flatmap(
+        lambda op: st.tuples(st.just(op), SHAPES[OPS[op]])
+    ),
     st.tuples(
         st.just(OpCode.MULTI),
         st.builds(MultiRequest, st.lists(part(WRITES), max_size=4).map(tuple)),
@@ -98,7 +102,7 @@ bodies = st.one_of(
 
 def test_every_layout_is_tried() -> None:
     tried = {*OPS, OpCode.MULTI, OpCode.MULTI_READ, OpCode.SET_WATCHES, OpCode.SET_WATCHES2}
-    assert tried == set(requests.BODIES)
+    assert tried - {OpCode.CHECK} == set(requests.BODIES)
 
 
 @given(ints, bodies)
