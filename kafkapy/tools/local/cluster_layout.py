@@ -19,6 +19,7 @@ from typing import Any, Final
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.zookeeper.implementations import Implementation
 
 HOST: Final = "127.0.0.1"
 FILE: Final = "cluster.json"
@@ -44,6 +45,8 @@ class ClusterLayout:
     zookeeper_port: int
     broker_ports: Mapping[int, int] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    zookeeper: str = Implementation.APACHE
+    """The ZooKeeper that has the data; clusters from before there was a choice have Apache's."""
 
     @property
     def broker_ids(self) -> list[int]:
@@ -168,6 +171,7 @@ def _decoded(directory: Path, found: Any) -> ClusterLayout:
         int(found["zookeeper_port"]),
         {int(broker_id): int(port) for broker_id, port in found["broker_ports"].items()},
         {str(key): str(value) for key, value in found["overrides"].items()},
+        str(Implementation(found.get("zookeeper", Implementation.APACHE))),
     )
 
 
