@@ -29,7 +29,7 @@ class ZooKeeperOptions(CommonOptions):
     implementation: Implementation = value(  # noqa: RUF009
         "start: kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
         metavar="kafkapy|apache",
-        default=Implementation.APACHE,
+        default=Implementation.KAFKAPY,
         choices=Implementation,
     )
     daemon: bool = flag("start: run in the background; returns when it serves.")

@@ -96,7 +96,7 @@ def class_path() -> str:
 def effective_config(
     file: Mapping[str, str],
     overrides: Mapping[str, str],
-    implementation: Implementation = Implementation.APACHE,
+    implementation: Implementation = Implementation.KAFKAPY,
 ) -> dict[str, str]:
     """Defaults, under the file, under the overrides.
 

@@ -33,7 +33,9 @@ from tests.support.idle_servers import IdleServers
 
 def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None:
     config = effective_config(
-        {"dataDir": "/file", "tickTime": "500", "clientPort": "1"}, {"clientPort": "2"}
+        {"dataDir": "/file", "tickTime": "500", "clientPort": "1"},
+        {"clientPort": "2"},
+        Implementation.APACHE,
     )
     assert config == {
         "dataDir": "/file",
