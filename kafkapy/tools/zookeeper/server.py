@@ -113,6 +113,10 @@ class ZooKeeperServer:
             logger.error("Cannot write the journal, so this server ends: %s", error)
             self._failed.set()
             return
+        except BaseException:
+            # Without a commit nobody would be answered any more.
+            self._failed.set()
+            raise
         for connection in ready:
             protocol = self._protocols.get(connection)
             if protocol is not None:
@@ -142,7 +146,7 @@ class ClientProtocol(asyncio.Protocol):
         if self._connection is None:
             self._transport.abort()
         else:
-            self._connection.unsent = self._transport.get_write_buffer_size
+            self._connection.unsent = self._unsent
 
     def data_received(self, data: bytes) -> None:
         if self._connection is not None:
@@ -181,6 +185,12 @@ class ClientProtocol(asyncio.Protocol):
         if transport is not None:
             transport.close()
             self._loop.call_later(_FAREWELL_S, transport.abort)
+
+    def _unsent(self) -> int:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return 0
+        return transport.get_write_buffer_size()
 
     def _read_or_not(self) -> None:
         connection, transport = self._connection, self._transport
