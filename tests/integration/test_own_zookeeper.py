@@ -115,6 +115,8 @@ if _kafka.installed():
             own.kill()
             own.start()
             _exchange(servers, "after")
+            # The controller hears of it by a watch that its client has set again.
+            admin.create_topics([NewTopic("u", 1, 2)])["u"].result(LIMIT_S)
             ours.kill()
             registered("1")
             _exchange(apache.bootstrap_servers, "alone")

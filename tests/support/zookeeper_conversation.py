@@ -256,11 +256,14 @@ def recorded(name: str) -> Rows:
     return [tuple(row) for row in json.loads((FOLDER / f"{name}.json").read_text())]
 
 
-def replayed(rows: Rows) -> Rows:
+def new_service(file: BytesFile) -> ZooKeeperService:
+    """A service on a file."""
+    return ZooKeeperService(Journal(file), ManualClock(), SeededRandom(1), ServiceSettings(), {})
+
+
+def replayed(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
     """The same client's frames, with the answers of a new service of ours."""
-    service = ZooKeeperService(
-        Journal(BytesFile()), ManualClock(), SeededRandom(1), ServiceSettings(), {}
-    )
+    service = service or new_service(BytesFile())
     connections: dict[int, Any] = {}
     cutters: dict[int, FrameCutter] = defaultdict(lambda: FrameCutter(1 << 30))
     found: Rows = []
@@ -271,7 +274,7 @@ def replayed(rows: Rows) -> Rows:
         if number not in connections:
             connections[number] = service.connected("127.0.0.1", 1000 + number)
         if frame == "end":
-            service.disconnected(connections[number])
+            service.disconnected(connections.pop(number))
         else:
             service.received(connections[number], framed(bytes.fromhex(frame)))
         while ready := service.commit():

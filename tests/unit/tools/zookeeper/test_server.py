@@ -179,17 +179,43 @@ def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_a_full_disk_ends_the_server_and_nothing_is_answered() -> None:
+def test_one_address_has_so_many_connections(tmp_path: Path) -> None:
+    with OwnZooKeeper(tmp_path / "data", {"maxClientCnxns": "1"}) as server:
+
+        def answer() -> bytes:
+            with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as client:
+                try:
+                    client.sendall(b"ruok")
+                    return client.recv(100)
+                except ConnectionError:
+                    return b""
+
+        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as first:
+            first.sendall(HELLO)
+            assert len(first.recv(100)) == 41
+            assert answer() == b""
+        wait_until(lambda: answer() == b"imok", "the place of the first is free")
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("a defect")])
+def test_what_cannot_be_made_durable_ends_the_server_and_is_not_answered(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk = ZooKeeperDesk()
     client = desk.client()
 
+    def fail(data: bytes) -> None:
+        raise fault
+
     async def life() -> None:
         failed = asyncio.Event()
-        shell = Shell(desk.service, 60.0, asyncio.get_running_loop(), failed)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        shell = Shell(desk.service, 60.0, loop, failed)
         said = client.raw
         frame = client.frame(OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
         desk.service.received(client.connection, frame)
-        desk.file.fail = True
+        monkeypatch.setattr(desk.file, "append", fail)
         shell.call_turn()
         await asyncio.wait_for(failed.wait(), LIMIT_S)
         assert client.raw == said
