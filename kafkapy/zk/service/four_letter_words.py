@@ -8,11 +8,10 @@ from typing import Final
 
 from kafkapy.zk.embedded.znode_tree import ZnodeTree
 from kafkapy.zk.service.connection import Connection
-from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.service.settings import WORDS, ServiceSettings
 from kafkapy.zk.service.watches import Watches
 
 VERSION: Final = "3.9.5-kafkapy"
-WORDS: Final = ("ruok", "srvr", "stat", "mntr", "cons", "wchs", "conf", "isro", "envi")
 _OTHERS: Final = ("crst", "dirs", "dump", "gtmk", "hash", "lsnp", "srst", "stmk", "wchc", "wchp")
 
 
@@ -77,7 +76,7 @@ class FourLetterWords:
             "conf": self._conf,
             "envi": lambda: f"Environment:\nzookeeper.version={VERSION}\n",
         }
-        if word not in answers:
+        if word not in self._settings.words:
             return f"{word} is not executed because it is not in the whitelist.\n"
         return answers[word]()
 

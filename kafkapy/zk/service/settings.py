@@ -16,8 +16,14 @@ TICK_MS: Final = 3000
 MAX_CONNECTIONS: Final = 60
 _HIGHEST: Final = (1 << 31) - 1
 
+WORDS: Final = ("ruok", "srvr", "stat", "mntr", "cons", "wchs", "conf", "isro", "envi")
+"""The four-letter words that are served."""
+
+_WHITELIST: Final = "4lw.commands.whitelist"
+
 _USED: Final = frozenset(
     (
+        *(_WHITELIST, f"zookeeper.{_WHITELIST}"),
         *("clientPort", "clientPortAddress", "dataDir", "tickTime", "maxClientCnxns"),
         *("minSessionTimeout", "maxSessionTimeout", "jute.maxbuffer"),
     )
@@ -42,6 +48,7 @@ class ServiceSettings:
     max_session_timeout_ms: int = 20 * TICK_MS
     max_connections: int = MAX_CONNECTIONS
     max_frame_bytes: int = MAX_BYTES
+    words: frozenset[str] = frozenset(WORDS)
 
 
 def settings_from(properties: Mapping[str, str]) -> ServiceSettings:
@@ -72,12 +79,20 @@ def settings_from(properties: Mapping[str, str]) -> ServiceSettings:
         max_session_timeout_ms=high_ms,
         max_connections=_number(properties, "maxClientCnxns", MAX_CONNECTIONS, 0),
         max_frame_bytes=_number(properties, "jute.maxbuffer", MAX_BYTES, 1),
+        words=_words(properties),
     )
 
 
 def without_effect(properties: Mapping[str, str]) -> list[str]:
     """The keys that this server ignores."""
     return sorted(properties.keys() - _USED)
+
+
+def _words(properties: Mapping[str, str]) -> frozenset[str]:
+    """The words that the file allows: all that are served, unless it names some."""
+    text = properties.get(_WHITELIST, properties.get(f"zookeeper.{_WHITELIST}", "*"))
+    named = {word.strip() for word in text.split(",")}
+    return frozenset(WORDS) if "*" in named else frozenset(WORDS) & named
 
 
 def _number(properties: Mapping[str, str], key: str, default: int, lowest: int) -> int:

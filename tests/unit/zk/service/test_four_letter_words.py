@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.zk.service.four_letter_words import Traffic
+from kafkapy.zk.service.settings import ServiceSettings
 from tests.support.zookeeper_desk import Client, ZooKeeperDesk
 
 
@@ -55,6 +56,12 @@ def test_a_word_is_one_only_before_a_session() -> None:
     client.say(b"ruok")
     assert client.connection.is_closing
     assert client.raw[-4:] != b"imok"
+
+
+def test_a_word_that_the_file_keeps_back() -> None:
+    desk = ZooKeeperDesk(ServiceSettings(words=frozenset({"ruok"})))
+    assert asked(desk, "ruok") == "imok"
+    assert asked(desk, "cons") == "cons is not executed because it is not in the whitelist.\n"
 
 
 def test_latencies() -> None:

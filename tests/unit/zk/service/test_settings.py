@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.zk.service.settings import ServiceSettings, settings_from, without_effect
+from kafkapy.zk.service.settings import (
+    WORDS,
+    ServiceSettings,
+    settings_from,
+    without_effect,
+)
 
 
 def test_the_defaults_are_zookeepers() -> None:
@@ -48,3 +53,9 @@ def test_what_keeps_clients_out_elsewhere_is_not_ignored(key: str) -> None:
 def test_keys_without_effect() -> None:
     given = {"clientPort": "1", "dataDir": "d", "admin.enableServer": "false", "initLimit": "5"}
     assert without_effect(given) == ["admin.enableServer", "initLimit"]
+
+
+def test_words_are_served_unless_the_file_names_some() -> None:
+    assert settings_from({"4lw.commands.whitelist": "*"}).words == frozenset(WORDS)
+    found = settings_from({"zookeeper.4lw.commands.whitelist": "srvr, ruok,dump"})
+    assert found.words == {"srvr", "ruok"}
