@@ -45,16 +45,18 @@ _kafkapy() {
             ;;
         zookeeper)
             case $previous in
+                --implementation) words="kafkapy apache" ;;
                 --output) words="text table json" ;;
                 --data-dir|--port|--pid|--timeout-ms) return ;;
-                *) words="start stop --help --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
+                *) words="start stop --help --implementation --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
             esac
             ;;
         cluster)
             case $previous in
+                --zookeeper) words="kafkapy apache" ;;
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--dir|--brokers|--base-port|--config|--id|--override) return ;;
-                *) words="start status stop kill restart cluster-id list-endpoints unregister --help --bootstrap-server --command-config --dir --brokers --base-port --config --id --strict --override --output --debug --version" ;;
+                *) words="start status stop kill restart cluster-id list-endpoints unregister --help --bootstrap-server --command-config --dir --brokers --base-port --zookeeper --config --id --strict --override --output --debug --version" ;;
             esac
             ;;
         topics)

@@ -72,6 +72,14 @@ ROOMS = (
     *("root", "handlers", "api", "observability", "admin", "coordinators", "cluster", "changes"),
     *("replicas", "interbroker", "network", "security", "quotas", "requests", "counts", "config"),
 )
+# The rooms of ZooKeeper's package: each imports only these others, beside the port `zookeeper`.
+ZK_ROOMS: dict[str, set[str]] = {
+    "embedded": set(),
+    "kazoo": {"stores"},
+    "service": {"embedded", "wire"},
+    "stores": {"embedded"},
+    "wire": set(),
+}
 
 # Folders of peers that never import each other: one API or one command each.
 PEERS: dict[str, set[str]] = {
@@ -244,6 +252,23 @@ def test_rooms_import_downwards() -> None:
 def test_few_modules_of_the_server_are_in_no_room() -> None:
     alone = {path.stem for path in (ROOT / "kafkapy" / "server").glob("[!_]*.py")}
     assert alone == {"broker", "process", "system", "maintenance", "scheduler", "gc_tuning"}
+
+
+def test_rooms_of_zk_import_what_they_may() -> None:
+    def zk_room(path: str) -> str:
+        parts = Path(path).parts
+        return parts[2] if parts[:2] == ("kafkapy", "zk") and len(parts) > 3 else ""
+
+    assert {zk_room(path) for path in sources()} - {""} == set(ZK_ROOMS)
+    wrong = [
+        f"{path} imports {target}"
+        for path, targets in graph().items()
+        for target in targets
+        if zk_room(path)
+        and zk_room(target)
+        and zk_room(target) not in {zk_room(path), *ZK_ROOMS[zk_room(path)]}
+    ]
+    assert not wrong, "\n".join(["rooms of zk that import others:", *wrong])
 
 
 def test_pure_packages_touch_nothing() -> None:

@@ -59,14 +59,15 @@ def test_nothing_to_stop_is_said_as_kafka_says_it(tmp_path: Path) -> None:
         assert (outcome.status, outcome.stdout) == (1, "No zookeeper server to stop\n")
 
 
+@pytest.mark.parametrize("choice", [(), ("--implementation", "apache")])
 def test_started_in_the_background_it_serves_until_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: tuple[str, ...]
 ) -> None:
     monkeypatch.delenv("LOG_DIR", raising=False)
     data_dir, port = tmp_path / "data", free_port()
     file = tmp_path / "zoo.cfg"
     file.write_text(f"dataDir={data_dir}\nclientPort=1\n")
-    outcome = start(str(file), "--port", str(port))
+    outcome = start(str(file), "--port", str(port), *choice)
     assert outcome.returncode == 0, outcome.stderr
     (row,) = json.loads(outcome.stdout)["data"]
     try:
@@ -76,7 +77,7 @@ def test_started_in_the_background_it_serves_until_stopped(
         assert addresses_of(port) == {"127.0.0.1"}
         assert serves("127.0.0.1", port)
         assert four_letter_word("127.0.0.1", port, "ruok") == "imok"
-        again = start(str(file), "--port", str(free_port()))
+        again = start(str(file), "--port", str(free_port()), *choice)
         assert again.returncode == 1
         assert f"A ZooKeeper runs on {data_dir} already, with pid {row['pid']}" in again.stderr
     finally:
@@ -86,11 +87,29 @@ def test_started_in_the_background_it_serves_until_stopped(
     assert not serves("127.0.0.1", port)
 
 
-def test_in_the_foreground_it_is_the_process_that_was_started(tmp_path: Path) -> None:
+def test_keys_without_effect_are_told(tmp_path: Path) -> None:
+    data_dir, port = tmp_path / "data", free_port()
+    file = tmp_path / "zoo.cfg"
+    file.write_text(f"dataDir={data_dir}\nclientPort={port}\nadmin.enableServer=false\nfoo=1\n")
+    outcome = start(str(file))
+    assert outcome.returncode == 0, outcome.stderr
+    assert kafkapy("zookeeper", "stop", str(file)).status == 0
+    said = (data_dir / "zookeeper.out").read_text()
+    assert said.count("has no effect on this server") == 2
+    assert "admin.enableServer has no effect" in said
+
+
+@pytest.mark.parametrize(
+    ("implementation", "status"), [("kafkapy", 0), ("apache", 128 + signal.SIGTERM)]
+)
+def test_in_the_foreground_it_is_the_process_that_was_started(
+    tmp_path: Path, implementation: str, status: int
+) -> None:
     port = free_port()
     file = tmp_path / "zoo.cfg"
     file.write_text("clientPortAddress=127.0.0.1\n")
     words = ["zookeeper", "start", str(file), "--data-dir", str(tmp_path), "--port", str(port)]
+    words += ["--implementation", implementation]
     process = subprocess.Popen(
         [sys.executable, "-m", "kafkapy.cli.main", *words],
         stdout=subprocess.DEVNULL,
@@ -104,7 +123,7 @@ def test_in_the_foreground_it_is_the_process_that_was_started(tmp_path: Path) ->
                 process.wait(POLL_S)
         stopped = kafkapy("zookeeper", "stop", "--data-dir", str(tmp_path), "--output", "json")
         assert stopped.data == [{"stopped": process.pid}]
-        assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
+        assert process.wait(LIMIT_S) == status
     finally:
         if process.poll() is None:
             process.kill()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.tools.zookeeper.process import effective_config, prepare, serves
 from tests.support import leaks
 from tests.support.broker_process import ServerProcess, free_port
@@ -37,7 +38,7 @@ class ZooKeeperServer(ServerProcess):
             "minSessionTimeout": "1000",
             "maxSessionTimeout": "60000",
         }
-        command = prepare(effective_config(chosen, settings or {}))
+        command = prepare(effective_config(chosen, settings or {}, Implementation.APACHE))
         super().__init__(command, port, Path(f"{directory}.out"), "Apache ZooKeeper")
 
     def answers(self) -> bool:

@@ -12,6 +12,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.tools.zookeeper.implementations import Implementation
 
 if TYPE_CHECKING:
     from kafkapy.client.metadata import ClusterMetadata
@@ -47,6 +48,12 @@ class LocalClusterOptions(ClusterOptions):
         "start: the port of the first broker; the others come after it, ZooKeeper is one before."
         f" 0 takes free ports. Default: {BASE_PORT}; a cluster keeps its ports.",
         metavar="PORT",
+    )
+    zookeeper: Implementation | None = value(  # noqa: RUF009
+        "start: the ZooKeeper of a new cluster. Default: kafkapy, which needs no Java; a cluster"
+        " keeps its own.",
+        metavar="kafkapy|apache",
+        choices=Implementation,
     )
     bootstrap_server: str | None = value(
         "cluster-id, list-endpoints, unregister: the brokers to connect to first.",
@@ -185,9 +192,11 @@ def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
     overrides = parse_assignments(options.override)
     if layout is None:
         base_port = BASE_PORT if options.base_port is None else options.base_port
-        layout = create(directory, options.brokers or BROKERS, base_port, overrides)
+        brokers = options.brokers or BROKERS
+        layout = create(directory, brokers, base_port, overrides, options.zookeeper)
     else:
-        layout = layout.changed(options.brokers, options.base_port, overrides)
+        chosen = (options.base_port, overrides, options.zookeeper)
+        layout = layout.changed(options.brokers, *chosen)
     return layout
 
 

@@ -11,6 +11,7 @@ from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageEr
 from kafkapy.cli.framework.options import CommonOptions, flag, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.tools.zookeeper.implementations import Implementation
 
 START_LIMIT_S: Final = 30.0
 STOP_LIMIT_MS: Final = 30_000
@@ -24,6 +25,12 @@ class ZooKeeperOptions(CommonOptions):
         "What to do, and ZooKeeper's property file.",
         metavar="start|stop [zoo.cfg]",
         choices=("start", "stop"),
+    )
+    implementation: Implementation = value(  # noqa: RUF009
+        "start: kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
+        metavar="kafkapy|apache",
+        default=Implementation.KAFKAPY,
+        choices=Implementation,
     )
     daemon: bool = flag("start: run in the background; returns when it serves.")
     data_dir: str | None = value("Where the data is; wins over the file.", metavar="DIR")
@@ -51,11 +58,11 @@ def _start(options: ZooKeeperOptions, file: str | None, env: Environment) -> Exi
         start_in_background,
     )
 
-    config = _config(options, file)
+    config, implementation = _config(options, file), options.implementation
     if not options.daemon:
-        run_in_foreground(config)
+        return ExitStatus(run_in_foreground(config, implementation))
     with terminable():
-        pid, output = start_in_background(config, START_LIMIT_S)
+        pid, output = start_in_background(config, implementation, START_LIMIT_S)
     host, port = address_of(config)
     line = f"Started ZooKeeper at {host}:{port} with pid {pid}; its output is in {output}"
     row = {"pid": pid, "host": host, "port": port, "output": str(output)}
@@ -99,7 +106,8 @@ def _config(options: ZooKeeperOptions, file: str | None) -> dict[str, str]:
 
     chosen = {"dataDir": options.data_dir, "clientPort": options.port}
     overrides = {key: str(given) for key, given in chosen.items() if given is not None}
-    return effective_config(load_properties(file) if file else {}, overrides)
+    properties = load_properties(file) if file else {}
+    return effective_config(properties, overrides, options.implementation)
 
 
 COMMAND: Final = Command(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kafkapy.server.cluster.embedded_store_file import EmbeddedStoreFile
+from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
 from kafkapy.zk.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:

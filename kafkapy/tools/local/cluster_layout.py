@@ -19,6 +19,7 @@ from typing import Any, Final
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.zookeeper.implementations import Implementation
 
 HOST: Final = "127.0.0.1"
 FILE: Final = "cluster.json"
@@ -44,6 +45,8 @@ class ClusterLayout:
     zookeeper_port: int
     broker_ports: Mapping[int, int] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    zookeeper: str = Implementation.KAFKAPY
+    """The implementation whose data is in the directory."""
 
     @property
     def broker_ids(self) -> list[int]:
@@ -93,15 +96,24 @@ class ClusterLayout:
         }
 
     def changed(
-        self, brokers: int | None, base_port: int | None, overrides: Mapping[str, str]
+        self,
+        brokers: int | None,
+        base_port: int | None,
+        overrides: Mapping[str, str],
+        zookeeper: str | None = None,
     ) -> ClusterLayout:
         """The same with so many brokers, and overrides on top of those it has.
 
         Raises:
-            ConfigError: fewer brokers than there are, other ports, or a key that the cluster
-                decides.
+            ConfigError: fewer brokers than there are, other ports, another ZooKeeper, or a key
+                that the cluster decides.
         """
         check_overrides(overrides)
+        if zookeeper not in (None, self.zookeeper):
+            raise ConfigError(
+                f"The cluster in {self.directory} keeps its ZooKeeper, which is {self.zookeeper}:"
+                " its data is no other's"
+            )
         ports = dict(self.broker_ports)
         if base_port is not None and base_port != self.base_port:
             raise ConfigError(
@@ -126,7 +138,11 @@ class ClusterLayout:
 
 
 def create(
-    directory: Path, brokers: int, base_port: int, overrides: Mapping[str, str]
+    directory: Path,
+    brokers: int,
+    base_port: int,
+    overrides: Mapping[str, str],
+    zookeeper: str | None = None,
 ) -> ClusterLayout:
     """A new cluster: ZooKeeper just below `base_port`, the brokers from there; 0 is any free ports.
 
@@ -137,7 +153,8 @@ def create(
         raise ConfigError(f"A cluster needs at least one broker, not {brokers}")
     if base_port and not 2 <= base_port <= 65536 - brokers:
         raise ConfigError(f"There are no {brokers} ports from {base_port}, and one below it")
-    layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()))
+    chosen = zookeeper or Implementation.KAFKAPY
+    layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()), zookeeper=str(chosen))
     return layout.changed(brokers, None, overrides)
 
 
@@ -168,6 +185,8 @@ def _decoded(directory: Path, found: Any) -> ClusterLayout:
         int(found["zookeeper_port"]),
         {int(broker_id): int(port) for broker_id, port in found["broker_ports"].items()},
         {str(key): str(value) for key, value in found["overrides"].items()},
+        # Clusters from before there was a choice have Apache's.
+        str(Implementation(found.get("zookeeper", Implementation.APACHE))),
     )
 
 

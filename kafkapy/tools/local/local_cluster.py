@@ -19,6 +19,7 @@ from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, server_prope
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.tools.zookeeper import process as zookeeper_process
+from kafkapy.tools.zookeeper.implementations import Implementation
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
@@ -45,6 +46,7 @@ class LocalCluster:
     def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
         self.layout = layout
         self._say = say
+        self._zookeeper = Implementation(layout.zookeeper)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -150,7 +152,7 @@ class LocalCluster:
             if self.broker_pid(broker_id) is None:
                 check_port(HOST, self.layout.broker_ports[broker_id], f"Broker {broker_id}")
         if self.zookeeper_pid() is None:
-            zookeeper_process.check(self._zookeeper_config())
+            zookeeper_process.check(self._zookeeper_config(), self._zookeeper)
 
     def _start_zookeeper(self, started: list[Launched]) -> None:
         running = self.zookeeper_pid()
@@ -159,13 +161,14 @@ class LocalCluster:
             self._say(f"ZooKeeper: runs already at {address} (pid {running})")
             return
         config = self._zookeeper_config()
-        launched = zookeeper_process.launch(config)
+        launched = zookeeper_process.launch(config, self._zookeeper)
         started.append(launched)
         zookeeper_process.wait_until_serving(launched, config, START_LIMIT_S)
         self._say(f"ZooKeeper: started at {address} (pid {launched.process.pid})")
 
     def _zookeeper_config(self) -> dict[str, str]:
-        return zookeeper_process.effective_config(self.layout.zookeeper_config(), {})
+        config = self.layout.zookeeper_config()
+        return zookeeper_process.effective_config(config, {}, self._zookeeper)
 
     def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
         """All at once: most of a start is Python's own."""

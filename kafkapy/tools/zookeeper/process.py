@@ -1,7 +1,7 @@
-"""A real Apache ZooKeeper on this machine, run from the jars that pyspark ships.
+"""A ZooKeeper on this machine: kafkapy's own, or Apache's from the jars that pyspark ships.
 
-The process is Java's. It holds `kafkapy-zookeeper.pid` locked in its data directory, so that only
-ZooKeepers started by kafkapy are ever signalled.
+Its process holds `kafkapy-zookeeper.pid` locked in its data directory, so that only ZooKeepers
+started by kafkapy are ever signalled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import OF_JVM
@@ -23,6 +23,8 @@ from kafkapy.tools.local import background, pid_files
 from kafkapy.tools.local.background import Launched
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.zookeeper.implementations import Implementation
+from kafkapy.zk.service.settings import DATA_FILE, settings_from
 
 PID_FILE: Final = "kafkapy-zookeeper.pid"
 CONFIG_FILE: Final = "kafkapy-zookeeper.cfg"
@@ -31,12 +33,10 @@ MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 LOOPBACK: Final = "127.0.0.1"
 # The values of Kafka's config/zookeeper.properties.
-DEFAULTS: Final = {
-    "dataDir": "/tmp/zookeeper",
-    "clientPort": "2181",
-    "maxClientCnxns": "0",
-    "admin.enableServer": "false",
-}
+DEFAULTS: Final = {"dataDir": "/tmp/zookeeper", "clientPort": "2181"}
+OF_APACHE: Final = {"maxClientCnxns": "0", "admin.enableServer": "false"}
+# What each keeps in its data directory, and the other cannot read.
+_DATA: Final = {Implementation.KAFKAPY: DATA_FILE, Implementation.APACHE: "version-2"}
 
 # What the server loads from pyspark's jars; netty only where the configuration asks for TLS.
 _JARS: Final = (
@@ -46,7 +46,8 @@ _JARS: Final = (
     *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
 )
 _NO_PYSPARK: Final = (
-    "There is no ZooKeeper to start here. Run one of your own and give its address to each broker:"
+    "There is no Apache ZooKeeper to start here. kafkapy has its own: --implementation kafkapy."
+    "\nOr run one of your own and give its address to each broker:"
     "\n  apt-get install zookeeperd    (Debian; it serves at 127.0.0.1:2181)"
     "\n  kafkapy server start --override zookeeper.connect=127.0.0.1:2181 ..."
     "\nOr install pyspark (1.2 GB), which brings the jars of one: pip install 'kafkapy[spark]'."
@@ -92,14 +93,19 @@ def class_path() -> str:
     return ":".join(map(str, jars))
 
 
-def effective_config(file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+def effective_config(
+    file: Mapping[str, str],
+    overrides: Mapping[str, str],
+    implementation: Implementation = Implementation.KAFKAPY,
+) -> dict[str, str]:
     """Defaults, under the file, under the overrides.
 
     Raises:
         ConfigError: the client port is not a port.
     """
     given = {**file, **overrides}
-    config = {**DEFAULTS, **_addresses(given), **given}
+    own = OF_APACHE if implementation is Implementation.APACHE else {}
+    config = {**DEFAULTS, **own, **_addresses(given), **given}
     port = config["clientPort"]
     if not port.isdecimal() or not 0 < int(port) <= 65535:
         raise ConfigError(f"Invalid value {port} for configuration clientPort: it must be a port")
@@ -115,22 +121,32 @@ def _addresses(given: Mapping[str, str]) -> dict[str, str]:
     return {"clientPortAddress": LOOPBACK, **secure}
 
 
-def check(config: Mapping[str, str]) -> None:
+def check(config: Mapping[str, str], implementation: Implementation) -> None:
     """
     Raises:
-        ConfigError: one runs on the data directory already, the port is taken, or there is no Java
-            or no ZooKeeper for it.
+        ConfigError: one runs on the data directory already, or the other implementation has its
+            data there; the port is taken; a setting is wrong; or there is no Java or no ZooKeeper
+            for Apache's.
     """
     running = server_of(config["dataDir"])
     if running is not None:
         raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
+    for other in set(Implementation) - {implementation}:
+        if (Path(config["dataDir"]) / _DATA[other]).exists():
+            raise ConfigError(
+                f"{config['dataDir']} holds the data of the other ZooKeeper ({_DATA[other]}): start"
+                f" it with --implementation {other}, or name another directory"
+            )
     check_port(*address_of(config), "ZooKeeper")
+    if implementation is Implementation.KAFKAPY:
+        settings_from(config)
+        return
     java()
     class_path()
 
 
 def prepare(config: Mapping[str, str]) -> list[str]:
-    """Write the configuration into the data directory; the command line of the server.
+    """Write the configuration into the data directory; the command line of Apache's server.
 
     Raises:
         ConfigError: no Java, no pyspark, or the data directory cannot be written.
@@ -140,45 +156,68 @@ def prepare(config: Mapping[str, str]) -> list[str]:
     words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(more)]
     words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
     words += ["-cp", class_path(), MAIN_CLASS]
+    return [*words, str(_write_config(config))]
+
+
+def _write_config(config: Mapping[str, str]) -> Path:
     file = Path(config["dataDir"]) / CONFIG_FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_privately(file, format_properties(config).encode())
     except OSError as error:
         raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
-    return [*words, str(file)]
+    return file
 
 
-def run_in_foreground(config: Mapping[str, str]) -> None:
-    """Become the server: this process does not return from here.
+def run_in_foreground(config: Mapping[str, str], implementation: Implementation) -> int:
+    """Serve as this process; the exit status. As Apache's it does not return from here.
 
     Raises:
         ConfigError: one runs there already, the port is taken, or it cannot be started.
     """
-    check(config)
+    check(config, implementation)
+    if implementation is Implementation.APACHE:
+        _become_apaches(config)
+    held = _hold(config)
+    try:
+        from kafkapy.tools.zookeeper.server import run
+
+        return run(config, config.get("clientPortAddress", LOOPBACK), int(config["clientPort"]))
+    finally:
+        os.close(held)
+
+
+def _become_apaches(config: Mapping[str, str]) -> NoReturn:
     words = prepare(config)
+    os.set_inheritable(_hold(config), True)  # Java keeps it open, and with it the lock
+    # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
+    os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+def _hold(config: Mapping[str, str]) -> int:
+    """Take the data directory for this process."""
     file = Path(config["dataDir"]) / PID_FILE
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         held = pid_files.lock(file)
     except OSError as error:
         raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
     if held is None:
         raise ConfigError(f"Another process has locked {file}")
-    os.set_inheritable(held, True)  # Java keeps it open, and with it the lock
-    # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
-    os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
+    return held
 
 
-def launch(config: Mapping[str, str]) -> Launched:
+def launch(config: Mapping[str, str], implementation: Implementation) -> Launched:
     """Start the server in the background; its output goes to $LOG_DIR or the data directory.
 
     Raises:
         ConfigError: one runs there already, the port is taken, or it cannot be started.
     """
-    check(config)
-    file = prepare(config)[-1]
+    check(config, implementation)
+    file = _write_config(config)
     output = Path(os.environ.get("LOG_DIR") or config["dataDir"]) / OUTPUT_FILE
-    return background.launch(["zookeeper", "start", file], output)
+    words = ["zookeeper", "start", str(file), "--implementation", implementation]
+    return background.launch(words, output)
 
 
 def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: float) -> None:
@@ -198,14 +237,16 @@ def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: f
     raise ConfigError(f"ZooKeeper is not ready after {limit_s:.0f} s; see {launched.output}")
 
 
-def start_in_background(config: Mapping[str, str], limit_s: float) -> tuple[int, Path]:
+def start_in_background(
+    config: Mapping[str, str], implementation: Implementation, limit_s: float
+) -> tuple[int, Path]:
     """Start the server; returns its pid and the file of its output when it serves.
 
     Raises:
         ConfigError: as `launch` and `wait_until_serving`; then no process is left.
     """
     with background.ended_on_failure() as started:
-        launched = launch(config)
+        launched = launch(config, implementation)
         started.append(launched)
         wait_until_serving(launched, config, limit_s)
     return launched.process.pid, launched.output

@@ -1,9 +1,12 @@
-"""The embedded store's file: a snapshot of the tree, then one frame for each transaction.
+"""The embedded store's file: a snapshot of the tree, then one frame for each write.
 
-A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON. Every
-append is forced to disk before the transaction's author hears of it, so a crash can tear only the
-last write: recovery cuts at the first frame that is not whole. Damage anywhere else refuses to
-start, for a cluster must not lose topics silently. Each recovery writes a fresh snapshot.
+A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON: one
+transaction, or a list of all that are made durable together. Every append is forced to disk before
+the transactions' authors hear of it, so a crash can tear only the last frame: recovery cuts at the
+first frame that is not whole. Damage anywhere else refuses to start, for a cluster must not lose
+topics silently. Each recovery writes a fresh snapshot.
+
+Format 2 adds what a ZooKeeper server keeps: ACLs, sessions, null data. Format 1 is read as well.
 """
 
 from __future__ import annotations
@@ -18,20 +21,30 @@ from typing import Any, Final, Protocol
 import orjson
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.zk.embedded.znode_tree import Transaction, TreeNode, ZnodeTree
+from kafkapy.zk.embedded.znode_tree import (
+    AccessList,
+    CloseSession,
+    CreateZnode,
+    OpenSession,
+    SetAcl,
+    Transaction,
+    TreeNode,
+    TreeOp,
+    WriteZnode,
+    ZnodeTree,
+)
 from kafkapy.zk.zookeeper import (
     Check,
     Create,
     CreateMode,
     Delete,
-    Op,
     SetData,
     ZnodeStat,
     ZooKeeperError,
 )
 
 _FRAME: Final = struct.Struct(">II")
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _GROWTH_BYTES_MIN: Final = 1 << 20
 
 _log = logging.getLogger("kafkapy.zk.embedded.journal")
@@ -70,19 +83,20 @@ class Journal:
         self._compact_at = 0
         self._torn = False
 
-    def recover(self, now_ms: int) -> ZnodeTree:
-        """The tree as of the last whole transaction, without the ephemerals of dead sessions.
+    def recover(self, now_ms: int, tree: ZnodeTree | None = None) -> ZnodeTree:
+        """The tree as of the last whole transaction, without the ephemerals of sessions that ended
+        with their process. `tree` holds the nodes that are there before any transaction.
 
         Raises:
             JournalCorrupt: the snapshot or a frame that is not the last one is damaged.
         """
         data = self._file.read()
-        tree = ZnodeTree()
+        tree = tree or ZnodeTree()
         if data:
             cut = _load(data, tree)
             if cut < len(data):
                 _log.warning("Cut %d bytes of a torn write off the embedded store", len(data) - cut)
-        orphans = [Delete(path) for path in tree.ephemerals()]
+        orphans = [Delete(path) for path in tree.orphans()]
         if orphans:
             tree.apply(Transaction(tree.zxid + 1, now_ms, 0, orphans))
         self._snapshot(tree)
@@ -94,7 +108,7 @@ class Journal:
         Raises:
             OSError: nothing was added.
         """
-        data = b"".join(_frame(_encode_transaction(t)) for t in transactions)
+        data = _frame(_encode_transactions(transactions))
         if self._torn:
             self._file.truncate(self._size)
         self._torn = True
@@ -132,7 +146,8 @@ def _load(data: bytes, tree: ZnodeTree) -> int:
             if number == 0:
                 _decode_snapshot(payload, tree)
             else:
-                tree.apply(_decode_transaction(payload))
+                for transaction in _decode_transactions(payload):
+                    tree.apply(transaction)
         except (ValueError, TypeError, KeyError, IndexError, ZooKeeperError) as error:
             raise JournalCorrupt(
                 f"the embedded store is damaged: frame {number} (ending at byte {end}): {error}"
@@ -180,57 +195,121 @@ def _frame(payload: bytes) -> bytes:
 
 
 def _encode_snapshot(tree: ZnodeTree) -> bytes:
+    acls: dict[AccessList, int] = {}
     nodes = [
-        (path, _text(node.data), *node.stat, node.children_created)
+        (
+            path,
+            _text(node.data),
+            *node.stat,
+            node.children_created,
+            node.children_zxid,
+            acls.setdefault(node.acl, len(acls)),
+            node.acl_version,
+        )
         for path, node in sorted(tree.nodes.items())
     ]
-    return orjson.dumps({"format": _FORMAT, "zxid": tree.zxid, "nodes": nodes})
+    sessions = [_encode_op(session)[1:] for session in tree.sessions.values()]
+    return orjson.dumps(
+        {
+            "format": _FORMAT,
+            "zxid": tree.zxid,
+            "last_session_id": tree.last_session_id,
+            "sessions": sessions,
+            "acls": list(acls),
+            "nodes": nodes,
+        }
+    )
 
 
 def _decode_snapshot(payload: bytes, tree: ZnodeTree) -> None:
     snapshot = orjson.loads(payload)
-    if snapshot["format"] != _FORMAT:
-        raise ValueError(f"format {snapshot['format']} is not {_FORMAT}")
+    if snapshot["format"] not in (1, _FORMAT):
+        raise ValueError(f"format {snapshot['format']} is neither 1 nor {_FORMAT}")
     tree.zxid = snapshot["zxid"]
-    for path, data, *stat, children_created in snapshot["nodes"]:
-        tree.restore(path, TreeNode(_bytes(data), ZnodeStat(*stat), children_created))
+    if snapshot["format"] == 1:
+        for path, data, *stat, children_created in snapshot["nodes"]:
+            tree.restore(path, TreeNode(_bytes(data), ZnodeStat(*stat), children_created))
+        return
+    tree.last_session_id = snapshot["last_session_id"]
+    for row in snapshot["sessions"]:
+        session = OpenSession(row[0], row[1].encode("latin-1"), row[2])
+        tree.sessions[session.session_id] = session
+    acls = [_decode_acl(rows) for rows in snapshot["acls"]]
+    for path, data, *stat, children_created, children_zxid, acl, acl_version in snapshot["nodes"]:
+        node = TreeNode(
+            *(_bytes(data), ZnodeStat(*stat), children_created, children_zxid),
+            *(acls[acl], acl_version),
+        )
+        tree.restore(path, node)
 
 
-def _encode_transaction(transaction: Transaction) -> bytes:
-    zxid, time_ms, session_id, ops = transaction
-    return orjson.dumps((zxid, time_ms, session_id, [_encode_op(op) for op in ops]))
+def _decode_acl(rows: list[list[Any]]) -> AccessList:
+    return tuple((perms, scheme, identity) for perms, scheme, identity in rows)
 
 
-def _decode_transaction(payload: bytes) -> Transaction:
-    zxid, time_ms, session_id, ops = orjson.loads(payload)
-    return Transaction(zxid, time_ms, session_id, [_decode_op(op) for op in ops])
+def _encode_transactions(transactions: Sequence[Transaction]) -> bytes:
+    rows = [
+        (zxid, time_ms, session_id, [_encode_op(op) for op in ops])
+        for zxid, time_ms, session_id, ops in transactions
+    ]
+    return orjson.dumps(rows[0] if len(rows) == 1 else rows)
 
 
-def _encode_op(op: Op) -> tuple[Any, ...]:
-    if isinstance(op, Create):
-        return ("create", op.path, _text(op.data), op.mode.value)
-    if isinstance(op, SetData):
-        return ("set", op.path, _text(op.data), op.version)
-    return ("delete" if isinstance(op, Delete) else "check", op.path, op.version)
+def _decode_transactions(payload: bytes) -> list[Transaction]:
+    rows = orjson.loads(payload)
+    if not isinstance(rows[0], list):
+        rows = [rows]
+    return [
+        Transaction(zxid, time_ms, session_id, [_decode_op(op) for op in ops])
+        for zxid, time_ms, session_id, ops in rows
+    ]
 
 
-def _decode_op(row: list[Any]) -> Op:
+def _encode_op(op: TreeOp) -> tuple[Any, ...]:
+    match op:
+        case Create():
+            return ("create", op.path, _text(op.data), op.mode.value)
+        case SetData() | WriteZnode():
+            return ("set", op.path, _text(op.data), op.version)
+        case Delete():
+            return ("delete", op.path, op.version)
+        case Check():
+            return ("check", op.path, op.version)
+        case CreateZnode():
+            return ("add", op.path, _text(op.data), op.acl, op.ephemeral)
+        case SetAcl():
+            return ("acl", op.path, op.acl)
+        case OpenSession():
+            return ("open", op.session_id, _text(op.password), op.timeout_ms)
+        case CloseSession():
+            return ("close", op.session_id)
+
+
+def _decode_op(row: list[Any]) -> TreeOp:
     match row:
         case ["create", path, data, mode]:
-            return Create(path, _bytes(data), CreateMode(mode))
+            return Create(path, data.encode("latin-1"), CreateMode(mode))
         case ["set", path, data, version]:
-            return SetData(path, _bytes(data), version)
+            return WriteZnode(path, _bytes(data), version)
         case ["delete", path, version]:
             return Delete(path, version)
         case ["check", path, version]:
             return Check(path, version)
+        case ["add", path, data, acl, ephemeral]:
+            return CreateZnode(path, _bytes(data), _decode_acl(acl), ephemeral)
+        case ["acl", path, acl]:
+            return SetAcl(path, _decode_acl(acl))
+        case ["open", session_id, password, timeout_ms]:
+            return OpenSession(session_id, password.encode("latin-1"), timeout_ms)
+        case ["close", session_id]:
+            return CloseSession(session_id)
     raise ValueError(f"unknown operation {row!r}")
 
 
-def _text(data: bytes) -> str:
-    """Any bytes as JSON text, one letter each."""
-    return data.decode("latin-1")
+def _text(data: bytes | None) -> str | None:
+    """Any bytes as JSON text, one letter each; null is null."""
+    return None if data is None else data.decode("latin-1")
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("latin-1")
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("latin-1")

@@ -245,7 +245,7 @@ class MemoryZooKeeper:
             raise NoNode(path)
         if watch is not None:
             self._server.watch_data(path, watch, self._session_id)
-        return Znode(node.data, node.stat)
+        return Znode(node.data or b"", node.stat)
 
     def _check_session(self, path: str) -> None:
         if not self._server.is_live(self._session_id):

@@ -1,13 +1,14 @@
 """A tree of znodes: versions, transaction ids, sequence numbers, all-or-nothing transactions.
 
-Pure state: sessions and watches are `memory`'s, durability is `journal`'s. A transaction is applied
-by the same code when it happens and when it is replayed.
+Pure state: watches are `memory`'s and `service`'s, durability is `journal`'s. A transaction is
+applied by the same code when it happens and when it is replayed. A lone broker's store uses the
+operations of the port; a ZooKeeper server adds ACLs, null data and sessions that outlive it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
@@ -27,22 +28,74 @@ from kafkapy.zk.zookeeper import (
     ZnodeStat,
 )
 
+AccessList = tuple[tuple[int, str, str], ...]
+"""Permissions, scheme and identity of each entry."""
+
+OPEN_TO_ALL: Final[AccessList] = ((31, "world", "anyone"),)
+_VERSION_MAX: Final = (1 << 31) - 1
+
 
 class TreeNode(NamedTuple):
-    """A node's data, stat, and how many children were ever created below it."""
+    """A node's data, stat, how many children were ever created below it and the last transaction
+    that created or deleted one (0: none did), its ACL and the ACL's version."""
 
-    data: bytes
+    data: bytes | None
     stat: ZnodeStat
     children_created: int = 0
+    children_zxid: int = 0
+    acl: AccessList = OPEN_TO_ALL
+    acl_version: int = 0
+
+
+class CreateZnode(NamedTuple):
+    """Create a node with an ACL; the result is its path. The name is whole: a sequence number was
+    added before."""
+
+    path: str
+    data: bytes | None
+    acl: AccessList
+    ephemeral: bool = False
+
+
+class WriteZnode(NamedTuple):
+    """Replace a node's data, perhaps by null; the result is its new stat."""
+
+    path: str
+    data: bytes | None
+    version: int = ANY_VERSION
+
+
+class SetAcl(NamedTuple):
+    """Replace a node's ACL."""
+
+    path: str
+    acl: AccessList
+
+
+class OpenSession(NamedTuple):
+    """Begin a session that outlives the process."""
+
+    session_id: int
+    password: bytes
+    timeout_ms: int
+
+
+class CloseSession(NamedTuple):
+    """End a session; its ephemerals are deleted by operations before this one."""
+
+    session_id: int
+
+
+TreeOp = Op | CreateZnode | WriteZnode | SetAcl | OpenSession | CloseSession
 
 
 class Transaction(NamedTuple):
-    """Changes made as one step: the journal's unit."""
+    """Changes made as one step. One without operations was refused: it has used up its zxid."""
 
     zxid: int
     time_ms: int
     session_id: int
-    ops: Sequence[Op]
+    ops: Sequence[TreeOp]
 
 
 class Applied(NamedTuple):
@@ -53,9 +106,14 @@ class Applied(NamedTuple):
     before: dict[str, TreeNode | None]
 
 
-def _own(data: bytes) -> bytes:
+def _own(data: bytes | None) -> bytes | None:
     """A copy in as much memory as it needs: behind what orjson makes lie 4 KiB of room."""
-    return bytes(memoryview(data))
+    return None if data is None else bytes(memoryview(data))
+
+
+def next_version(version: int) -> int:
+    """The version after a change: a Java int that skips -1, which stands for any version."""
+    return version + 1 if version < _VERSION_MAX else 0
 
 
 def parent_of(path: str) -> str:
@@ -64,12 +122,16 @@ def parent_of(path: str) -> str:
 
 
 class ZnodeTree:
-    """The nodes by path. `zxid` is that of the last transaction applied."""
+    """The nodes by path, the sessions that outlive the process, and the highest id that one ever
+    had. `zxid` is that of the last transaction applied."""
 
     def __init__(self) -> None:
         self.zxid = 0
         self.nodes: dict[str, TreeNode] = {}
+        self.sessions: dict[int, OpenSession] = {}
+        self.last_session_id = 0
         self._children: dict[str, set[str]] = {}
+        self._ephemerals: dict[int, set[str]] = {}
         self._put("/", TreeNode(b"", ZnodeStat(0, 0, 0, 0, 0)))
 
     def child_names(self, path: str) -> list[str]:
@@ -78,13 +140,22 @@ class ZnodeTree:
             raise NoNode(path)
         return sorted(self._children.get(path, ()))
 
-    def ephemerals(self, session_id: int | None = None) -> list[str]:
-        """Sorted paths of the ephemerals of one session, or of all."""
-        return sorted(
-            path
-            for path, node in self.nodes.items()
-            if (owner := node.stat.ephemeral_owner) and session_id in (None, owner)
-        )
+    def child_count(self, path: str) -> int:
+        """The number of a node's children."""
+        return len(self._children.get(path, ()))
+
+    def ephemerals(self, session_id: int) -> list[str]:
+        """Sorted paths of the ephemerals of a session."""
+        return sorted(self._ephemerals.get(session_id, ()))
+
+    def ephemeral_count(self) -> int:
+        """The number of ephemerals."""
+        return sum(map(len, self._ephemerals.values()))
+
+    def orphans(self) -> list[str]:
+        """Sorted paths of the ephemerals of sessions that did not outlive their process."""
+        dead = self._ephemerals.keys() - self.sessions.keys()
+        return sorted(path for owner in dead for path in self._ephemerals[owner])
 
     def restore(self, path: str, node: TreeNode) -> None:
         """Put a node of a snapshot back."""
@@ -95,7 +166,7 @@ class ZnodeTree:
         applied = Applied([], [], {})
         for op in transaction.ops:
             try:
-                applied.results.append(self._apply_op(op, transaction, applied))
+                applied.results.append(self.apply_op(op, transaction, applied))
             except (NoNode, NodeExists, BadVersion, NotEmpty):
                 self.undo(applied)
                 raise
@@ -103,62 +174,86 @@ class ZnodeTree:
         return applied
 
     def undo(self, applied: Applied) -> None:
-        """Take a transaction's changes back (a zxid once used is not used again)."""
+        """Take a transaction's changes of nodes back (a zxid once used is not used again)."""
         for path, node in reversed(applied.before.items()):
             self._put(path, node)
 
-    def _apply_op(self, op: Op, transaction: Transaction, applied: Applied) -> OpResult:
-        if isinstance(op, Create):
+    def apply_op(self, op: TreeOp, transaction: Transaction, applied: Applied) -> OpResult:
+        """Apply one operation of a transaction and note in `applied` what was before."""
+        if isinstance(op, Create | CreateZnode):
             return self._create(op, transaction, applied)
+        if isinstance(op, OpenSession):
+            self.sessions[op.session_id] = op
+            self.last_session_id = max(self.last_session_id, op.session_id)
+            return None
+        if isinstance(op, CloseSession):
+            self.sessions.pop(op.session_id, None)
+            return None
         node = self.nodes.get(op.path)
         if node is None:
             raise NoNode(op.path)
+        if isinstance(op, SetAcl):
+            changed = node._replace(acl=op.acl, acl_version=next_version(node.acl_version))
+            self._change(op.path, changed, applied)
+            return None
         if op.version not in (ANY_VERSION, node.stat.version):
             raise BadVersion(op.path)
-        if isinstance(op, SetData):
+        if isinstance(op, SetData | WriteZnode):
             stat = node.stat._replace(
                 mzxid=transaction.zxid,
                 mtime_ms=transaction.time_ms,
-                version=node.stat.version + 1,
+                version=next_version(node.stat.version),
             )
             self._change(op.path, node._replace(data=_own(op.data), stat=stat), applied)
             applied.events.append(WatchEvent(WatchKind.DATA_CHANGED, op.path))
             return stat
         if isinstance(op, Delete):
-            if self._children.get(op.path):
-                raise NotEmpty(op.path)
-            self._change(op.path, None, applied)
-            applied.events.append(WatchEvent(WatchKind.DELETED, op.path))
-            applied.events.append(WatchEvent(WatchKind.CHILDREN_CHANGED, parent_of(op.path)))
+            self._delete(op.path, transaction.zxid, applied)
             return None
         assert isinstance(op, Check), op
         return None
 
-    def _create(self, op: Create, transaction: Transaction, applied: Applied) -> str:
+    def _create(self, op: Create | CreateZnode, transaction: Transaction, applied: Applied) -> str:
         above = parent_of(op.path)
         parent = self.nodes.get(above)
         if parent is None or parent.stat.ephemeral_owner:
             raise NoNode(op.path)
-        path = op.path
-        if op.mode is CreateMode.PERSISTENT_SEQUENTIAL:
-            path += f"{parent.children_created:010d}"
+        path, acl = op.path, OPEN_TO_ALL
+        if isinstance(op, CreateZnode):
+            ephemeral, acl = op.ephemeral, op.acl
+        else:
+            ephemeral = op.mode is CreateMode.EPHEMERAL
+            if op.mode is CreateMode.PERSISTENT_SEQUENTIAL:
+                path += f"{parent.children_created:010d}"
         if path in self.nodes:
             raise NodeExists(path)
         zxid, time_ms = transaction.zxid, transaction.time_ms
-        owner = transaction.session_id if op.mode is CreateMode.EPHEMERAL else 0
-        counted = parent._replace(children_created=parent.children_created + 1)
+        counted = parent._replace(
+            children_created=next_version(parent.children_created), children_zxid=zxid
+        )
         self._change(above, counted, applied)
+        owner = transaction.session_id if ephemeral else 0
         stat = ZnodeStat(zxid, zxid, time_ms, time_ms, 0, owner)
-        self._change(path, TreeNode(_own(op.data), stat), applied)
+        self._change(path, TreeNode(_own(op.data), stat, acl=acl), applied)
         applied.events.append(WatchEvent(WatchKind.CREATED, path))
         applied.events.append(WatchEvent(WatchKind.CHILDREN_CHANGED, above))
         return path
+
+    def _delete(self, path: str, zxid: int, applied: Applied) -> None:
+        if self._children.get(path):
+            raise NotEmpty(path)
+        above = parent_of(path)
+        self._change(above, self.nodes[above]._replace(children_zxid=zxid), applied)
+        self._change(path, None, applied)
+        applied.events.append(WatchEvent(WatchKind.DELETED, path))
+        applied.events.append(WatchEvent(WatchKind.CHILDREN_CHANGED, above))
 
     def _change(self, path: str, node: TreeNode | None, applied: Applied) -> None:
         applied.before.setdefault(path, self.nodes.get(path))
         self._put(path, node)
 
     def _put(self, path: str, node: TreeNode | None) -> None:
+        self._note_owner(path, node)
         above, _, name = path.rpartition("/")
         siblings = self._children.setdefault(above or "/", set())
         if node is None:
@@ -169,3 +264,17 @@ class ZnodeTree:
             self.nodes[path] = node
             if path != "/":
                 siblings.add(name)
+
+    def _note_owner(self, path: str, node: TreeNode | None) -> None:
+        before = self.nodes.get(path)
+        was = 0 if before is None else before.stat.ephemeral_owner
+        owner = 0 if node is None else node.stat.ephemeral_owner
+        if was == owner:
+            return
+        if was:
+            owned = self._ephemerals[was]
+            owned.discard(path)
+            if not owned:
+                del self._ephemerals[was]
+        if owner:
+            self._ephemerals.setdefault(owner, set()).add(path)

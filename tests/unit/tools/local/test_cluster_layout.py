@@ -133,3 +133,27 @@ def test_a_directory_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_brokers_in_order(tmp_path: Path) -> None:
     assert ClusterLayout(tmp_path, 0, 1, {10: 1, 2: 2}).broker_ids == [2, 10]
+
+
+def test_a_cluster_keeps_the_zookeeper_that_has_its_data(tmp_path: Path) -> None:
+    assert create(tmp_path, 1, 9092, {}).zookeeper == "kafkapy"
+    layout = create(tmp_path, 1, 9092, {}, "apache")
+    layout.save()
+    assert load(tmp_path) == layout
+    assert layout.changed(None, None, {}, "apache") == layout
+    with pytest.raises(ConfigError, match=r"keeps its ZooKeeper, which is apache"):
+        layout.changed(None, None, {}, "kafkapy")
+
+
+def test_a_cluster_from_before_there_was_a_choice_has_apaches(tmp_path: Path) -> None:
+    create(tmp_path, 1, 9092, {}).save()
+    rows = json.loads((tmp_path / FILE).read_text())
+    del rows["zookeeper"]
+    (tmp_path / FILE).write_text(json.dumps(rows))
+    found = load(tmp_path)
+    assert found is not None
+    assert found.zookeeper == "apache"
+    rows["zookeeper"] = "another"
+    (tmp_path / FILE).write_text(json.dumps(rows))
+    with pytest.raises(ConfigError, match="is damaged"):
+        load(tmp_path)

@@ -102,11 +102,12 @@ def test_a_taken_port_is_told_before_anything_is_started(tmp_path: Path, who: st
     assert not layout.directory.exists()
 
 
-def test_without_pyspark_no_cluster_is_made(
+def test_without_pyspark_no_cluster_on_apaches_zookeeper_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(zookeeper_process, "find_spec", lambda name: None)
-    layout = ClusterLayout(tmp_path / "c", 0, free_port(), {1: free_port()})
+    ports = (free_port(), {1: free_port()})
+    layout = ClusterLayout(tmp_path / "c", 0, *ports, zookeeper="apache")
     with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
         LocalCluster(layout).start()
     assert not layout.directory.exists()

@@ -10,11 +10,13 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.zookeeper import process as zookeeper_process
+from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.tools.zookeeper.process import (
     CONFIG_FILE,
     MAIN_CLASS,
     PID_FILE,
     address_of,
+    check,
     class_path,
     effective_config,
     four_letter_word,
@@ -31,7 +33,9 @@ from tests.support.idle_servers import IdleServers
 
 def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None:
     config = effective_config(
-        {"dataDir": "/file", "tickTime": "500", "clientPort": "1"}, {"clientPort": "2"}
+        {"dataDir": "/file", "tickTime": "500", "clientPort": "1"},
+        {"clientPort": "2"},
+        Implementation.APACHE,
     )
     assert config == {
         "dataDir": "/file",
@@ -123,7 +127,7 @@ def test_a_taken_port_is_told_before_anything_starts(tmp_path: Path) -> None:
         with pytest.raises(
             ConfigError, match=f"cannot listen on 127.0.0.1:{port}: .* {os.getpid()}"
         ):
-            start_in_background(config, 1.0)
+            start_in_background(config, Implementation.APACHE, 1.0)
     assert not (tmp_path / "d").exists()
 
 
@@ -138,7 +142,7 @@ def test_a_server_that_ends_is_told_with_its_last_words(
     monkeypatch.delenv("LOG_DIR", raising=False)
     settings = {"dataDir": str(tmp_path / "d"), "clientPort": str(free_port())}
     with pytest.raises(ConfigError, match=r"ended with status 3\.\n  it is broken"):
-        start_in_background(effective_config({}, settings), 30.0)
+        start_in_background(effective_config({}, settings), Implementation.APACHE, 30.0)
 
 
 def test_nobody_answers_nothing() -> None:
@@ -163,3 +167,36 @@ def test_the_variables_of_kafkas_scripts_are_passed_on(
     assert words[1:4] == ["-Xmx512M", "-Xms512M", "-XX:+UseG1GC"]
     assert words[4] == "-Djava.security.auth.login.config=/jaas.conf"
     assert "-XX:+UseSerialGC" not in words
+
+
+def test_the_defaults_of_kafkas_file_are_apaches_only() -> None:
+    """Kafka's file lifts the limit of connections; our server has ZooKeeper's own unless told."""
+    config = effective_config({}, {}, Implementation.KAFKAPY)
+    assert config == {
+        "dataDir": "/tmp/zookeeper",
+        "clientPort": "2181",
+        "clientPortAddress": "127.0.0.1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "theirs", "other"),
+    [
+        (Implementation.KAFKAPY, "version-2", "apache"),
+        (Implementation.APACHE, "kafkapy-znodes", "kafkapy"),
+    ],
+)
+def test_the_data_of_the_other_zookeeper_is_not_passed_over(
+    chosen: Implementation, theirs: str, other: str, tmp_path: Path
+) -> None:
+    """To begin anew beside it would look as if the cluster had lost everything."""
+    (tmp_path / theirs).mkdir()
+    settings = {"dataDir": str(tmp_path), "clientPort": str(free_port())}
+    with pytest.raises(ConfigError, match=f"{theirs}.*--implementation {other}"):
+        check(effective_config({}, settings), chosen)
+
+
+def test_a_setting_that_is_wrong_is_told_before_anything_starts(tmp_path: Path) -> None:
+    settings = {"dataDir": str(tmp_path), "clientPort": str(free_port()), "tickTime": "x"}
+    with pytest.raises(ConfigError, match="Invalid value x for configuration tickTime"):
+        check(effective_config({}, settings), Implementation.KAFKAPY)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import pytest
 
 from kafkapy.zk.embedded import journal as journal_module
 from kafkapy.zk.embedded.journal import Journal, JournalCorrupt
-from kafkapy.zk.embedded.znode_tree import TreeNode
-from kafkapy.zk.zookeeper import CreateMode, Delete, SetData
+from kafkapy.zk.embedded.znode_tree import (
+    OPEN_TO_ALL,
+    CloseSession,
+    CreateZnode,
+    OpenSession,
+    SetAcl,
+    Transaction,
+    TreeNode,
+    TreeOp,
+    WriteZnode,
+)
+from kafkapy.zk.zookeeper import CreateMode, Delete, SetData, ZnodeStat
 from tests.support.znodes import BytesFile, run, server
 
 
@@ -145,6 +158,51 @@ def test_a_compaction_that_fails_costs_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_format_is_refused() -> None:
     file = BytesFile()
     Journal(file).recover(0)
-    payload = file.data[8:].replace(b'"format":1', b'"format":9')
-    with pytest.raises(JournalCorrupt, match="format 9 is not 1"):
+    payload = file.data[8:].replace(b'"format":2', b'"format":9')
+    with pytest.raises(JournalCorrupt, match="format 9 is neither 1 nor 2"):
         server(BytesFile(journal_module._frame(payload)))
+
+
+def test_a_file_of_format_1_is_read() -> None:
+    """What a broker wrote before there were ACLs and sessions: a snapshot, then three writes."""
+    frames = [
+        b'{"format":1,"zxid":4,"nodes":[["/","",0,0,0,0,0,0,1],["/a","\xc3\xa9",3,4,5,6,1,0,2]]}',
+        b'[5,70,1,[["create","/a/s_","x","persistent_sequential"],["set","/a","y",-1]]]',
+        b'[6,71,9,[["create","/e","","ephemeral"]]]',
+        b'[7,72,1,[["check","/a",2],["delete","/a/s_0000000002",0]]]',
+    ]
+    data = b"".join(struct.pack(">II", len(each), zlib.crc32(each)) + each for each in frames)
+    file = BytesFile(data)
+    nodes = nodes_of(file)
+    assert {path: node.data for path, node in nodes.items()} == {"/": b"", "/a": b"y"}
+    assert nodes["/a"].stat == ZnodeStat(3, 5, 5, 70, 2)
+    assert (nodes["/a"].children_created, nodes["/a"].acl) == (3, OPEN_TO_ALL)
+    assert nodes_of(file) == nodes, "and written anew"
+
+
+def test_what_a_server_keeps_comes_back() -> None:
+    file = BytesFile()
+    journal = Journal(file)
+    tree = journal.recover(0)
+    acl = ((1, "world", "anyone"), (31, "digest", "u:h"))
+    session = OpenSession(9, bytes(range(16)), 4000)
+    ops: list[list[TreeOp]] = [
+        [session],
+        [CreateZnode("/null", None, acl), CreateZnode("/e", b"\xff", acl, ephemeral=True)],
+        [WriteZnode("/null", b""), WriteZnode("/null", None), SetAcl("/e", acl[:1])],
+        [],
+        [OpenSession(10, b"p" * 16, 1), CloseSession(10)],
+    ]
+    transactions = [Transaction(zxid, 50, 9, each) for zxid, each in enumerate(ops, 1)]
+    for transaction in transactions:
+        tree.apply(transaction)
+    journal.append(transactions[:2], tree)
+    journal.append(transactions[2:], tree)
+    for _ in range(2):  # from the writes, then from the snapshot that was made of them
+        found = Journal(file).recover(0)
+        assert found.nodes == tree.nodes
+        assert found.sessions == {9: session}
+        assert (found.zxid, found.last_session_id) == (5, 10)
+        assert found.ephemerals(9) == ["/e"]
+    assert found.nodes["/e"].acl == acl[:1]
+    assert found.nodes["/null"].data is None

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.zk.embedded.znode_tree import Transaction, TreeNode, ZnodeTree, parent_of
+from kafkapy.zk.embedded.znode_tree import (
+    OPEN_TO_ALL,
+    CloseSession,
+    CreateZnode,
+    OpenSession,
+    Transaction,
+    TreeNode,
+    TreeOp,
+    ZnodeTree,
+    next_version,
+    parent_of,
+)
 from kafkapy.zk.zookeeper import (
     BadVersion,
     Check,
@@ -30,7 +41,7 @@ from kafkapy.zk.zookeeper import (
 EPHEMERAL, SEQUENTIAL = CreateMode.EPHEMERAL, CreateMode.PERSISTENT_SEQUENTIAL
 
 
-def apply(tree: ZnodeTree, *ops: Op, session_id: int = 5):  # type: ignore[no-untyped-def]
+def apply(tree: ZnodeTree, *ops: TreeOp, session_id: int = 5):  # type: ignore[no-untyped-def]
     return tree.apply(Transaction(tree.zxid + 1, 100 + tree.zxid, session_id, ops))
 
 
@@ -146,3 +157,20 @@ def test_undoing_restores_and_children_always_match(batches: list[list[Op]]) -> 
         for path in tree.nodes:
             below = [p for p in tree.nodes if p != "/" and parent_of(p) == path]
             assert tree.child_names(path) == sorted(p.rpartition("/")[2] for p in below)
+
+
+def test_ephemerals_are_found_by_their_session() -> None:
+    tree = ZnodeTree()
+    apply(tree, OpenSession(5, b"p", 1), CreateZnode("/a", None, OPEN_TO_ALL, ephemeral=True))
+    apply(tree, Create("/b", b"", EPHEMERAL), session_id=6)
+    applied = apply(tree, Delete("/a"))
+    tree.undo(applied)
+    assert (tree.ephemerals(5), tree.ephemerals(6)) == (["/a"], ["/b"])
+    assert tree.orphans() == ["/b"], "6 has not outlived its process"
+    assert tree.ephemeral_count() == 2
+    apply(tree, Delete("/a"), CloseSession(5))
+    assert (tree.ephemerals(5), tree.sessions, tree.last_session_id) == ([], {}, 5)
+
+
+def test_a_version_is_a_java_int() -> None:
+    assert [next_version(each) for each in (-1, 0, (1 << 31) - 1)] == [0, 1, 0]

@@ -1,5 +1,5 @@
-"""The embedded store's file on the broker's disk: `zk.journal.JournalFile` over
-`storage.filesystem`."""
+"""The file of the embedded store, and of a ZooKeeper server: `zk.embedded.journal.JournalFile` over
+`filesystem`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from kafkapy.storage.filesystem import File, FileSystem, read_file, write_atomic
 
 
 class EmbeddedStoreFile:
-    """`embedded-store` in the first log directory; Kafka ignores plain files there.
+    """`embedded-store` in a broker's first log directory, where Kafka ignores plain files; or the
+    data of a ZooKeeper server.
 
     It holds SCRAM verifiers and delegation tokens, so that only the owner may read it; one that an
     earlier version made is tightened when it is first read.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.server.cluster.embedded_store_file import EmbeddedStoreFile
+from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.embedded.journal import Journal
 from kafkapy.zk.embedded.memory import MemoryServer

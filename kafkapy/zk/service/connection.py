@@ -1,0 +1,53 @@
+"""The server's side of one connection: what came, what is to go out, who the client is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkapy.zk.service.permissions import Identity
+from kafkapy.zk.service.sessions import Session
+from kafkapy.zk.wire.frames import FrameCutter, framed
+
+
+class Connection:
+    """State of a connection. The shell writes `take()` and then closes if `is_closing`."""
+
+    def __init__(self, address: str, port: int, max_frame_bytes: int, now_ms: int) -> None:
+        self.address = address
+        self.port = port
+        self.opened_ms = now_ms
+        self.cutter = FrameCutter(max_frame_bytes)
+        self.session: Session[Connection] | None = None
+        self.identities: dict[Identity, None] = {("ip", address): None}
+        self.is_closing = False
+        self.is_stalled = False
+        """It has frames that wait for a later turn; nothing more is to be read from it."""
+        self.unsent: Callable[[], int] = int
+        """Bytes that the transport still holds."""
+        self.received = 0
+        self.sent = 0
+        self.last_xid = 0
+        self.last_op = "NA"
+        self._outbox = bytearray()
+
+    def __str__(self) -> str:
+        return f"/{self.address}:{self.port}"
+
+    def send(self, payload: bytes) -> None:
+        """Queue a reply or a notification."""
+        self._outbox += framed(payload)
+        self.sent += 1
+
+    def send_text(self, text: str) -> None:
+        """Queue the answer to a four-letter word."""
+        self._outbox += text.encode()
+
+    def waiting_bytes(self) -> int:
+        """The size of what is queued, and of what the transport still holds."""
+        return len(self._outbox) + self.unsent()
+
+    def take(self) -> bytes:
+        """The queued bytes; then nothing is queued."""
+        data = bytes(self._outbox)
+        self._outbox.clear()
+        return data

@@ -1,0 +1,46 @@
+"""Paths that znodes may have."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.wire.codes import ErrorCode
+
+CONFIG: Final = "/zookeeper/config"
+QUOTA: Final = "/zookeeper/quota"
+SYSTEM: Final = ("/zookeeper", QUOTA, CONFIG)
+"""The nodes that are always there and cannot be deleted."""
+
+# `PathUtils.validatePath`: control characters, surrogates and private use, specials, and what
+# Java writes as two surrogates.
+_FORBIDDEN: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
+_NO_NAMES: Final = frozenset(("", ".", ".."))
+
+
+def check_path(path: str) -> None:
+    """
+    Raises:
+        Refused: BADARGUMENTS, where no node may have this path.
+    """
+    if path == "/":
+        return
+    if (
+        not path.startswith("/")
+        or _FORBIDDEN.search(path) is not None
+        or not _NO_NAMES.isdisjoint(path[1:].split("/"))
+    ):
+        raise Refused(ErrorCode.BADARGUMENTS)
+
+
+def parent_to_change(path: str) -> str:
+    """The parent of a node to create or to delete; the path itself may still be wrong.
+
+    Raises:
+        Refused: BADARGUMENTS, for there is none.
+    """
+    above, slash, _ = path.rpartition("/")
+    if not slash or "\0" in path:
+        raise Refused(ErrorCode.BADARGUMENTS)
+    return above or "/"

@@ -1,0 +1,114 @@
+"""Access control: who a connection is, and what the ACL of a node allows it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from kafkapy.zk.embedded.znode_tree import AccessList
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.wire.codes import ErrorCode
+from kafkapy.zk.wire.records import Acl
+
+Identity = tuple[str, str]
+"""A scheme, and the client's identity in it."""
+
+READ_ONLY: Final[AccessList] = ((1, "world", "anyone"),)
+
+
+def allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> bool:
+    """Whether an entry grants one of the wanted permissions to one of the identities."""
+    for perms, scheme, name in acl:
+        if not perms & wanted:
+            continue
+        if scheme == "world" and name == "anyone":
+            return True
+        for own_scheme, own_name in identities:
+            if own_scheme == scheme and _matches(scheme, own_name, name):
+                return True
+    return False
+
+
+def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> None:
+    """
+    Raises:
+        Refused: NOAUTH.
+    """
+    if not allowed(acl, wanted, identities):
+        raise Refused(ErrorCode.NOAUTH)
+
+
+def stored_acl(acl: Iterable[Acl], identities: Collection[Identity]) -> AccessList:
+    """The ACL to keep for the one that a client gave: `auth` becomes the client's identities.
+
+    Raises:
+        Refused: INVALIDACL, for it is empty, or an entry means nobody.
+    """
+    kept: list[tuple[int, str, str]] = []
+    for perms, scheme, name in dict.fromkeys(acl):
+        if scheme == "auth":
+            own = [(perms, *each) for each in identities if each[0] == "digest"]
+            if not own:
+                raise Refused(ErrorCode.INVALIDACL)
+            kept += own
+        elif (scheme, name) == ("world", "anyone") or _means_somebody(scheme, name):
+            kept.append((perms, scheme, name))
+        else:
+            raise Refused(ErrorCode.INVALIDACL)
+    if not kept:
+        raise Refused(ErrorCode.INVALIDACL)
+    return tuple(kept)
+
+
+def hidden_digests(acl: AccessList) -> tuple[Acl, ...]:
+    """The ACL as clients see it who may read but not administrate the node."""
+    return tuple(
+        Acl(perms, scheme, f"{name.partition(':')[0]}:x" if scheme == "digest" else name)
+        for perms, scheme, name in acl
+    )
+
+
+def identity_of(scheme: str, auth: bytes, address: str) -> Identity | None:
+    """The identity that `addauth` adds; None if the scheme is not served."""
+    if scheme == "digest":
+        text = auth.decode(errors="replace")
+        # SHA-1 is ZooKeeper's; what is stored in ACLs must match.
+        digest = hashlib.sha1(text.encode(), usedforsecurity=False).digest()
+        return "digest", f"{text.partition(':')[0]}:{base64.b64encode(digest).decode()}"
+    return ("ip", address) if scheme == "ip" else None
+
+
+def user_of(identity: Identity) -> str:
+    """The name that `whoAmI` tells."""
+    scheme, name = identity
+    return name.partition(":")[0] if scheme == "digest" else name
+
+
+def _means_somebody(scheme: str, name: str) -> bool:
+    if scheme == "digest":
+        return len(name.rstrip(":").split(":")) == 2
+    return scheme == "ip" and _network(name) is not None
+
+
+def _matches(scheme: str, own: str, name: str) -> bool:
+    if scheme != "ip":
+        return own == name
+    network = _network(name)
+    try:
+        return network is not None and ipaddress.ip_address(own) in network
+    except ValueError:
+        return False
+
+
+def _network(name: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """The network of an address with, perhaps, a number of bits."""
+    _, slash, bits = name.partition("/")
+    if slash and not (bits.isascii() and bits.isdecimal()):
+        return None
+    try:
+        return ipaddress.ip_network(name, strict=False)
+    except ValueError:
+        return None

@@ -1,0 +1,147 @@
+"""Reads of the tree: stats, data, children, ACLs."""
+
+from __future__ import annotations
+
+from kafkapy.zk.embedded.znode_tree import TreeNode, ZnodeTree
+from kafkapy.zk.service.connection import Connection
+from kafkapy.zk.service.permissions import allowed, check, hidden_digests, user_of
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.service.watches import Watches
+from kafkapy.zk.wire.codes import ErrorCode, OpCode, Permission
+from kafkapy.zk.wire.records import Acl, ClientInfo, Stat
+from kafkapy.zk.wire.replies import (
+    AclReply,
+    ChildrenReply,
+    DataReply,
+    MultiReply,
+    NamesReply,
+    NumberReply,
+    PathReply,
+    Reply,
+    StatReply,
+    WhoAmIReply,
+)
+from kafkapy.zk.wire.requests import MultiRequest, PathRequest, Request, WatchedRequest
+
+_INT_BITS = 1 << 32
+
+
+def stat_of(tree: ZnodeTree, path: str, node: TreeNode) -> Stat:
+    """A node's stat as clients see it."""
+    stat, children = node.stat, tree.child_count(path)
+    # Kept are creations of children; told are creations and deletions, in a Java int.
+    changes = (2 * node.children_created - children + _INT_BITS // 2) % _INT_BITS - _INT_BITS // 2
+    return Stat(
+        stat.czxid,
+        stat.mzxid,
+        stat.ctime_ms,
+        stat.mtime_ms,
+        stat.version,
+        changes,
+        node.acl_version,
+        stat.ephemeral_owner,
+        len(node.data or b""),
+        children,
+        node.children_zxid or stat.czxid,
+    )
+
+
+class Reads:
+    """Answers to requests that change nothing but the client's watches."""
+
+    def __init__(self, tree: ZnodeTree, watches: Watches[Connection]) -> None:
+        self._tree = tree
+        self._watches = watches
+
+    def answer(self, op: int, body: Request, client: Connection) -> Reply:
+        """The reply to a read.
+
+        Raises:
+            Refused: with the error.
+        """
+        match op, body:
+            case OpCode.EXISTS, WatchedRequest():
+                return self._exists(body, client)
+            case OpCode.GET_DATA, WatchedRequest():
+                return self._data(body, client)
+            case OpCode.GET_CHILDREN, WatchedRequest():
+                return NamesReply(self._children(body, client))
+            case OpCode.GET_CHILDREN2, WatchedRequest():
+                names = self._children(body, client)
+                return ChildrenReply(names, self._stat(body.path))
+            case OpCode.GET_ACL, PathRequest():
+                return self._acl(body.path, client)
+            case OpCode.SYNC, PathRequest():
+                return PathReply(body.path)
+            case OpCode.GET_EPHEMERALS, PathRequest():
+                return self._ephemerals(body.path, client)
+            case OpCode.GET_ALL_CHILDREN_NUMBER, PathRequest():
+                return self._descendants(body.path, client)
+            case OpCode.MULTI_READ, MultiRequest():
+                return MultiReply(tuple(self._part(*each, client) for each in body.ops))
+            case OpCode.WHO_AM_I, _:
+                infos = [ClientInfo(each[0], user_of(each)) for each in client.identities]
+                return WhoAmIReply(tuple(infos))
+        raise Refused(ErrorCode.UNIMPLEMENTED)
+
+    def _exists(self, body: WatchedRequest, client: Connection) -> Reply:
+        if "\0" in body.path:
+            raise Refused(ErrorCode.BADARGUMENTS)
+        node = self._tree.nodes.get(body.path)
+        if node is not None:
+            check(node.acl, Permission.READ, client.identities)
+        if body.watch:
+            self._watches.data.add(body.path, client)
+        return StatReply(self._stat(body.path))
+
+    def _data(self, body: WatchedRequest, client: Connection) -> Reply:
+        node = self._readable(body.path, client)
+        if body.watch:
+            self._watches.data.add(body.path, client)
+        return DataReply(node.data, stat_of(self._tree, body.path, node))
+
+    def _children(self, body: WatchedRequest, client: Connection) -> tuple[str, ...]:
+        self._readable(body.path, client)
+        if body.watch:
+            self._watches.children.add(body.path, client)
+        return tuple(self._tree.child_names(body.path))
+
+    def _acl(self, path: str, client: Connection) -> Reply:
+        node = self._node(path)
+        check(node.acl, Permission.READ | Permission.ADMIN, client.identities)
+        entries = tuple(Acl(*each) for each in node.acl)
+        if not allowed(node.acl, Permission.ADMIN, client.identities):
+            entries = hidden_digests(node.acl)
+        return AclReply(entries, stat_of(self._tree, path, node))
+
+    def _ephemerals(self, prefix: str, client: Connection) -> Reply:
+        assert client.session is not None
+        paths = self._tree.ephemerals(client.session.session_id)
+        return NamesReply(tuple(each for each in paths if each.startswith(prefix.strip())))
+
+    def _descendants(self, path: str, client: Connection) -> Reply:
+        self._readable(path, client)
+        if path == "/":
+            return NumberReply(len(self._tree.nodes) - 1)
+        below = f"{path}/"
+        return NumberReply(sum(each.startswith(below) for each in self._tree.nodes))
+
+    def _part(self, op: int, body: Request, client: Connection) -> tuple[int, Reply]:
+        try:
+            return op, self.answer(op, body, client)
+        except Refused as refused:
+            return OpCode.ERROR, NumberReply(refused.code)
+
+    def _stat(self, path: str) -> Stat:
+        return stat_of(self._tree, path, self._node(path))
+
+    def _readable(self, path: str, client: Connection) -> TreeNode:
+        node = self._node(path)
+        check(node.acl, Permission.READ, client.identities)
+        return node
+
+    def _node(self, path: str) -> TreeNode:
+        node = self._tree.nodes.get(path)
+        if node is None:
+            raise Refused(ErrorCode.NONODE)
+        return node

@@ -1,0 +1,97 @@
+"""Sessions: negotiated timeouts, deadlines, expiry."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from kafkapy.zk.embedded.znode_tree import OpenSession
+
+C = TypeVar("C")
+
+PASSWORD_BYTES: Final = 16
+# As ZooKeeper's: 40 bits of milliseconds above 16 of a counter; the top byte is the server's id.
+_SERVER_ID: Final = 1 << 56
+_MILLISECONDS: Final = 0xFF_FFFF_FFFF
+
+
+@dataclass(slots=True, eq=False)
+class Session(Generic[C]):
+    """A session, and the connection that it has now."""
+
+    session_id: int
+    password: bytes
+    timeout_ms: int
+    deadline_ms: int
+    connection: C | None = None
+
+    def is_opened_by(self, password: bytes | None) -> bool:
+        """Whether this is the session's password."""
+        return hmac.compare_digest(self.password, password or b"")
+
+
+class SessionTable(Generic[C]):
+    """Sessions by id, and when they expire if nothing is heard of them.
+
+    Deadlines are rounded up to ticks, as ZooKeeper's. If nobody looked at them for longer than two
+    ticks, for the machine or the process stood still, they move by as much: clients that did their
+    part are not punished.
+    """
+
+    def __init__(self, tick_ms: int, min_timeout_ms: int, max_timeout_ms: int, now_ms: int) -> None:
+        self._tick_ms = tick_ms
+        self._min_ms = min_timeout_ms
+        self._max_ms = max_timeout_ms
+        self._looked_ms = now_ms
+        self._sessions: dict[int, Session[C]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def restore(self, kept: Iterable[OpenSession], now_ms: int) -> None:
+        """Go on with the sessions of an earlier process; each has its whole timeout to come."""
+        for session_id, password, timeout_ms in kept:
+            session = Session[C](session_id, password, timeout_ms, 0)
+            self._sessions[session_id] = session
+            self.touch(session, now_ms)
+
+    def negotiated(self, timeout_ms: int) -> int:
+        """The timeout that a client gets for the one that it asks for."""
+        return min(max(timeout_ms, self._min_ms), self._max_ms)
+
+    def add(self, opened: OpenSession, now_ms: int) -> Session[C]:
+        """A new session."""
+        session = Session[C](opened.session_id, opened.password, opened.timeout_ms, 0)
+        self._sessions[opened.session_id] = session
+        self.touch(session, now_ms)
+        return session
+
+    def get(self, session_id: int) -> Session[C] | None:
+        """The session with this id, if it has not ended."""
+        return self._sessions.get(session_id)
+
+    def remove(self, session: Session[C]) -> None:
+        """The session has ended."""
+        del self._sessions[session.session_id]
+
+    def touch(self, session: Session[C], now_ms: int) -> None:
+        """Something was heard of a session."""
+        end = now_ms + session.timeout_ms
+        session.deadline_ms = (end // self._tick_ms + 1) * self._tick_ms
+
+    def expired(self, now_ms: int) -> list[Session[C]]:
+        """The sessions whose time is over; called once a tick."""
+        late_ms = now_ms - self._looked_ms - self._tick_ms
+        self._looked_ms = now_ms
+        if late_ms > self._tick_ms:
+            for session in self._sessions.values():
+                session.deadline_ms += late_ms
+        return [each for each in self._sessions.values() if each.deadline_ms <= now_ms]
+
+
+def next_session_id(last: int, wall_ms: int) -> int:
+    """An id that no session ever had, be the clock set back."""
+    begin = _SERVER_ID | (wall_ms & _MILLISECONDS) << 16
+    return max(begin, last + 1)

@@ -1,0 +1,218 @@
+"""Writes to the tree: ZooKeeper's checks in ZooKeeper's order, then the change.
+
+What is checked here is not checked again on replay: the journal gets whole names, and no versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from kafkapy.zk.embedded.znode_tree import (
+    AccessList,
+    Applied,
+    CreateZnode,
+    SetAcl,
+    Transaction,
+    TreeNode,
+    TreeOp,
+    WriteZnode,
+    ZnodeTree,
+    parent_of,
+)
+from kafkapy.zk.service.node_paths import SYSTEM, check_path, parent_to_change
+from kafkapy.zk.service.permissions import Identity, check, stored_acl
+from kafkapy.zk.service.reads import stat_of
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.wire.codes import CreateFlag, ErrorCode, EventType, OpCode, Permission
+from kafkapy.zk.wire.replies import (
+    CreatedReply,
+    EmptyReply,
+    MultiReply,
+    NumberReply,
+    PathReply,
+    Reply,
+    StatReply,
+)
+from kafkapy.zk.wire.requests import (
+    CreateRequest,
+    CreateTtlRequest,
+    MultiRequest,
+    Request,
+    SetAclRequest,
+    SetDataRequest,
+    VersionRequest,
+)
+from kafkapy.zk.zookeeper import Delete
+
+_CREATES = {
+    CreateFlag.PERSISTENT: (False, False),
+    CreateFlag.EPHEMERAL: (True, False),
+    CreateFlag.PERSISTENT_SEQUENTIAL: (False, True),
+    CreateFlag.EPHEMERAL_SEQUENTIAL: (True, True),
+}
+"""Ephemeral or not, and sequential or not."""
+
+
+class Change(NamedTuple):
+    """An event, and the ACL that says who may hear of it."""
+
+    kind: EventType
+    path: str
+    acl: AccessList
+
+
+class Writing:
+    """One transaction under way: what it did so far, and how to take it back."""
+
+    def __init__(
+        self,
+        tree: ZnodeTree,
+        time_ms: int,
+        session_id: int,
+        identities: Collection[Identity] = (),
+    ) -> None:
+        self._tree = tree
+        self._identities = identities
+        self._ops: list[TreeOp] = []
+        self._applied = Applied([], [], {})
+        self.changes: list[Change] = []
+        self.transaction = Transaction(tree.zxid + 1, time_ms, session_id, self._ops)
+
+    def write(self, op: int, body: Request) -> Reply:
+        """One operation, alone or as part of a multi.
+
+        Raises:
+            Refused: it did nothing; what came before it is still done.
+        """
+        match body:
+            case CreateRequest():
+                return self._create(op, body)
+            case CreateTtlRequest():
+                raise Refused(ErrorCode.UNIMPLEMENTED)
+            case SetDataRequest():
+                return self._set_data(body)
+            case SetAclRequest():
+                return self._set_acl(body)
+            case VersionRequest() if op == OpCode.DELETE:
+                return self._delete(body)
+            case VersionRequest():
+                return self._check(body)
+        raise Refused(ErrorCode.UNIMPLEMENTED)
+
+    def write_all(self, body: MultiRequest) -> MultiReply:
+        """All operations, or none and the errors of each: OK before the one that failed."""
+        results: list[tuple[int, Reply]] = []
+        for op, part in body.ops:
+            try:
+                results.append((op, self.write(op, part)))
+            except Refused as refused:
+                self.take_back()
+                left = len(body.ops) - len(results) - 1
+                codes = [ErrorCode.OK] * len(results) + [refused.code]
+                codes += [ErrorCode.RUNTIMEINCONSISTENCY] * left
+                return MultiReply(tuple((OpCode.ERROR, NumberReply(code)) for code in codes))
+        return MultiReply(tuple(results))
+
+    def take_back(self) -> None:
+        """Undo everything."""
+        self._tree.undo(self._applied)
+        self._ops.clear()
+        self.changes.clear()
+
+    def delete(self, path: str) -> None:
+        """Delete a node without checks: the ephemeral of a session that ends."""
+        node = self._tree.nodes[path]
+        self._apply(Delete(path))
+        self._note_child(EventType.NODE_DELETED, path, node)
+
+    def apply_session(self, op: TreeOp) -> None:
+        """Open or close a session."""
+        self._apply(op)
+
+    def _create(self, op: int, body: CreateRequest) -> Reply:
+        try:
+            flag = CreateFlag(body.flags)
+        except ValueError:
+            raise Refused(ErrorCode.BADARGUMENTS) from None
+        # As ZooKeeper 3.4, which knows neither containers nor nodes with a time to live.
+        if op == OpCode.CREATE_CONTAINER or flag not in _CREATES:
+            raise Refused(ErrorCode.UNIMPLEMENTED)
+        ephemeral, sequential = _CREATES[flag]
+        above = parent_to_change(body.path)
+        acl = stored_acl(body.acl, self._identities)
+        parent = self._node(above)
+        check(parent.acl, Permission.CREATE, self._identities)
+        path = body.path + (f"{parent.children_created:010d}" if sequential else "")
+        check_path(path)
+        if path in self._tree.nodes:
+            raise Refused(ErrorCode.NODEEXISTS)
+        if parent.stat.ephemeral_owner:
+            raise Refused(ErrorCode.NOCHILDRENFOREPHEMERALS)
+        self._apply(CreateZnode(path, body.data, acl, ephemeral))
+        node = self._tree.nodes[path]
+        self._note_child(EventType.NODE_CREATED, path, node)
+        if op == OpCode.CREATE:
+            return PathReply(path)
+        return CreatedReply(path, stat_of(self._tree, path, node))
+
+    def _delete(self, body: VersionRequest) -> Reply:
+        above = parent_to_change(body.path)
+        if body.path == "/" or body.path in SYSTEM:
+            raise Refused(ErrorCode.BADARGUMENTS)
+        check(self._node(above).acl, Permission.DELETE, self._identities)
+        node = self._node(body.path)
+        _check_version(node.stat.version, body.version)
+        if self._tree.child_count(body.path):
+            raise Refused(ErrorCode.NOTEMPTY)
+        self.delete(body.path)
+        return EmptyReply()
+
+    def _set_data(self, body: SetDataRequest) -> Reply:
+        check_path(body.path)
+        node = self._node(body.path)
+        check(node.acl, Permission.WRITE, self._identities)
+        _check_version(node.stat.version, body.version)
+        self._apply(WriteZnode(body.path, body.data))
+        self.changes.append(Change(EventType.NODE_DATA_CHANGED, body.path, node.acl))
+        return self._stat(body.path)
+
+    def _set_acl(self, body: SetAclRequest) -> Reply:
+        check_path(body.path)
+        acl = stored_acl(body.acl, self._identities)
+        node = self._node(body.path)
+        check(node.acl, Permission.ADMIN, self._identities)
+        _check_version(node.acl_version, body.version)
+        self._apply(SetAcl(body.path, acl))
+        return self._stat(body.path)
+
+    def _check(self, body: VersionRequest) -> Reply:
+        check_path(body.path)
+        node = self._node(body.path)
+        check(node.acl, Permission.READ, self._identities)
+        _check_version(node.stat.version, body.version)
+        return EmptyReply()
+
+    def _note_child(self, kind: EventType, path: str, node: TreeNode) -> None:
+        above = parent_of(path)
+        acl = self._tree.nodes[above].acl
+        self.changes.append(Change(kind, path, node.acl))
+        self.changes.append(Change(EventType.NODE_CHILDREN_CHANGED, above, acl))
+
+    def _stat(self, path: str) -> Reply:
+        return StatReply(stat_of(self._tree, path, self._tree.nodes[path]))
+
+    def _node(self, path: str) -> TreeNode:
+        node = self._tree.nodes.get(path)
+        if node is None:
+            raise Refused(ErrorCode.NONODE)
+        return node
+
+    def _apply(self, op: TreeOp) -> None:
+        self._tree.apply_op(op, self.transaction, self._applied)
+        self._ops.append(op)
+
+
+def _check_version(version: int, expected: int) -> None:
+    if expected not in (-1, version):
+        raise Refused(ErrorCode.BADVERSION)

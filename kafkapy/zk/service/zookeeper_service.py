@@ -1,0 +1,420 @@
+"""The server's core: connections, sessions, requests, and what is to be made durable.
+
+Nothing that is queued for a client may be sent before `commit`, which makes durable what the
+replies are about; this holds for reads too, for they may see what is not durable yet. The zxids
+are ZooKeeper's: sessions that begin and end take one each, and so do writes that are refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.ports import Clock, Random
+from kafkapy.zk.embedded.journal import Journal
+from kafkapy.zk.embedded.znode_tree import (
+    CloseSession,
+    OpenSession,
+    Transaction,
+    TreeNode,
+    ZnodeTree,
+)
+from kafkapy.zk.service.connection import Connection
+from kafkapy.zk.service.four_letter_words import FourLetterWords, Traffic
+from kafkapy.zk.service.node_paths import CONFIG, SYSTEM
+from kafkapy.zk.service.permissions import READ_ONLY, allowed, identity_of
+from kafkapy.zk.service.reads import Reads
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.service.sessions import PASSWORD_BYTES, Session, SessionTable, next_session_id
+from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.service.watch_requests import WatchRequests
+from kafkapy.zk.service.watches import Watches
+from kafkapy.zk.service.writes import Change, Writing
+from kafkapy.zk.wire.codes import (
+    NO_ZXID,
+    PING_XID,
+    SYNC_CONNECTED,
+    ErrorCode,
+    OpCode,
+    Permission,
+)
+from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectReply, ConnectRequest
+from kafkapy.zk.wire.jute import Malformed, Reader, encode
+from kafkapy.zk.wire.replies import (
+    Reply,
+    ReplyHeader,
+    WatcherEvent,
+    encode_event,
+    encode_reply,
+)
+from kafkapy.zk.wire.requests import (
+    BODIES,
+    AuthRequest,
+    MultiRequest,
+    Request,
+    RequestHeader,
+    SetWatchesRequest,
+    WatchKindRequest,
+    decode_body,
+    decode_header,
+)
+from kafkapy.zk.zookeeper import ZnodeStat
+
+FRAMES_A_TURN: Final = 100
+"""Requests of one connection that are handled before the others have their turn."""
+
+UNSENT_MAX: Final = 1 << 20
+"""Requests of a connection wait while so many bytes of its replies do."""
+
+UNREAD_MAX: Final = 16 << 20
+"""A connection that gets notifications and has so many bytes unread is closed."""
+
+CONNECT_LIMIT_MS: Final = 10_000
+"""How long a connection may take to open a session."""
+
+_WRITES: Final = frozenset(
+    (
+        *(OpCode.CREATE, OpCode.CREATE2, OpCode.CREATE_CONTAINER, OpCode.CREATE_TTL),
+        *(OpCode.DELETE, OpCode.DELETE_CONTAINER, OpCode.SET_DATA, OpCode.SET_ACL),
+    )
+)
+
+logger = logging.getLogger("kafkapy.zk.service")
+
+
+def first_tree() -> ZnodeTree:
+    """The nodes that a new server has."""
+    tree = ZnodeTree()
+    for path in SYSTEM:
+        node = TreeNode(b"", ZnodeStat(0, 0, 0, 0, 0))
+        if path == CONFIG:
+            node = node._replace(acl=READ_ONLY, acl_version=-1)
+        tree.restore(path, node)
+    return tree
+
+
+class ZooKeeperService:
+    """A standalone ZooKeeper. The shell feeds it, and sends what it queues after `commit`."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        random: Random,
+        settings: ServiceSettings,
+        properties: Mapping[str, str],
+    ) -> None:
+        """Recover what the journal holds, sessions with it.
+
+        Raises:
+            JournalCorrupt: the journal's file is damaged, not merely torn at its end.
+            OSError: it cannot be read, or not be written anew.
+        """
+        self._clock = clock
+        self._random = random
+        self._journal = journal
+        self._settings = settings
+        self.tree = journal.recover(clock.time_ms(), first_tree())
+        self.traffic = Traffic()
+        self._watches: Watches[Connection] = Watches()
+        self._connections: dict[Connection, None] = {}
+        self._ready: dict[Connection, None] = {}
+        self._pending: list[Transaction] = []
+        self._answers = 0
+        self._answering_since_ms = 0
+        now_ms = clock.monotonic_ms()
+        limits = (settings.tick_ms, settings.min_session_timeout_ms)
+        self._sessions: SessionTable[Connection] = SessionTable(
+            *limits, settings.max_session_timeout_ms, now_ms
+        )
+        self._sessions.restore(self.tree.sessions.values(), now_ms)
+        self._reads = Reads(self.tree, self._watches)
+        self._watching = WatchRequests(self.tree, self._watches)
+        self._words = FourLetterWords(
+            *(self.tree, self._watches, self._connections.keys(), self.traffic),
+            *(settings, properties),
+        )
+
+    def connected(self, address: str, port: int) -> Connection | None:
+        """A new connection; None if this address has too many."""
+        limit = self._settings.max_connections
+        if limit and sum(each.address == address for each in self._connections) >= limit:
+            logger.warning("Too many connections from %s - max is %d", address, limit)
+            return None
+        now_ms = self._clock.monotonic_ms()
+        connection = Connection(address, port, self._settings.max_frame_bytes, now_ms)
+        self._connections[connection] = None
+        return connection
+
+    def received(self, connection: Connection, data: bytes) -> None:
+        """Handle what a client sent."""
+        connection.cutter.feed(data)
+        self.go_on(connection)
+
+    def go_on(self, connection: Connection) -> None:
+        """Handle the requests of a connection, until it has had its turn."""
+        connection.is_stalled = False
+        for _ in range(FRAMES_A_TURN):
+            if connection.is_closing:
+                return
+            if connection.waiting_bytes() > UNSENT_MAX:
+                break
+            try:
+                if not self._next(connection):
+                    return
+            except Malformed as fault:
+                self._drop(connection, str(fault))
+                return
+        connection.is_stalled = True
+        self._ready[connection] = None
+
+    def disconnected(self, connection: Connection) -> None:
+        """A connection is gone; its session goes on until it expires."""
+        self._detach(connection)
+        self._connections.pop(connection, None)
+        self._ready.pop(connection, None)
+
+    def commit(self) -> list[Connection]:
+        """Make durable what was done; the connections with something to send or to close.
+
+        Raises:
+            OSError: nothing was made durable and nothing may be sent: the process must end.
+        """
+        if self._pending:
+            self._journal.append(self._pending, self.tree)
+            self._pending = []
+        if self._answers:
+            waited_ms = self._clock.monotonic_ms() - self._answering_since_ms
+            self.traffic.answer(self._answers, waited_ms)
+            self._answers = 0
+        ready = list(self._ready)
+        self._ready.clear()
+        return ready
+
+    def tick(self) -> None:
+        """Once a tick: end sessions that expired, and connections without one."""
+        now_ms = self._clock.monotonic_ms()
+        for session in self._sessions.expired(now_ms):
+            logger.info(
+                "Expiring session 0x%x, timeout of %dms exceeded",
+                *(session.session_id, session.timeout_ms),
+            )
+            connection = session.connection
+            self._end(session)
+            if connection is not None:
+                self._close(connection)
+        for connection in self._connections:
+            late = now_ms - connection.opened_ms > CONNECT_LIMIT_MS
+            if connection.session is None and late and not connection.is_closing:
+                self._drop(connection, f"no session within {CONNECT_LIMIT_MS} ms")
+
+    def _next(self, connection: Connection) -> bool:
+        """Handle one frame, if a whole one is there."""
+        if connection.session is None and self._words.is_word(head := connection.cutter.head()):
+            connection.send_text(self._words.answer(head))
+            self._close(connection)
+            return False
+        frame = connection.cutter.next_frame()
+        if frame is None:
+            return False
+        connection.received += 1
+        self.traffic.received += 1
+        if not self._answers:
+            self._answering_since_ms = self._clock.monotonic_ms()
+        self._answers += 1
+        if connection.session is None:
+            self._connect(connection, CONNECT_REQUEST.read(Reader(frame)))
+        else:
+            self._request(connection, connection.session, frame)
+        return True
+
+    def _connect(self, connection: Connection, request: ConnectRequest) -> None:
+        if request.last_zxid_seen > self.tree.zxid:
+            self._drop(
+                connection,
+                f"it has seen zxid {request.last_zxid_seen:#x}, the last one here is"
+                f" {self.tree.zxid:#x}",
+            )
+            return
+        timeout_ms = self._sessions.negotiated(request.timeout_ms)
+        session = self._session_for(request, timeout_ms)
+        flag = None if request.read_only is None else False
+        if session is None:
+            logger.info("Invalid session 0x%x for client %s", request.session_id, connection)
+            reply = ConnectReply(0, 0, 0, bytes(PASSWORD_BYTES), flag)
+            self._send(connection, encode(CONNECT_REPLY, reply))
+            self._close(connection)
+            return
+        if session.connection is not None:
+            self._close(session.connection)
+        session.connection, connection.session = connection, session
+        session.timeout_ms = timeout_ms
+        self._sessions.touch(session, self._clock.monotonic_ms())
+        reply = ConnectReply(0, timeout_ms, session.session_id, session.password, flag)
+        self._send(connection, encode(CONNECT_REPLY, reply))
+
+    def _session_for(self, request: ConnectRequest, timeout_ms: int) -> Session[Connection] | None:
+        """The session to go on with, or a new one; None if it has ended or is not the client's."""
+        if request.session_id:
+            known = self._sessions.get(request.session_id)
+            return known if known is not None and known.is_opened_by(request.password) else None
+        wall_ms = self._clock.time_ms()
+        session_id = next_session_id(self.tree.last_session_id, wall_ms)
+        opened = OpenSession(session_id, self._random.bytes(PASSWORD_BYTES), timeout_ms)
+        writing = Writing(self.tree, wall_ms, session_id)
+        writing.apply_session(opened)
+        self._done(writing)
+        return self._sessions.add(opened, self._clock.monotonic_ms())
+
+    def _request(self, client: Connection, session: Session[Connection], frame: bytes) -> None:
+        header, reader = decode_header(frame)
+        client.last_xid = header.xid
+        self._sessions.touch(session, self._clock.monotonic_ms())
+        if header.op not in BODIES:
+            unknown = ReplyHeader(header.xid, NO_ZXID, ErrorCode.UNIMPLEMENTED)
+            self._send(client, encode_reply(unknown))
+            self._close(client)
+            return
+        client.last_op = OpCode(header.op).name
+        try:
+            body = decode_body(header.op, reader)
+        except Malformed:
+            self._answer(client, header, ErrorCode.MARSHALLINGERROR)
+            raise
+        match header.op:
+            case OpCode.PING:
+                self._answer(client, RequestHeader(PING_XID, OpCode.PING), ErrorCode.OK)
+            case OpCode.AUTH:
+                self._authenticate(client, header, body)
+            case OpCode.SASL:
+                self._answer(client, header, ErrorCode.AUTHFAILED)
+                self._close(client)
+            case OpCode.CLOSE_SESSION:
+                self._end(session)
+                self._answer(client, header, ErrorCode.OK)
+                self._close(client)
+            case OpCode.RECONFIG:
+                self._refuse_write(session)
+                self._answer(client, header, ErrorCode.RECONFIGDISABLED)
+            case _:
+                self._perform(client, session, header, body)
+
+    def _perform(
+        self,
+        client: Connection,
+        session: Session[Connection],
+        header: RequestHeader,
+        body: Request,
+    ) -> None:
+        reply: Reply | None = None
+        error = ErrorCode.OK
+        try:
+            if header.op in _WRITES or header.op == OpCode.MULTI:
+                reply = self._write(client, session, header.op, body)
+            elif isinstance(body, SetWatchesRequest):
+                for event in self._watching.set_again(body, client):
+                    self._send(client, encode_event(NO_ZXID, event))
+            elif isinstance(body, WatchKindRequest):
+                reply = self._watching.answer(header.op, body, client)
+            else:
+                reply = self._reads.answer(header.op, body, client)
+        except Refused as refused:
+            error = refused.code
+        self._answer(client, header, error, reply)
+
+    def _write(
+        self, client: Connection, session: Session[Connection], op: int, body: Request
+    ) -> Reply:
+        ids = client.identities
+        writing = Writing(self.tree, self._clock.time_ms(), session.session_id, ids)
+        try:
+            if isinstance(body, MultiRequest):
+                reply: Reply = writing.write_all(body)
+            else:
+                reply = writing.write(op, body)
+        except BaseException as fault:
+            writing.take_back()
+            if isinstance(fault, Refused):
+                self._done(writing)
+            raise
+        self._done(writing)
+        return reply
+
+    def _refuse_write(self, session: Session[Connection]) -> None:
+        self._done(Writing(self.tree, self._clock.time_ms(), session.session_id))
+
+    def _done(self, writing: Writing) -> None:
+        """Number a transaction, note it for the journal, tell the watches."""
+        self.tree.zxid = writing.transaction.zxid
+        self._pending.append(writing.transaction)
+        for change in writing.changes:
+            self._notify(change)
+
+    def _notify(self, change: Change) -> None:
+        heard = self._watches.trigger(change.kind, change.path)
+        if not heard:
+            return
+        event = WatcherEvent(change.kind, SYNC_CONNECTED, change.path)
+        payload = encode_event(self.tree.zxid, event)
+        for client in heard:
+            # Who may not read a node does not hear of its changes (CVE-2024-23944).
+            if not allowed(change.acl, Permission.READ, client.identities):
+                continue
+            if client.waiting_bytes() > UNREAD_MAX:
+                self._drop(client, f"it leaves more than {UNREAD_MAX} bytes unread")
+            else:
+                self._send(client, payload)
+
+    def _authenticate(self, client: Connection, header: RequestHeader, body: Request) -> None:
+        assert isinstance(body, AuthRequest)
+        identity = identity_of(body.scheme, body.auth or b"", client.address)
+        error = ErrorCode.OK
+        if identity is None:
+            logger.warning("Authentication of %s failed: no scheme of that name", client)
+            error = ErrorCode.AUTHFAILED
+        else:
+            client.identities[identity] = None
+        self._send(client, encode_reply(ReplyHeader(header.xid, 0, error)))
+        if error:
+            self._close(client)
+
+    def _answer(
+        self,
+        client: Connection,
+        header: RequestHeader,
+        error: ErrorCode,
+        reply: Reply | None = None,
+    ) -> None:
+        told = ReplyHeader(header.xid, self.tree.zxid, error)
+        self._send(client, encode_reply(told, header.op, reply))
+
+    def _send(self, client: Connection, payload: bytes) -> None:
+        if not client.is_closing:
+            client.send(payload)
+            self.traffic.sent += 1
+            self._ready[client] = None
+
+    def _end(self, session: Session[Connection]) -> None:
+        """End a session: its ephemerals go."""
+        writing = Writing(self.tree, self._clock.time_ms(), session.session_id)
+        for path in self.tree.ephemerals(session.session_id):
+            writing.delete(path)
+        writing.apply_session(CloseSession(session.session_id))
+        self._sessions.remove(session)
+        self._done(writing)
+
+    def _drop(self, connection: Connection, why: str) -> None:
+        logger.warning("Closing the connection of %s: %s", connection, why)
+        self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        connection.is_closing = True
+        self._detach(connection)
+        self._ready[connection] = None
+
+    def _detach(self, connection: Connection) -> None:
+        self._watches.drop(connection)
+        session, connection.session = connection.session, None
+        if session is not None and session.connection is connection:
+            session.connection = None

@@ -1,0 +1,1 @@
+"""ZooKeeper's client protocol, sans-I/O: frames, requests and replies."""

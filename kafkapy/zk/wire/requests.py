@@ -1,0 +1,268 @@
+"""Requests: a header, then a body whose layout follows from the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from kafkapy.zk.wire.codes import OpCode
+from kafkapy.zk.wire.jute import (
+    BOOL,
+    BUFFER,
+    INT,
+    LONG,
+    STRING,
+    Codec,
+    Malformed,
+    Reader,
+    packed,
+    record,
+)
+from kafkapy.zk.wire.records import ACLS, STRINGS, Acl
+
+
+class RequestHeader(NamedTuple):
+    """The client's number of a request, and its operation."""
+
+    xid: int
+    op: int
+
+
+class CreateRequest(NamedTuple):
+    """create, create2 and createContainer."""
+
+    path: str
+    data: bytes | None
+    acl: tuple[Acl, ...]
+    flags: int
+
+
+class CreateTtlRequest(NamedTuple):
+    """createTTL."""
+
+    path: str
+    data: bytes | None
+    acl: tuple[Acl, ...]
+    flags: int
+    ttl: int
+
+
+class VersionRequest(NamedTuple):
+    """delete, and check in a multi; -1 is any version."""
+
+    path: str
+    version: int
+
+
+class WatchedRequest(NamedTuple):
+    """exists, getData, getChildren and getChildren2."""
+
+    path: str
+    watch: bool
+
+
+class SetDataRequest(NamedTuple):
+    """setData."""
+
+    path: str
+    data: bytes | None
+    version: int
+
+
+class PathRequest(NamedTuple):
+    """getACL, sync, getEphemerals, getAllChildrenNumber and deleteContainer."""
+
+    path: str
+
+
+class SetAclRequest(NamedTuple):
+    """setACL."""
+
+    path: str
+    acl: tuple[Acl, ...]
+    version: int
+
+
+class ReconfigRequest(NamedTuple):
+    """reconfig."""
+
+    joining: str
+    leaving: str
+    members: str
+    config_id: int
+
+
+class WatchKindRequest(NamedTuple):
+    """checkWatches, removeWatches (a `WatcherType`) and addWatch (an `AddWatchMode`)."""
+
+    path: str
+    kind: int
+
+
+class AuthRequest(NamedTuple):
+    """addauth."""
+
+    kind: int
+    scheme: str
+    auth: bytes | None
+
+
+class SetWatchesRequest(NamedTuple):
+    """setWatches and setWatches2: the watches of a client that comes back."""
+
+    relative_zxid: int
+    data: tuple[str, ...]
+    exist: tuple[str, ...]
+    child: tuple[str, ...]
+    persistent: tuple[str, ...] = ()
+    recursive: tuple[str, ...] = ()
+
+
+class EmptyRequest(NamedTuple):
+    """ping, closeSession, whoAmI and sasl: no body that matters."""
+
+
+class MultiRequest(NamedTuple):
+    """multi and multiRead: operations with their requests."""
+
+    ops: tuple[tuple[int, Request], ...]
+
+
+Request = (
+    CreateRequest
+    | CreateTtlRequest
+    | VersionRequest
+    | WatchedRequest
+    | SetDataRequest
+    | PathRequest
+    | SetAclRequest
+    | ReconfigRequest
+    | WatchKindRequest
+    | AuthRequest
+    | SetWatchesRequest
+    | EmptyRequest
+    | MultiRequest
+)
+
+
+class MultiHeader(NamedTuple):
+    """The header of each operation and each result of a multi, and the mark of its end."""
+
+    op: int
+    done: bool
+    error: int
+
+
+HEADER: Final = packed(RequestHeader, ">ii")
+MULTI_HEADER: Final = packed(MultiHeader, ">i?i")
+MULTI_END: Final = MultiHeader(-1, True, -1)
+
+_CREATE: Final = record(CreateRequest, STRING, BUFFER, ACLS, INT)
+_CREATE_TTL: Final = record(CreateTtlRequest, STRING, BUFFER, ACLS, INT, LONG)
+_VERSION: Final = record(VersionRequest, STRING, INT)
+_WATCHED: Final = record(WatchedRequest, STRING, BOOL)
+_SET_DATA: Final = record(SetDataRequest, STRING, BUFFER, INT)
+_PATH: Final = record(PathRequest, STRING)
+_WATCH_KIND: Final = record(WatchKindRequest, STRING, INT)
+_EMPTY: Final = record(EmptyRequest)
+
+# What may be part of a multi, and of a multiRead.
+WRITES: Final[Mapping[int, Codec[Any]]] = {
+    OpCode.CREATE: _CREATE,
+    OpCode.CREATE2: _CREATE,
+    OpCode.CREATE_CONTAINER: _CREATE,
+    OpCode.CREATE_TTL: _CREATE_TTL,
+    OpCode.DELETE: _VERSION,
+    OpCode.SET_DATA: _SET_DATA,
+    OpCode.CHECK: _VERSION,
+}
+READS: Final[Mapping[int, Codec[Any]]] = {
+    OpCode.GET_DATA: _WATCHED,
+    OpCode.GET_CHILDREN: _WATCHED,
+}
+
+
+def _read_watches(reader: Reader) -> SetWatchesRequest:
+    return SetWatchesRequest(LONG.read(reader), *[STRINGS.read(reader) for _ in range(3)])
+
+
+def _write_watches(out: bytearray, value: SetWatchesRequest) -> None:
+    LONG.write(out, value.relative_zxid)
+    for paths in (value.data, value.exist, value.child):
+        STRINGS.write(out, paths)
+
+
+def _multi(parts: Mapping[int, Codec[Any]]) -> Codec[MultiRequest]:
+    def read(reader: Reader) -> MultiRequest:
+        ops = []
+        while not (header := MULTI_HEADER.read(reader)).done:
+            codec = parts.get(header.op)
+            if codec is None:
+                raise Malformed(f"Operation {header.op} cannot be part of a multi")
+            ops.append((header.op, codec.read(reader)))
+        return MultiRequest(tuple(ops))
+
+    def write(out: bytearray, value: MultiRequest) -> None:
+        for op, request in value.ops:
+            MULTI_HEADER.write(out, MultiHeader(op, False, -1))
+            parts[op].write(out, request)
+        MULTI_HEADER.write(out, MULTI_END)
+
+    return Codec(read, write)
+
+
+# A check is part of a multi only, as in ZooKeeper.
+BODIES: Final[Mapping[int, Codec[Any]]] = {
+    **{op: codec for op, codec in WRITES.items() if op != OpCode.CHECK},
+    OpCode.EXISTS: _WATCHED,
+    OpCode.GET_DATA: _WATCHED,
+    OpCode.GET_ACL: _PATH,
+    OpCode.SET_ACL: record(SetAclRequest, STRING, ACLS, INT),
+    OpCode.GET_CHILDREN: _WATCHED,
+    OpCode.SYNC: _PATH,
+    OpCode.PING: _EMPTY,
+    OpCode.GET_CHILDREN2: _WATCHED,
+    OpCode.MULTI: _multi(WRITES),
+    OpCode.RECONFIG: record(ReconfigRequest, STRING, STRING, STRING, LONG),
+    OpCode.CHECK_WATCHES: _WATCH_KIND,
+    OpCode.REMOVE_WATCHES: _WATCH_KIND,
+    OpCode.DELETE_CONTAINER: _PATH,
+    OpCode.MULTI_READ: _multi(READS),
+    OpCode.AUTH: record(AuthRequest, INT, STRING, BUFFER),
+    OpCode.SET_WATCHES: Codec(_read_watches, _write_watches),
+    OpCode.SASL: _EMPTY,
+    OpCode.GET_EPHEMERALS: _PATH,
+    OpCode.GET_ALL_CHILDREN_NUMBER: _PATH,
+    OpCode.SET_WATCHES2: record(SetWatchesRequest, LONG, *[STRINGS] * 5),
+    OpCode.ADD_WATCH: _WATCH_KIND,
+    OpCode.WHO_AM_I: _EMPTY,
+    OpCode.CLOSE_SESSION: _EMPTY,
+}
+
+
+def decode_header(frame: bytes) -> tuple[RequestHeader, Reader]:
+    """The header of a request, and where its body begins.
+
+    Raises:
+        Malformed: there is no whole header.
+    """
+    reader = Reader(frame)
+    return HEADER.read(reader), reader
+
+
+def decode_body(op: int, reader: Reader) -> Request:
+    """The body of a request whose operation is one of `BODIES`.
+
+    Raises:
+        Malformed: the bytes are none. What follows the body is ignored, as by ZooKeeper.
+    """
+    body: Request = BODIES[op].read(reader)
+    return body
+
+
+def encode_request(xid: int, op: int, body: Request) -> bytes:
+    """A request without its length."""
+    out = bytearray()
+    HEADER.write(out, RequestHeader(xid, op))
+    BODIES[op].write(out, body)
+    return bytes(out)

@@ -1,0 +1,144 @@
+"""kafkapy's own ZooKeeper: it keeps the port's contract, does what Apache ZooKeeper does, and
+brokers of both kinds run on it.
+
+Without Apache Kafka's jars its brokers are not checked, and the end of the run says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from scripts import _kafka
+from tests.support.broker_process import BrokerProcess
+from tests.support.ensembles import RealEnsemble, run
+from tests.support.own_zookeeper import OwnZooKeeper
+from tests.support.waiting import wait_until
+from tests.support.zookeeper_contract import CASES, Ensemble
+from tests.support.zookeeper_server import ZooKeeperServer
+from tests.support.zookeeper_twins import Twin, steps, twin
+
+Case = Callable[[Ensemble], Awaitable[None]]
+LIMIT_S = 60.0
+STEPS = 180
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnZooKeeper]:
+    with OwnZooKeeper(tmp_path_factory.mktemp("own") / "data") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def apaches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    with ZooKeeperServer(tmp_path_factory.mktemp("apache") / "data") as process:
+        yield process
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_it_keeps_the_contract(case: Case, own: OwnZooKeeper) -> None:
+    async def test() -> None:
+        async with RealEnsemble(own) as ensemble:
+            await case(ensemble)
+
+    run(test())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_same_comes_of_the_same(seed: int, own: OwnZooKeeper, apaches: ZooKeeperServer) -> None:
+    todo, done = steps(seed, STEPS), []
+    for server in (apaches, own):
+        with twin(server.bootstrap_servers, f"/twin-{seed}") as each:
+            each.run(todo)
+            done.append(each)
+    theirs, ours = done
+    for number, (expected, found) in enumerate(zip(theirs.outcomes, ours.outcomes, strict=True)):
+        assert found == expected, f"step {number} of seed {seed}"
+    assert ours.events == theirs.events
+    assert _is_worth_something(theirs)
+
+
+def _is_worth_something(each: Twin) -> bool:
+    """Whether much was done, much was refused, and something was heard."""
+    refused = sum(isinstance(outcome[-1], str) for outcome in each.outcomes)
+    heard = sum(map(len, each.events.values()))
+    return STEPS // 5 < refused < STEPS * 4 // 5 and heard > 5
+
+
+if _kafka.installed():
+
+    def test_apaches_shell(own: OwnZooKeeper) -> None:
+        """`ZooKeeperMain`, as Kafka's zookeeper-shell.sh runs it."""
+        lines = ("create /shell one", "set /shell two", "get -s /shell", "getAcl /shell", "ls /")
+        words = ("org.apache.zookeeper.ZooKeeperMain", "-server", own.bootstrap_servers)
+        done = _kafka.run_tool(*words, stdin="\n".join([*lines, ""]).encode(), limit_s=LIMIT_S)
+        said = done.stdout.decode() + done.stderr.decode()
+        for part in ("Created /shell", "two\ncZxid = 0x", "dataVersion = 1", ": cdrwa"):
+            assert part in said, said
+        assert "zookeeper]" in said
+
+    def test_brokers_of_both_kinds_share_it(tmp_path: Path, own: OwnZooKeeper) -> None:
+        common = {
+            "zookeeper.connect": own.connect("/both"),
+            "zookeeper.session.timeout.ms": "3000",
+            "offsets.topic.replication.factor": "2",
+            "default.replication.factor": "2",
+        }
+        apache = _kafka.ApacheBroker(tmp_path / "apache", {**common, "broker.id": "1"}, own)
+        ours = BrokerProcess(tmp_path / "ours", {**common, "broker.id": "2"})
+        with ExitStack() as stack:
+            stack.enter_context(apache)
+            stack.enter_context(ours)
+            zookeeper = KazooClient(own.connect("/both"))
+            zookeeper.start(timeout=LIMIT_S)
+            stack.callback(zookeeper.close)
+            stack.callback(zookeeper.stop)
+
+            def registered(*ids: str) -> None:
+                def are() -> bool:
+                    found: list[str] = zookeeper.retry(zookeeper.get_children, "/brokers/ids")
+                    return sorted(found) == list(ids)
+
+                wait_until(are, f"brokers {ids} are registered", LIMIT_S)
+
+            registered("1", "2")
+            servers = f"{apache.bootstrap_servers},{ours.bootstrap_servers}"
+            admin = AdminClient({"bootstrap.servers": servers})
+            admin.create_topics([NewTopic("t", 4, 2)])["t"].result(LIMIT_S)
+            _exchange(servers, "before")
+            own.kill()
+            own.start()
+            _exchange(servers, "after")
+            # The controller hears of it by a watch that its client has set again.
+            admin.create_topics([NewTopic("u", 1, 2)])["u"].result(LIMIT_S)
+            ours.kill()
+            registered("1")
+            _exchange(apache.bootstrap_servers, "alone")
+
+
+def _exchange(servers: str, word: str) -> None:
+    """Produce with acks=all to each partition, and consume it in a group."""
+    producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+    for partition in range(4):
+        producer.produce("t", word, partition=partition)
+    assert producer.flush(LIMIT_S) == 0
+    group = {"group.id": word, "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": servers, **group})
+    consumer.subscribe(["t"])
+    found: list[bytes] = []
+
+    def complete() -> bool:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            found.append(message.value())
+        return found.count(word.encode()) == 4
+
+    wait_until(complete, f"four times {word}", LIMIT_S)
+    consumer.commit(asynchronous=False)
+    consumer.close()

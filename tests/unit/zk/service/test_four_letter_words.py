@@ -1,0 +1,80 @@
+"""Four-letter words: what monitoring reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.zk.service.four_letter_words import Traffic
+from kafkapy.zk.service.settings import ServiceSettings
+from tests.support.zookeeper_desk import Client, ZooKeeperDesk
+
+
+def asked(desk: ZooKeeperDesk, word: str) -> str:
+    client = Client(desk)
+    client.say(word.encode())
+    assert client.connection.is_closing
+    desk.service.disconnected(client.connection)
+    return client.raw.decode()
+
+
+def rows(text: str, separator: str) -> dict[str, str]:
+    return dict(line.split(separator, 1) for line in text.splitlines() if separator in line)
+
+
+def test_short_answers() -> None:
+    desk = ZooKeeperDesk()
+    assert [asked(desk, word) for word in ("ruok", "isro")] == ["imok", "rw"]
+    assert asked(desk, "dump") == "dump is not executed because it is not in the whitelist.\n"
+    assert "zookeeper.version=3.9" in asked(desk, "envi")
+
+
+def test_server_and_clients() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    client.create("/a", b"12345", 1)
+    client.exists("/b", watch=True)
+    server = rows(asked(desk, "srvr"), ": ")
+    assert server["Mode"] == "standalone"
+    assert (server["Zxid"], server["Node count"], server["Received"]) == ("0x2", "5", "3")
+    told = asked(desk, "stat")
+    assert told.startswith("Zookeeper version: 3.9")
+    assert " /127.0.0.1:4711[1](queued=0,recved=3,sent=3)\n" in told
+    details = asked(desk, "cons")
+    assert f",sid={client.session.session_id:#x},lop=EXISTS," in details
+    metrics = rows(asked(desk, "mntr"), "\t")
+    assert metrics["zk_server_state"] == "standalone"
+    assert [metrics[f"zk_{name}"] for name in ("znode_count", "watch_count")] == ["5", "1"]
+    assert (metrics["zk_ephemerals_count"], metrics["zk_global_sessions"]) == ("1", "1")
+    assert asked(desk, "wchs") == "1 connections watching 1 paths\nTotal watches:1\n"
+    conf = rows(asked(desk, "conf"), "=")
+    assert (conf["clientPort"], conf["tickTime"], conf["maxClientCnxns"]) == ("2181", "3000", "60")
+
+
+def test_a_word_is_one_only_before_a_session() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    client.say(b"ruok")
+    assert client.connection.is_closing
+    assert client.raw[-4:] != b"imok"
+
+
+def test_a_word_that_the_file_keeps_back() -> None:
+    desk = ZooKeeperDesk(ServiceSettings(words=frozenset({"ruok"})))
+    assert asked(desk, "ruok") == "imok"
+    assert asked(desk, "cons") == "cons is not executed because it is not in the whitelist.\n"
+
+
+def test_latencies() -> None:
+    traffic = Traffic()
+    assert traffic.average_ms == 0
+    traffic.answer(3, 4)
+    traffic.answer(1, 8)
+    assert (traffic.min_ms, traffic.max_ms, traffic.average_ms) == (4, 8, 5.0)
+
+
+@pytest.mark.parametrize("pieces", [(b"ru", b"ok"), (b"r", b"u", b"o", b"k")])
+def test_a_word_in_pieces(pieces: tuple[bytes, ...]) -> None:
+    client = Client(ZooKeeperDesk())
+    for piece in pieces:
+        client.say(piece)
+    assert client.raw == b"imok"

@@ -1,0 +1,82 @@
+"""Who may do what: schemes, expansion of `auth`, and what is no ACL."""
+
+from __future__ import annotations
+
+import pytest
+from kazoo.security import make_digest_acl_credential
+
+from kafkapy.zk.service.permissions import (
+    allowed,
+    check,
+    hidden_digests,
+    identity_of,
+    stored_acl,
+    user_of,
+)
+from kafkapy.zk.service.refusals import Refused
+from kafkapy.zk.wire.records import Acl
+
+IP = ("ip", "10.1.2.3")
+USER = ("digest", "user:hash")
+
+
+@pytest.mark.parametrize(
+    ("entry", "granted"),
+    [
+        ((1, "world", "anyone"), True),
+        ((2, "world", "anyone"), False),
+        ((1, "world", "someone"), False),
+        ((1, "digest", "user:hash"), True),
+        ((1, "digest", "user:other"), False),
+        ((1, "ip", "10.1.2.3"), True),
+        ((1, "ip", "10.0.0.0/8"), True),
+        ((1, "ip", "10.1.2.9/31"), False),
+        ((1, "ip", "::1"), False),
+        ((1, "auth", ""), False),
+    ],
+)
+def test_an_entry_grants_or_not(entry: tuple[int, str, str], granted: bool) -> None:
+    assert allowed((entry,), 1, [IP, USER]) is granted
+    if not granted:
+        with pytest.raises(Refused, match="NOAUTH"):
+            check((entry,), 1, [IP, USER])
+
+
+def test_no_entry_grants_nothing() -> None:
+    assert not allowed((), 31, [IP, USER])
+
+
+def test_a_digest_is_kazoos() -> None:
+    expected = make_digest_acl_credential("user", "secret")
+    assert identity_of("digest", b"user:secret", "") == ("digest", expected)
+    assert identity_of("ip", b"", "1.2.3.4") == ("ip", "1.2.3.4")
+    assert identity_of("sasl", b"", "1.2.3.4") is None
+    assert [user_of(each) for each in (IP, USER)] == ["10.1.2.3", "user"]
+
+
+def test_auth_becomes_the_clients_digests() -> None:
+    both = (Acl(31, "auth", ""), Acl(1, "world", "anyone"), Acl(1, "world", "anyone"))
+    assert stored_acl(both, [IP, USER]) == ((31, *USER), (1, "world", "anyone"))
+    assert hidden_digests(((31, *USER), (1, *IP))) == (
+        Acl(31, "digest", "user:x"),
+        Acl(1, *IP),
+    )
+
+
+@pytest.mark.parametrize(
+    "acl",
+    [
+        (),
+        (Acl(31, "auth", ""),),
+        (Acl(31, "world", "me"),),
+        (Acl(31, "digest", "nobody"),),
+        (Acl(31, "ip", "10.0.0.0/33"),),
+        (Acl(31, "ip", "10.0.0.0/255.0.0.0"),),
+        (Acl(31, "ip", "host"),),
+        (Acl(31, "sasl", "kafka"),),
+        (Acl(31, "super", "x"),),
+    ],
+)
+def test_what_means_nobody_is_refused(acl: tuple[Acl, ...]) -> None:
+    with pytest.raises(Refused, match="INVALIDACL"):
+        stored_acl(acl, [IP])

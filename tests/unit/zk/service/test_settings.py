@@ -1,0 +1,61 @@
+"""What a configuration file gives, and what it must not ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.zk.service.settings import (
+    WORDS,
+    ServiceSettings,
+    settings_from,
+    without_effect,
+)
+
+
+def test_the_defaults_are_zookeepers() -> None:
+    assert settings_from({}) == ServiceSettings(3000, 6000, 60_000, 60, 1048575)
+
+
+def test_timeouts_follow_the_tick() -> None:
+    found = settings_from({"tickTime": "100", "maxClientCnxns": "0", "jute.maxbuffer": "99"})
+    assert found == ServiceSettings(100, 200, 2000, 0, 99)
+    found = settings_from({"minSessionTimeout": "1", "maxSessionTimeout": "5"})
+    assert (found.min_session_timeout_ms, found.max_session_timeout_ms) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("tickTime", "0"), ("tickTime", "x"), ("maxClientCnxns", "-1"), ("jute.maxbuffer", "9" * 20)],
+)
+def test_a_wrong_value_is_named(key: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {text} for configuration {key}"):
+        settings_from({key: text})
+
+
+def test_limits_that_contradict_each_other() -> None:
+    with pytest.raises(ConfigError, match=r"minSessionTimeout \(9\) must not be larger"):
+        settings_from({"minSessionTimeout": "9", "maxSessionTimeout": "8"})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("server.1", "secureClientPort", "authProvider.sasl", "requireClientAuthScheme"),
+        "enforce.auth.enabled",
+    ],
+)
+def test_what_keeps_clients_out_elsewhere_is_not_ignored(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} has no effect here.*--implementation apache"):
+        settings_from({key: "x"})
+
+
+def test_keys_without_effect() -> None:
+    given = {"clientPort": "1", "dataDir": "d", "admin.enableServer": "false", "initLimit": "5"}
+    assert without_effect(given) == ["admin.enableServer", "initLimit"]
+
+
+def test_words_are_served_unless_the_file_names_some() -> None:
+    assert settings_from({"4lw.commands.whitelist": "*"}).words == frozenset(WORDS)
+    found = settings_from({"zookeeper.4lw.commands.whitelist": "srvr, ruok,dump"})
+    assert found.words == {"srvr", "ruok"}

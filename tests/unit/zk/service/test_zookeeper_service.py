@@ -1,0 +1,264 @@
+"""Sessions, durability and clients that do not behave, without a socket."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafkapy.zk.service import zookeeper_service
+from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.wire.codes import ErrorCode, EventType, OpCode
+from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectReply, ConnectRequest
+from kafkapy.zk.wire.frames import framed
+from kafkapy.zk.wire.jute import Reader, encode
+from kafkapy.zk.wire.requests import (
+    AuthRequest,
+    EmptyRequest,
+    SetDataRequest,
+    WatchedRequest,
+    WatchKindRequest,
+    encode_request,
+)
+from tests.support.zookeeper_desk import Client, ZooKeeperDesk
+
+
+def test_a_session_gets_a_password_and_a_timeout_within_the_limits() -> None:
+    desk = ZooKeeperDesk()
+    granted = [desk.client(timeout_ms=ms).session for ms in (1, 10_000, 10**9)]
+    assert [each.timeout_ms for each in granted] == [6000, 10_000, 60_000]
+    assert len({each.session_id for each in granted}) == 3
+    assert len({each.password for each in granted}) == 3
+    assert all(len(each.password or b"") == 16 for each in granted)
+
+
+def test_a_client_that_sends_no_read_only_flag_gets_none() -> None:
+    client = Client(ZooKeeperDesk())
+    client.say(framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 9000, 0, b""))))
+    reply = CONNECT_REPLY.read(Reader(client.next_frame()))
+    assert (reply.timeout_ms, reply.read_only) == (9000, None)
+
+
+def test_a_session_goes_on_with_its_password_only() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    client.create("/e", flags=1)
+    thief = desk.client(client.session._replace(password=b"x" * 16))
+    assert thief.session == ConnectReply(0, 0, 0, bytes(16), False)
+    assert thief.connection.is_closing
+    assert not client.connection.is_closing, "the owner keeps its connection"
+    again = desk.client(client.session)
+    assert again.session.session_id == client.session.session_id
+    assert client.connection.is_closing, "a session has one connection"
+    assert again.exists("/e").stat.ephemeral_owner == client.session.session_id
+    again.call(OpCode.CLOSE_SESSION)
+    assert desk.nodes == {}
+    assert desk.client(client.session).session.session_id == 0
+
+
+def test_a_session_that_is_silent_expires_with_its_ephemerals() -> None:
+    desk = ZooKeeperDesk()
+    silent, other = desk.client(timeout_ms=6000), desk.client(timeout_ms=60_000)
+    silent.create("/e", flags=1)
+    other.exists("/e", watch=True)
+    desk.tick(6000)
+    assert other.heard() == []
+    silent.call(OpCode.PING)
+    desk.tick(6000)
+    assert other.heard() == []
+    desk.tick(3000)
+    assert other.heard() == [(EventType.NODE_DELETED, "/e")]
+    assert silent.connection.is_closing
+    assert desk.client(silent.session).session.session_id == 0
+
+
+def test_sessions_and_ephemerals_survive_a_kill() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client(timeout_ms=9000)
+    client.create("/e", b"mine", 1)
+    client.create("/p", None)
+    desk.restart()
+    assert desk.nodes == {"/e": b"mine", "/p": None}
+    back = desk.client(client.session, timeout_ms=9000)
+    assert back.session.session_id == client.session.session_id
+    desk.restart()
+    desk.tick(9000)
+    assert "/e" in desk.nodes
+    desk.tick(3000)
+    assert desk.nodes == {"/p": None}
+    desk.restart()
+    assert desk.nodes == {"/p": None}
+
+
+def test_zxids_go_on_and_refused_writes_have_theirs() -> None:
+    """A client that has seen a zxid would not be served by a server that has not."""
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    assert client.create("/no/x") == ErrorCode.NONODE
+    seen = desk.service.tree.zxid
+    assert seen == 2
+    desk.restart()
+    assert desk.service.tree.zxid == seen
+    late = Client(desk)
+    hello = ConnectRequest(0, seen + 1, 9000, 0, b"", False)
+    late.say(framed(encode(CONNECT_REQUEST, hello)))
+    assert (late.raw, late.connection.is_closing) == (b"", True)
+
+
+def test_nothing_is_answered_before_it_is_durable() -> None:
+    desk = ZooKeeperDesk()
+    one, two = desk.client(), desk.client()
+    size = len(desk.file.data)
+    service = desk.service
+    service.received(one.connection, one.frame(OpCode.SET_DATA, SetDataRequest("/", b"1", -1)))
+    service.received(two.connection, two.frame(OpCode.GET_DATA, WatchedRequest("/", False)))
+    service.received(two.connection, two.frame(OpCode.SET_DATA, SetDataRequest("/", b"2", -1)))
+    assert len(desk.file.data) == size
+    desk.file.fail = True
+    with pytest.raises(OSError):
+        service.commit()
+    assert one.raw[-4:] != b"1"
+    desk.file.fail = False
+    desk.restart()
+    assert desk.service.tree.nodes["/"].data == b"", "what was not answered did not happen"
+
+
+def test_one_turn_is_one_write_and_tears_as_one() -> None:
+    desk = ZooKeeperDesk()
+    one, two = desk.client(), desk.client()
+    one.create("/a")
+    whole = len(desk.file.data)
+    for client, data in ((one, b"1"), (two, b"2"), (one, b"3")):
+        frame = client.frame(OpCode.SET_DATA, SetDataRequest("/a", data, -1))
+        desk.service.received(client.connection, frame)
+    desk.turn()
+    data = desk.file.data
+    for size in range(whole, len(data)):
+        desk.file.data = data[:size]
+        desk.restart()
+        assert desk.nodes == {"/a": b""}, f"cut at {size}"
+    desk.file.data = data
+    desk.restart()
+    assert desk.nodes == {"/a": b"3"}
+
+
+def test_authentication_with_an_unknown_scheme_ends_the_connection() -> None:
+    client = ZooKeeperDesk().client()
+    assert client.call(OpCode.AUTH, AuthRequest(0, "sasl", b"")) == ErrorCode.AUTHFAILED
+    assert client.connection.is_closing
+    client = ZooKeeperDesk().client()
+    assert client.call(OpCode.SASL) == ErrorCode.AUTHFAILED
+    assert client.connection.is_closing
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n",
+        b"\xff\xff\xff\xff",
+        b"\0\x10\0\0",
+        framed(b""),
+        framed(b"\0" * 20),
+    ],
+)
+def test_garbage_closes_with_one_line(garbage: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    desk = ZooKeeperDesk()
+    client = Client(desk)
+    with caplog.at_level(logging.WARNING, "kafkapy.zk.service"):
+        client.say(garbage + b"more")
+        client.say(b"and more")
+    assert client.connection.is_closing
+    assert client.raw == b""
+    [line] = caplog.messages
+    assert line.startswith("Closing the connection of /127.0.0.1:4711: ")
+
+
+def test_a_request_that_is_cut_is_answered_and_ends_the_connection() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    whole = encode_request(1, OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
+    client.say(framed(whole[:-2]))
+    assert client.reply(OpCode.SET_DATA) == ErrorCode.MARSHALLINGERROR
+    assert client.connection.is_closing
+    assert desk.service.tree.nodes["/"].data == b""
+
+
+def test_an_unknown_operation_ends_the_connection() -> None:
+    client = ZooKeeperDesk().client()
+    client.say(framed(b"\0\0\0\1\0\0\0\x63"))
+    assert client.reply(OpCode.PING) == ErrorCode.UNIMPLEMENTED
+    assert client.connection.is_closing
+
+
+def test_too_many_connections_of_one_address() -> None:
+    desk = ZooKeeperDesk(ServiceSettings(max_connections=2))
+    first, _ = Client(desk), Client(desk)
+    assert desk.service.connected("127.0.0.1", 1) is None
+    assert desk.service.connected("127.0.0.2", 1) is not None
+    desk.service.disconnected(first.connection)
+    assert desk.service.connected("127.0.0.1", 1) is not None
+
+
+def test_a_connection_without_a_session_does_not_stay() -> None:
+    desk = ZooKeeperDesk()
+    idle = Client(desk)
+    desk.tick(9000)
+    assert not idle.connection.is_closing
+    desk.tick(3000)
+    assert idle.connection.is_closing
+
+
+def test_requests_wait_while_replies_are_not_read() -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    client.create("/big", b"x" * 900_000)
+    read = client.frame(OpCode.GET_DATA, WatchedRequest("/big", False))
+    desk.service.received(client.connection, read * 50)
+    assert client.connection.is_stalled
+    assert client.connection.waiting_bytes() < 3_000_000
+    desk.turn()
+    assert not client.connection.is_stalled
+    client.connection.unsent = lambda: zookeeper_service.UNSENT_MAX + 1
+    before = client.connection.received
+    desk.service.received(client.connection, read * 50)
+    assert client.connection.is_stalled
+    assert client.connection.received == before
+
+
+def test_notifications_that_nobody_reads_end_the_connection() -> None:
+    desk = ZooKeeperDesk()
+    deaf, other = desk.client(), desk.client()
+    deaf.call(OpCode.ADD_WATCH, WatchKindRequest("/", 1))
+    deaf.connection.unsent = lambda: zookeeper_service.UNREAD_MAX + 1
+    other.create("/a")
+    assert deaf.connection.is_closing
+    assert not other.connection.is_closing
+
+
+def test_many_requests_of_one_client_leave_others_their_turn() -> None:
+    desk = ZooKeeperDesk()
+    busy, other = desk.client(), desk.client()
+    ping = busy.frame(OpCode.PING, EmptyRequest())
+    desk.service.received(busy.connection, ping * 250)
+    assert busy.connection.is_stalled
+    assert other.create("/a") == "/a"
+    desk.turn()
+    assert not busy.connection.is_stalled
+    assert busy.connection.received == 251
+
+
+def test_a_fault_of_a_request_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = ZooKeeperDesk()
+    client = desk.client()
+    zxid = desk.service.tree.zxid
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("kafkapy.zk.service.writes.stat_of", fail)
+    with pytest.raises(RuntimeError):
+        client.call(OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
+    assert desk.service.tree.nodes["/"].data == b""
+    assert desk.service.tree.zxid == zxid
+    desk.restart()
+    assert desk.service.tree.zxid == zxid
