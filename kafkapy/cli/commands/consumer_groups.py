@@ -293,4 +293,22 @@ COMMAND: Final = Command(
     ConsumerGroupsOptions,
     run,
     help="List, describe and delete consumer groups; reset and delete their offsets.",
+    groups={
+        "Connection": "timeout",
+        "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",
+        "Which groups": "group all-groups",
+        "What to show": "members offsets state type verbose strict",
+        "Which offsets": (
+            "topic all-topics to-earliest to-latest to-current to-offset shift-by to-datetime"
+            " by-duration from-file"
+        ),
+    },
+    examples={
+        "List the groups.": "--list {B}",
+        "Show how far a group has read, and its lag.": "--describe --group billing {B}",
+        "Show what a reset would do; --execute does it, once the group's members have stopped.": (
+            "--reset-offsets --group billing --topic orders --to-earliest --dry-run {B}"
+        ),
+        "Delete a group.": "--delete --group billing {B}",
+    },
 )

@@ -168,6 +168,25 @@ COMMAND: Final = SparkSubmit(
     "spark-submit",
     SparkSubmitOptions,
     run,
-    help="Run a PySpark script with topics as sources and sinks, through Spark's spark-submit.",
+    help="Run a PySpark script or a query with topics as sources and sinks.",
     operands="words",
+    groups={
+        "What to run": "sql schema from columns to",
+        "Streams": "checkpoint once metrics-port",
+    },
+    examples={
+        "Query a topic; its records are the view 'records'.": (
+            "{B} --from orders --sql 'SELECT count(*) FROM records'"
+        ),
+        "Query JSON values by their fields.": (
+            "{B} --from orders --schema 'user STRING, n INT' --sql 'SELECT user, sum(n) FROM"
+            " records GROUP BY user'"
+        ),
+        "Run a script whose transform(df) makes the rows of another topic.": (
+            "{B} --from orders --to totals job.py"
+        ),
+        "Run it as a stream, with options of Spark.": (
+            "--master 'local[2]' {B} --from orders --to totals --checkpoint /tmp/totals job.py"
+        ),
+    },
 )
