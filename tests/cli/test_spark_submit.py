@@ -99,6 +99,7 @@ def test_a_plain_script_reads_the_topic_that_was_wired(
     done = run("--master", "local[1]", *wiring, str(script), "--from", "mine")
     assert done.returncode == 3, done.stderr  # the script's own
     assert "ROWS 11 ['--from', 'mine']" in done.stdout
+    assert " INFO SparkContext: " in done.stderr  # a script's log on a pipe is as Spark writes it
 
 
 def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Path) -> None:
@@ -109,6 +110,7 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     words += ["--schema", "user STRING, n INT", "--sql", "SELECT user, n FROM records WHERE n > 3"]
     done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
     assert done.returncode == 0, done.stderr
+    assert " INFO " not in done.stderr
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
 
