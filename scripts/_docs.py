@@ -24,7 +24,7 @@ from kafkapy.spark.source.option_table import (
     SOURCE_OPTIONS,
     Option,
 )
-from scripts import _examples, _man_pages, _tools_page
+from scripts import _examples, _man_pages, _mistakes_page, _tools_page
 from scripts._report import ROOT, table
 
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -73,6 +73,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "examples": _examples.page,
     "tools": _tools_page.page,
+    "mistakes": _mistakes_page.page,
     "spark_source": spark_source,
     "spark_sink": spark_sink,
     "spark_segments": spark_segments,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from kafkapy.cli.commands.spark_submit import arrange
+from scripts._mistakes_page import mistakes
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
@@ -121,3 +125,19 @@ def values_of(topic: Topic, count: int) -> list[dict[str, object]]:
     messages = consumer.consume(count, timeout=30)
     consumer.close()
     return [json.loads(message.value() or b"") for message in messages]
+
+
+@pytest.mark.parametrize("row", [row for row in mistakes() if row.get("where") == "spark"])
+def test_a_topic_that_is_not_there_is_one_line_and_the_log_is_kept(
+    row: dict[str, Any], broker: BrokerProcess, tmp_path: Path
+) -> None:
+    words = shlex.split(row["command"].replace("{plain}", broker.bootstrap_servers))
+    done = run("--master", "local[1]", *words[1:], TMPDIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    for line in row["says"]:
+        assert re.search(
+            f"^{re.escape(line).replace(re.escape('...'), '.*')}$", done.stderr, re.M
+        ), line
+    (log,) = tmp_path.glob("kafkapy-spark-log-*/*")
+    assert " INFO SparkContext: " in log.read_text()

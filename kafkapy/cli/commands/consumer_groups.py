@@ -50,7 +50,7 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     except KafkapyError as error:
         if env.debug:
             raise
-        failures.tell(f"Executing consumer group command failed due to {error}")
+        failures.tell(f"Executing consumer group command failed due to {error}", error)
     return failures.status
 
 
@@ -63,8 +63,11 @@ class _Failures:
         self._strict = options.strict
         self._count = 0
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, error: KafkapyError | None = None) -> None:
+        from kafkapy.cli.framework import hints
+
         self._say(f"\nError: {text}")
+        hints.warn(self._env, error or KafkapyError(text), ())
         self._count += 1
 
     def add(self) -> None:

@@ -13,8 +13,9 @@ import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
@@ -111,6 +112,15 @@ def refusal(error: PySparkException, *, is_query: bool) -> str | None:
     return next(iter(str(error).splitlines()), "") if is_query else None
 
 
+def fail(text: str) -> NoReturn:
+    """End with one line on stderr: the JVM's, for it hands a script's stderr on to its stdout."""
+    context = SparkContext._active_spark_context
+    if context is None or context._jvm is None:
+        sys.exit(f"kafkapy: {text}")
+    context._jvm.java.lang.System.err.println(f"kafkapy: {text}")
+    sys.exit(1)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
     if not words:
@@ -119,9 +129,9 @@ if __name__ == "__main__":
     try:
         main(words)
     except KafkapyError as error:
-        sys.exit(f"kafkapy: {error}")
+        fail(str(error))
     except PySparkException as error:
         text = refusal(error, is_query=not words)
         if text is None:
             raise
-        sys.exit(f"kafkapy: {text}")
+        fail(text)
