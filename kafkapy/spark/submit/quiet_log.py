@@ -1,7 +1,8 @@
 """Spark's log beside a person's answer: warnings on the terminal, all of it in a file.
 
 A query of one line is followed by about 200 lines of Spark's log at INFO, in which its table is
-lost. The file is removed when the job has succeeded, and named when it has failed.
+lost. The file is removed when the job has succeeded or was stopped, and named when it has failed.
+It holds the last 100 MB or more: a stream may run for weeks.
 """
 
 from __future__ import annotations
@@ -36,9 +37,15 @@ appender.console.filter.usual.onMatch = DENY
 appender.console.filter.usual.onMismatch = NEUTRAL
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = {pattern}
-appender.file.type = File
+appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 100MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = {pattern}
 logger.jetty.name = org.sparkproject.jetty
@@ -62,6 +69,7 @@ _USUAL: Final = (
     "The data source kafkapy replaced a statically registered data source",
 )
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NO_FAILURE: Final = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # done, or stopped by the user
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -97,7 +105,7 @@ class QuietLog(NamedTuple):
 
     def close(self, status: int) -> bool:
         """Remove what nobody needs; whether the log is still there."""
-        if status == 0 or not self.file.exists():
+        if status in _NO_FAILURE or not self.file.exists():
             shutil.rmtree(self.directory, ignore_errors=True)
             return False
         self._config.unlink(missing_ok=True)

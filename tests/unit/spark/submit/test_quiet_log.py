@@ -51,6 +51,10 @@ def test_the_log_is_kept_when_the_job_failed_only() -> None:
         log.file.write_text("INFO all of it\n")
     assert not done.close(0)
     assert not done.directory.exists()
+    stopped = quiet_log.open_log()
+    stopped.file.touch()
+    assert not stopped.close(130)
+    assert not stopped.directory.exists()
     assert failed.close(1)
     assert [path.name for path in failed.directory.iterdir()] == ["spark.log"]
     failed.close(0)
