@@ -136,7 +136,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, broker: BrokerProcess) -> It
 
 def run(words: list[str], **environ: str) -> tuple[int, str]:
     """Run `kafkapy` in a process of its own where it would become another program, else here."""
-    if words[0] not in ("server", "spark-submit"):
+    if words[0] not in ("server", "spark-submit", "zookeeper", "cluster"):
         done = kafkapy(*words)
         return done.status, done.stdout + done.stderr
     program = [str(Path(sys.executable).parent / "kafkapy"), *words]

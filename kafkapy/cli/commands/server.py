@@ -140,7 +140,7 @@ COMMAND: Final = Command(
         "Start a broker with a property file in the background.": (
             "start server.properties --daemon"
         ),
-        "Start a second broker with its own port and data.": (
+        "Start another broker, a cluster of its own, with its own port and data.": (
             "start --override broker.id=1 --override log.dirs=/tmp/logs-1 --override"
             " listeners=PLAINTEXT://localhost:9093"
         ),

@@ -33,7 +33,6 @@ API_TIMEOUT: Final = "default.api.timeout.ms"
 API_TIMEOUT_MS: Final = 60_000
 _CHECK_EVERY_S: Final = 5.0
 _CHECK_LIMIT_S: Final = 1.0
-_LAST_CHECK_LIMIT_S: Final = 5.0
 _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_CREATE_TIME: "CreateTime",
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
@@ -138,8 +137,10 @@ class _FirstBroker:
         if self.answered or now_s < self._next_s:
             return
         is_last = now_s >= self._give_up_s
+        # A cluster of very many topics answers late: the last check is the most patient.
+        limit_s = min(_CHECK_EVERY_S, self._patience_ms / 1000) if is_last else _CHECK_LIMIT_S
         try:
-            self._consumer.list_topics(timeout=_LAST_CHECK_LIMIT_S if is_last else _CHECK_LIMIT_S)
+            self._consumer.list_topics(timeout=limit_s)
         except KafkaException as error:
             if is_last:
                 raise ApiError(
