@@ -69,10 +69,11 @@ OF_CAUSE: Final[Mapping[str, str]] = {
 }
 OF_TEXT: Final = (
     (
-        r"cannot be bound: Address already in use|cannot listen on .* already in use",
+        r"^listeners=.* cannot be bound: Address already in use",
         "stop that process, or choose another port"
         " (kafkapy server start --override listeners=PLAINTEXT://localhost:PORT)",
     ),
+    (r"Address already in use by process", "stop that process, or choose another port"),
     (
         r"^All log directories are offline|^Cannot write .*/embedded-store: ",
         "log.dirs needs a directory that this user can write and that has room",
@@ -133,6 +134,8 @@ def warn(env: Environment, error: BaseException, words: Sequence[str]) -> None:
 
 def hint(error: BaseException, words: Sequence[str]) -> str | None:
     """The advice for an error of a command line; None where there is none."""
+    if "Hint: " in str(error):
+        return None  # it has what a process in the background said, to its end
     chain = list(_chain(error))
     return (
         _of_option(str(error), words)

@@ -61,6 +61,12 @@ def test_nothing_is_guessed() -> None:
     assert hint(ConfigError("something else"), ["topics"]) is None
 
 
+def test_what_was_said_in_the_background_is_not_said_again() -> None:
+    said = "a cannot be bound: Address already in use by process 7"
+    assert hint(CommandFailed(said), ["server"]) == "stop that process, or choose another port"
+    assert hint(CommandFailed(f"It ended with 1.\n  {said}\n  Hint: stop it"), ["server"]) is None
+
+
 def test_a_config_that_was_meant() -> None:
     assert hint(ConfigError("Unknown topic config name: retentoin.ms"), []) == (
         "did you mean retention.ms?"
