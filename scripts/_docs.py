@@ -27,7 +27,7 @@ from kafkapy.spark.source.option_table import (
     SOURCE_OPTIONS,
     Option,
 )
-from scripts import _man_pages, _reference, _tools_page
+from scripts import _examples, _man_pages, _mistakes_page, _reference, _tools_page
 from scripts._report import ROOT, table
 
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -82,7 +82,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "removed_broker_configs": _reference.removed_broker_configs,
     "topic_configs": _reference.topic_config_table,
     "metrics": _reference.metrics,
+    "examples": _examples.page,
     "tools": _tools_page.page,
+    "mistakes": _mistakes_page.page,
     "spark_source": spark_source,
     "spark_sink": spark_sink,
     "spark_segments": spark_segments,

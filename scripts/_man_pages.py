@@ -47,7 +47,12 @@ def page(command: Command[Any]) -> str:
         lines += [".TP", f"\\fI{_text(operand.metavar)}\\fR", _sentence(operand.help)]
     if scripts := [each for each, words in DROP_IN.items() if words[0] == name]:
         lines += [".PP", _sentence(f"Apache Kafka's name of it: {', '.join(scripts)}.")]
-    lines += [".SH OPTIONS", *_options(command.specs())]
+    lines += [".SH EXAMPLES"]
+    for about, example in command.example_lines():
+        lines += [".PP", _sentence(about), ".RS 4", f"\\fB{_text(example)}\\fR", ".RE"]
+    lines += [".SH OPTIONS"]
+    for heading, specs in command.sections().items():
+        lines += [f'.SS "{_text(heading)}"', *_options(specs)]
     if command.refused:
         lines += [".SH NOT SERVED", "Options of Apache Kafka's tool that are refused."]
         for flag, why in command.refused.items():

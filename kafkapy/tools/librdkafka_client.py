@@ -18,6 +18,9 @@ _FLUSH_S: Final = 0.5
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
+_COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
+
+
 class Reporter:
     """Tells each complaint once: librdkafka repeats itself for as long as a broker is away.
 
@@ -32,8 +35,10 @@ class Reporter:
 
     def tell(self, text: str) -> None:
         """Warn, unless that was said already."""
-        if text not in self._told:
-            self._told.add(text)
+        # How often and after how long a connection failed makes no new complaint.
+        same = _COUNTS.sub("", text)
+        if same not in self._told:
+            self._told.add(same)
             self._warn(text)
 
     def error(self, error: KafkaError) -> None:

@@ -53,7 +53,8 @@ def test_a_port_that_is_taken_is_told_with_who_has_it(tmp_path: Path, key: str, 
         words = [f"--override={name}={text}" for name, text in given.items()]
         done = server("start", "--daemon", f"--override=log.dirs={tmp_path}", *words)
     assert done.returncode == 1
-    said = done.stderr.splitlines()[-1]
+    said, hint = done.stderr.splitlines()[-2:]
+    assert hint.strip().startswith("Hint: stop that process, or choose another port")
     assert f"cannot be bound: Address already in use by process {os.getpid()} (" in said
     assert str(port) in said
     assert "Awaiting socket connections" not in done.stderr

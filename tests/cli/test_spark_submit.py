@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from kafkapy.cli.commands.spark_submit import arrange
+from scripts._mistakes_page import mistakes
 from tests.support.broker_process import BrokerProcess
 from tests.support.spark_topics import Topic
 from tests.support.topics import QUIET
@@ -99,6 +104,7 @@ def test_a_plain_script_reads_the_topic_that_was_wired(
     done = run("--master", "local[1]", *wiring, str(script), "--from", "mine")
     assert done.returncode == 3, done.stderr  # the script's own
     assert "ROWS 11 ['--from', 'mine']" in done.stdout
+    assert " INFO SparkContext: " in done.stderr  # a script's log on a pipe is as Spark writes it
 
 
 def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Path) -> None:
@@ -109,6 +115,7 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     words += ["--schema", "user STRING, n INT", "--sql", "SELECT user, n FROM records WHERE n > 3"]
     done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
     assert done.returncode == 0, done.stderr
+    assert " INFO " not in done.stderr
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
 
@@ -119,3 +126,35 @@ def values_of(topic: Topic, count: int) -> list[dict[str, object]]:
     messages = consumer.consume(count, timeout=30)
     consumer.close()
     return [json.loads(message.value() or b"") for message in messages]
+
+
+def run_on_terminal(*words: str, **environ: str) -> tuple[int, str]:
+    """The status, and what a person sees."""
+    executable = Path(sys.executable).parent / "kafkapy"
+    master, slave = os.openpty()
+    command = [str(executable), "spark-submit", *words]
+    env = {**os.environ, **environ}
+    with subprocess.Popen(command, stdout=slave, stderr=slave, env=env) as process:
+        os.close(slave)
+        seen = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(master, 4096):
+                seen += part
+        os.close(master)
+    return process.returncode, seen.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("row", [row for row in mistakes() if row.get("where") == "spark"])
+def test_a_topic_that_is_not_there_is_one_line_and_the_log_is_kept(
+    row: dict[str, Any], broker: BrokerProcess, tmp_path: Path
+) -> None:
+    words = shlex.split(row["command"].replace("{plain}", broker.bootstrap_servers))
+    status, seen = run_on_terminal("--master", "local[1]", *words[1:], TMPDIR=str(tmp_path))
+    assert status == 1
+    assert "Traceback" not in seen
+    assert " INFO " not in seen
+    for line in row["says"]:
+        assert re.search(f"^{re.escape(line).replace(re.escape('...'), '.*')}$", seen, re.M), seen
+    (log,) = tmp_path.glob("kafkapy-spark-log-*/*")
+    assert seen.startswith(f"Spark reads nowhere. Its log is in {log} until it ends; --verbose ")
+    assert " INFO SparkContext: " in log.read_text()

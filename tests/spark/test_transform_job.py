@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import kafkapy.spark
 from kafkapy.common.errors import ConfigError
-from kafkapy.spark.submit.transform_job import main, run, sql_transform
+from kafkapy.spark.submit.transform_job import main, refusal, run, sql_transform
 from tests.support.spark_topics import Topic
 from tests.support.spark_wiring import Wire
 
@@ -78,3 +79,14 @@ def test_sql_over_topics_as_views(
 def test_sql_that_nobody_wired(spark: SparkSession) -> None:
     with pytest.raises(ConfigError, match="neither a script nor --sql"):
         sql_transform(spark)
+
+
+def test_what_is_wrong_is_one_line() -> None:
+    refused = PySparkException(
+        "Failed to generate partitions: Traceback (most recent call last):\n  File x, line 1\n"
+        "kafkapy.common.errors.ApiError: This cluster does not have a\n SQLSTATE: 38000"
+    )
+    assert refusal(refused, is_query=False) == "This cluster does not have a"
+    unresolved = PySparkException("[UNRESOLVED_COLUMN] nix cannot be resolved.\n'Project ['nix]")
+    assert refusal(unresolved, is_query=True) == "[UNRESOLVED_COLUMN] nix cannot be resolved."
+    assert refusal(unresolved, is_query=False) is None  # the script's own fault keeps its traceback

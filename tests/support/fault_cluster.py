@@ -155,7 +155,8 @@ class FaultCluster:
                 broker.wait_until_ready()
                 return
             except RuntimeError as ended:
-                self.failed_starts.append(str(ended).splitlines()[-1])
+                lines = [line for line in str(ended).splitlines() if "Hint: " not in line]
+                self.failed_starts.append(lines[-1])
                 if time.monotonic() > deadline:
                     raise
 

@@ -27,8 +27,8 @@ CHANGES = frozenset(
     }
 )
 _TRIES = 20
-# What stands in Kafka's log lines, and the hint where help is.
-_NOISE = ("Try 'kafkapy", "WARN ")
+# What stands in Kafka's log lines, and what ours say besides: what to do, and where help is.
+_NOISE = ("Try 'kafkapy", "Hint: ", "WARN ")
 
 
 @dataclass(frozen=True, slots=True)

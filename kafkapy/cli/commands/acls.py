@@ -310,4 +310,27 @@ COMMAND: Final = Command(
         "it loads a Java authorizer into the tool to write past the brokers, which Kafka itself"
         " deprecated; name the brokers with --bootstrap-server",
     ),
+    groups={
+        "What to do": "add remove list force",
+        "Which resources": (
+            "topic group transactional-id delegation-token user-principal cluster"
+            " resource-pattern-type"
+        ),
+        "Who may do what": (
+            "allow-principal deny-principal allow-host deny-host operation producer idempotent"
+            " consumer principal"
+        ),
+    },
+    examples={
+        "Allow a user to write to a topic.": (
+            "--add --allow-principal User:alice --producer --topic orders {B}"
+        ),
+        "Allow a user to read it with a group.": (
+            "--add --allow-principal User:bob --consumer --topic orders --group billing {B}"
+        ),
+        "List the entries of a topic.": "--list --topic orders {B}",
+        "Remove all entries of a user for a topic, without a question.": (
+            "--remove --allow-principal User:alice --topic orders --force {B}"
+        ),
+    },
 )

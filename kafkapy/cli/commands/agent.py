@@ -77,4 +77,16 @@ COMMAND: Final = Command(
     run,
     help="Follow files and write their lines to a topic, each at least once.",
     operands="files",
+    groups={
+        "What to send": "topic state from-end once poll-ms",
+        "How to send": "producer-property",
+    },
+    examples={
+        "Follow a log file; the state file remembers how far it was read.": (
+            "--topic logs --state agent.state app.log {B}"
+        ),
+        "Send what is there, then stop.": (
+            "--topic logs --state agent.state --once app.log other.log {B}"
+        ),
+    },
 )

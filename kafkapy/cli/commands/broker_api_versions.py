@@ -66,5 +66,12 @@ def _range(api: ApiSupport) -> str:
 
 
 COMMAND: Final = Command(
-    "broker-api-versions", ClusterOptions, run, help="What each broker speaks."
+    "broker-api-versions",
+    ClusterOptions,
+    run,
+    help="Print the API versions that each broker serves.",
+    examples={
+        "Print the API versions of each broker.": "{B}",
+        "Print them as JSON.": "--output json {B}",
+    },
 )

@@ -232,10 +232,23 @@ COMMAND: Final = Command(
     "cluster",
     LocalClusterOptions,
     run,
-    help="Start, watch, hurt and stop a cluster on this machine; the id of any cluster.",
+    help="Run a local cluster and inject faults; print a cluster's id.",
     operands="words",
     refused=dict.fromkeys(
         ("bootstrap-controller", "C"),
         "it names KRaft controllers; the brokers answer as well: --bootstrap-server",
     ),
+    groups={
+        "Connection": "config",
+        "A local cluster": "dir brokers base-port override",
+        "Unregister a broker": "id strict",
+    },
+    examples={
+        "Start ZooKeeper and three brokers on this machine; the first listens on port 9092.": (
+            "start"
+        ),
+        "Show which brokers run and which partitions they lead.": "status",
+        "Kill broker 2; restart 2 starts it again.": "kill 2",
+        "Print the id of any cluster.": "cluster-id {B}",
+    },
 )

@@ -358,4 +358,24 @@ COMMAND: Final = Command(
         "bootstrap-controller": "it names KRaft controllers; the brokers answer as well:"
         " --bootstrap-server"
     },
+    groups={
+        "Connection": "zookeeper zk-tls-config-file",
+        "What to do": "describe alter add-config add-config-file delete-config all force",
+        "Whose configs": (
+            "topic broker broker-defaults broker-logger user user-defaults client client-defaults"
+            " ip ip-defaults entity-type entity-name entity-default"
+        ),
+    },
+    examples={
+        "Show the configs that a topic has of its own.": "--describe --topic orders {B}",
+        "Keep the records of a topic for a day.": (
+            "--alter --topic orders --add-config retention.ms=86400000 {B}"
+        ),
+        "Go back to the cluster's default.": (
+            "--alter --topic orders --delete-config retention.ms {B}"
+        ),
+        "Limit how much a user writes to 1 MiB a second.": (
+            "--alter --user alice --add-config producer_byte_rate=1048576 {B}"
+        ),
+    },
 )

@@ -249,4 +249,30 @@ COMMAND: Final = Command(
     ConsoleConsumerOptions,
     run,
     help="Read records of a topic to stdout.",
+    groups={
+        "Connection": "consumer-property consumer.config",
+        "What to read": (
+            "topic include whitelist partition offset from-beginning group isolation-level"
+        ),
+        "When to stop": "max-messages timeout-ms",
+        "How records are shown": (
+            "property formatter formatter-config key-deserializer value-deserializer"
+            " skip-message-on-error enable-systest-events"
+        ),
+    },
+    examples={
+        "Read the first ten records of a topic.": (
+            "--topic orders --from-beginning --max-messages 10 {B}"
+        ),
+        "Show keys and times too; stop when no record comes for 5 s.": (
+            "--topic orders --from-beginning --timeout-ms 5000 --property print.key=true"
+            " --property print.timestamp=true {B}"
+        ),
+        "Read one partition from an offset.": (
+            "--topic orders --partition 0 --offset 3 --max-messages 1 {B}"
+        ),
+        "Read as a member of a group, which remembers how far it read.": (
+            "--topic orders --group billing --timeout-ms 5000 {B}"
+        ),
+    },
 )

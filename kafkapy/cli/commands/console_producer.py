@@ -139,4 +139,22 @@ COMMAND: Final = Command(
     ConsoleProducerOptions,
     run,
     help="Write lines from stdin to a topic.",
+    groups={
+        "Connection": (
+            "broker-list producer-property producer.config request-timeout-ms metadata-expiry-ms"
+            " socket-buffer-size"
+        ),
+        "What to write": "topic property reader-config line-reader",
+        "How to write": (
+            "sync request-required-acks compression-codec batch-size max-partition-memory-bytes"
+            " timeout max-memory-bytes message-send-max-retries retry-backoff-ms max-block-ms"
+        ),
+    },
+    examples={
+        "Write each line that you type as a record; Ctrl-D ends it.": "--topic orders {B}",
+        "Read key and value from each line: 7:hello.": (
+            "--topic orders --property parse.key=true --property key.separator=: {B}"
+        ),
+        "Write with TLS or a login.": "--topic orders --producer.config client.properties {B}",
+    },
 )

@@ -50,7 +50,7 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     except KafkapyError as error:
         if env.debug:
             raise
-        failures.tell(f"Executing consumer group command failed due to {error}")
+        failures.tell(f"Executing consumer group command failed due to {error}", error)
     return failures.status
 
 
@@ -63,8 +63,11 @@ class _Failures:
         self._strict = options.strict
         self._count = 0
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, error: KafkapyError | None = None) -> None:
+        from kafkapy.cli.framework import hints
+
         self._say(f"\nError: {text}")
+        hints.warn(self._env, error or KafkapyError(text), ())
         self._count += 1
 
     def add(self) -> None:
@@ -293,4 +296,22 @@ COMMAND: Final = Command(
     ConsumerGroupsOptions,
     run,
     help="List, describe and delete consumer groups; reset and delete their offsets.",
+    groups={
+        "Connection": "timeout",
+        "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",
+        "Which groups": "group all-groups",
+        "What to show": "members offsets state type verbose strict",
+        "Which offsets": (
+            "topic all-topics to-earliest to-latest to-current to-offset shift-by to-datetime"
+            " by-duration from-file"
+        ),
+    },
+    examples={
+        "List the groups.": "--list {B}",
+        "Show how far a group has read, and its lag.": "--describe --group billing {B}",
+        "Show what a reset would do; --execute does it, once the group's members have stopped.": (
+            "--reset-offsets --group billing --topic orders --to-earliest --dry-run {B}"
+        ),
+        "Delete a group.": "--delete --group billing {B}",
+    },
 )

@@ -150,5 +150,23 @@ def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:
 
 
 COMMAND: Final = Command(
-    "consumer-perf", ConsumerPerfOptions, run, help="Measure how fast records are read."
+    "consumer-perf",
+    ConsumerPerfOptions,
+    run,
+    help="Measure how fast records are read.",
+    groups={
+        "Connection": "broker-list consumer.config socket-buffer-size",
+        "What to read": (
+            "topic messages group from-latest fetch-size timeout threads num-fetch-threads"
+        ),
+        "What to show": (
+            "show-detailed-stats reporting-interval date-format hide-header print-metrics"
+        ),
+    },
+    examples={
+        "Read 10,000 records as fast as it goes.": "--topic orders --messages 10000 {B}",
+        "Show a line each second.": (
+            "--topic orders --messages 10000 --show-detailed-stats --reporting-interval 1000 {B}"
+        ),
+    },
 )

@@ -256,4 +256,21 @@ COMMAND: Final = Command(
     DelegationTokensOptions,
     run,
     help="Create, describe, renew and expire delegation tokens.",
+    groups={
+        "What to do": "create describe renew expire",
+        "Which token": "hmac owner-principal renewer-principal",
+        "How long": "max-life-time-period renew-time-period expiry-time-period",
+    },
+    examples={
+        "Create a token that lives as long as the brokers allow.": (
+            "--create --max-life-time-period -1 --command-config client.properties {B}"
+        ),
+        "Describe the tokens that you may see.": (
+            "--describe --command-config client.properties {B}"
+        ),
+        "End a token at once.": (
+            "--expire --expiry-time-period -1 --hmac c2VjcmV0 --command-config client.properties"
+            " {B}"
+        ),
+    },
 )

@@ -76,5 +76,15 @@ def report(results: dict[TopicPartition, int | ApiError]) -> Report:
 
 
 COMMAND: Final = Command(
-    "delete-records", DeleteRecordsOptions, run, help="Delete the oldest records of partitions."
+    "delete-records",
+    DeleteRecordsOptions,
+    run,
+    help="Delete the oldest records of partitions.",
+    groups={
+        "What to do": "offset-json-file dry-run strict",
+    },
+    examples={
+        "Show the requests and send none.": "--offset-json-file offsets.json --dry-run {B}",
+        "Delete the records below the offsets of a file.": "--offset-json-file offsets.json {B}",
+    },
 )

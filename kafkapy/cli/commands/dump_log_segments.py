@@ -144,10 +144,29 @@ COMMAND: Final = Command(
     "dump-log-segments",
     DumpLogOptions,
     run,
-    help="Show the files of a log directory: segments, indexes, snapshots, checkpoints.",
+    help="Show the files of a log directory: segments, indexes, snapshots.",
     refused={
         "cluster-metadata-decoder": "kafkapy's clusters keep their metadata in ZooKeeper; for a"
         " KRaft cluster's use Apache Kafka's tool",
         "remote-log-metadata-decoder": "kafkapy has no tiered storage; use Apache Kafka's tool",
+    },
+    groups={
+        "What to show": (
+            "files deep-iteration print-data-log skip-record-metadata max-bytes max-message-size"
+        ),
+        "How records are decoded": (
+            "key-decoder-class value-decoder-class offsets-decoder transaction-log-decoder"
+        ),
+        "What to check": "verify index-sanity-check verify-index-only strict",
+    },
+    examples={
+        "Show the records of a segment.": (
+            "--print-data-log --files /tmp/kafka-logs/orders-0/00000000000000000000.log"
+        ),
+        "Show what a partition of __consumer_offsets says.": (
+            "--offsets-decoder --files"
+            " /tmp/kafka-logs/__consumer_offsets-7/00000000000000000000.log"
+        ),
+        "Check all files of a broker that has stopped.": "--verify /tmp/kafka-logs --strict",
     },
 )

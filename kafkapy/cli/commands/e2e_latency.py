@@ -117,4 +117,12 @@ COMMAND: Final = Command(
     run,
     help="Measure the time from a send to the read of the record.",
     operands="words",
+    examples={
+        "Send and read 1,000 records of 100 bytes, one after the other.": (
+            "localhost:9092 orders 1000 1 100"
+        ),
+        "Do so with TLS or a login, acknowledged by all in-sync replicas.": (
+            "localhost:9092 orders 1000 all 100 client.properties"
+        ),
+    },
 )

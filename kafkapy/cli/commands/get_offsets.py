@@ -106,6 +106,17 @@ COMMAND: Final = Command(
     "get-offsets",
     GetOffsetsOptions,
     run,
-    help="Offsets of partitions: latest, earliest, or by time.",
+    help="Print offsets of partitions: latest, earliest, or by time.",
     failure="Error occurred: {}",
+    groups={
+        "Connection": "broker-list",
+        "What to show": "topic partitions topic-partitions time exclude-internal-topics",
+    },
+    examples={
+        "Print the end offset of each partition of a topic.": "--topic orders {B}",
+        "Print the first offsets.": "--topic orders --time earliest {B}",
+        "Print the first offsets of a time and later, in milliseconds since 1970.": (
+            "--topic orders --time 1735689600000 {B}"
+        ),
+    },
 )

@@ -114,4 +114,18 @@ COMMAND: Final = Command(
     LeaderElectionOptions,
     run,
     help="Elect preferred or unclean leaders of partitions.",
+    groups={
+        "Connection": "admin.config",
+        "What to do": (
+            "election-type all-topic-partitions topic partition path-to-json-file dry-run"
+        ),
+    },
+    examples={
+        "Give all partitions back to their preferred leaders.": (
+            "--election-type preferred --all-topic-partitions {B}"
+        ),
+        "Elect a leader for one partition, even one that is not in sync: records can be lost.": (
+            "--election-type unclean --topic orders --partition 0 {B}"
+        ),
+    },
 )

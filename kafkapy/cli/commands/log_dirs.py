@@ -117,5 +117,17 @@ def _ids(text: str | None) -> list[int] | None:
 
 
 COMMAND: Final = Command(
-    "log-dirs", LogDirsOptions, run, help="What lies in the log directories of brokers."
+    "log-dirs",
+    LogDirsOptions,
+    run,
+    help="Show sizes and lags of the replicas in brokers' log directories.",
+    groups={
+        "What to do": "describe topic-list broker-list",
+    },
+    examples={
+        "Show the size of every replica.": "--describe {B}",
+        "Show the replicas of one topic on one broker.": (
+            "--describe --topic-list orders --broker-list 0 {B}"
+        ),
+    },
 )

@@ -102,4 +102,12 @@ COMMAND: Final = Command(
     PreferredReplicaElectionOptions,
     run,
     help="Elect preferred leaders, as up to Kafka 2.8; now leader-election does it.",
+    groups={
+        "Connection": "zookeeper admin.config",
+        "What to do": "path-to-json-file",
+    },
+    examples={
+        "Give all partitions back to their preferred leaders.": "{B}",
+        "Do so for the partitions of a file.": "--path-to-json-file partitions.json {B}",
+    },
 )

@@ -156,5 +156,27 @@ def _payloads(options: ProducerPerfOptions, env: Environment) -> Iterator[bytes]
 
 
 COMMAND: Final = Command(
-    "producer-perf", ProducerPerfOptions, run, help="Measure how fast records are acknowledged."
+    "producer-perf",
+    ProducerPerfOptions,
+    run,
+    help="Measure how fast records are acknowledged.",
+    groups={
+        "What to send": (
+            "topic num-records record-size payload-file payload-delimiter payload-monotonic"
+        ),
+        "How to send": (
+            "throughput producer-props producer.config transactional-id transaction-duration-ms"
+        ),
+        "What to show": "print-metrics",
+    },
+    examples={
+        "Write 10,000 records of 100 bytes as fast as it goes.": (
+            "--topic orders --num-records 10000 --record-size 100 --throughput -1"
+            " --producer-props bootstrap.servers=localhost:9092"
+        ),
+        "Write 1,000 records a second, each acknowledged by all in-sync replicas.": (
+            "--topic orders --num-records 3000 --record-size 100 --throughput 1000"
+            " --producer-props bootstrap.servers=localhost:9092 acks=all"
+        ),
+    },
 )

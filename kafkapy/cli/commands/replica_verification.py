@@ -320,5 +320,18 @@ COMMAND: Final = Command(
     "replica-verification",
     ReplicaVerificationOptions,
     run,
-    help="Compare the replicas of partitions, batch by batch, by fetching from each.",
+    help="Compare the replicas of partitions, batch by batch.",
+    groups={
+        "Connection": "broker-list",
+        "What to compare": "topics-include topic-white-list time once fetch-size max-wait-ms",
+        "What to show": "report-interval-ms",
+    },
+    examples={
+        "Compare all replicas once; the exit status is 0 if they are the same.": (
+            "--once --broker-list localhost:9092"
+        ),
+        "Go on comparing the topics that begin with orders.": (
+            "--topics-include 'orders.*' --broker-list localhost:9092"
+        ),
+    },
 )

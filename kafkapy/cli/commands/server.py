@@ -129,4 +129,21 @@ COMMAND: Final = Command(
         "process-role": "brokers of ZooKeeper mode have one role; name one with --log-dir or --pid",
         "node-id": "name the broker with --log-dir or --pid",
     },
+    groups={
+        "start": "override daemon until-eof",
+        "stop": "pid log-dir timeout-ms signal",
+    },
+    examples={
+        "Start a broker at localhost:9092 with its data in /tmp/kafka-logs; Ctrl-C stops it.": (
+            "start"
+        ),
+        "Start a broker with a property file in the background.": (
+            "start server.properties --daemon"
+        ),
+        "Start another broker, a cluster of its own, with its own port and data.": (
+            "start --override broker.id=1 --override log.dirs=/tmp/logs-1 --override"
+            " listeners=PLAINTEXT://localhost:9093"
+        ),
+        "Stop the broker that runs on a directory.": "stop --log-dir /tmp/logs-1",
+    },
 )

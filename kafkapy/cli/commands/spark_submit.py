@@ -6,6 +6,7 @@ Every flag of spark-submit passes through; this command's own may stand anywhere
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -61,14 +62,14 @@ class SparkSubmitOptions(CommonOptions):
 
 
 def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
-    """Become spark-submit.
+    """Become spark-submit, or wait for it where its log goes to a file.
 
     Raises:
         UsageError: there is nothing to run, or topics but no brokers.
         ConfigError: the property file, the script or pyspark cannot be used.
     """
     from kafkapy.client.properties import load_properties
-    from kafkapy.spark.submit import submit
+    from kafkapy.spark.submit import quiet_log, submit
     from kafkapy.spark.submit.secret_properties import properties_file
     from kafkapy.spark.workers import fork_server
     from kafkapy.spark.workers.kept_files import cache_dir
@@ -90,6 +91,13 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         metrics_port=options.metrics_port,
     )
     spark_home = submit.find_spark_home(os.environ)
+    submit.check_java(os.environ)
+    by_person = env.stderr.isatty()
+    is_quiet = (by_person or options.sql is not None) and not quiet_log.has_own_log(
+        submission, spark_home, os.environ
+    )
+    if by_person and is_quiet and not options.checkpoint:  # a stream has lines of its own
+        submission = submission.with_conf(quiet_log.PROGRESS, "true")
     private = submit.properties_of(submission, wiring, spark_home, os.environ)
     file = None if private is None else properties_file(private)
     words = submit.command_line(submission, wiring, spark_home, cache_dir(), file)
@@ -99,7 +107,25 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         started = fork_server.start(environ)
         if started is not None:
             environ |= started.environ
-    os.execve(words[0], words, environ)
+    if not is_quiet:
+        os.execve(words[0], words, environ)
+    return _run_quietly(words, environ, options, env)
+
+
+def _run_quietly(
+    words: list[str], environ: dict[str, str], options: SparkSubmitOptions, env: Environment
+) -> ExitStatus:
+    """Wait for the end of spark-submit; where it fails, say where its log is."""
+    from kafkapy.spark.submit import quiet_log
+
+    log = quiet_log.open_log()
+    if env.stderr.isatty():
+        topics = f" reads {options.from_}" if options.from_ else " starts"
+        env.warn(f"Spark{topics}. Its log is in {log.file} until it ends; --verbose shows it here.")
+    status = quiet_log.run(words, log.environ(environ))
+    if log.close(status):
+        env.warn(f"All of Spark's log is in {log.file}")
+    sys.exit(status)
 
 
 def _check(options: SparkSubmitOptions, script: str | None, has_other_words: bool) -> None:
@@ -168,6 +194,25 @@ COMMAND: Final = SparkSubmit(
     "spark-submit",
     SparkSubmitOptions,
     run,
-    help="Run a PySpark script with topics as sources and sinks, through Spark's spark-submit.",
+    help="Run a PySpark script or a query with topics as sources and sinks.",
     operands="words",
+    groups={
+        "What to run": "sql schema from columns to",
+        "Streams": "checkpoint once metrics-port",
+    },
+    examples={
+        "Query a topic; its records are the view 'records'.": (
+            "{B} --from orders --sql 'SELECT count(*) FROM records'"
+        ),
+        "Query JSON values by their fields.": (
+            "{B} --from orders --schema 'user STRING, n INT' --sql 'SELECT user, sum(n) FROM"
+            " records GROUP BY user'"
+        ),
+        "Run a script whose transform(df) makes the rows of another topic.": (
+            "{B} --from orders --to totals job.py"
+        ),
+        "Run it as a stream, with options of Spark.": (
+            "--master 'local[2]' {B} --from orders --to totals --checkpoint /tmp/totals job.py"
+        ),
+    },
 )

@@ -212,5 +212,18 @@ COMMAND: Final = Command(
     "state-change-log-merger",
     MergerOptions,
     run,
-    help="Merge the state-change logs of brokers in the order of time, or draw a partition's.",
+    help="Merge state-change logs in the order of time, or draw a partition's.",
+    groups={
+        "Which logs": "logs logs-regex",
+        "Which lines": "topic partitions start-time end-time",
+        "What to draw": "timeline",
+    },
+    examples={
+        "Merge the logs of two brokers, and show one topic's lines.": (
+            "--logs broker-1/state-change.log,broker-2/state-change.log --topic orders"
+        ),
+        "Draw what happened to one partition.": (
+            "--logs broker-1/state-change.log,broker-2/state-change.log --timeline orders-0"
+        ),
+    },
 )

@@ -357,4 +357,26 @@ COMMAND: Final = Command(
     run,
     help="Create, list, describe, alter and delete topics.",
     failure="Error while executing topic command : {}",
+    groups={
+        "Connection": "zookeeper",
+        "What to do": "list describe create alter delete",
+        "Which topics": (
+            "topic topic-id exclude-internal under-replicated-partitions unavailable-partitions"
+            " under-min-isr-partitions at-min-isr-partitions topics-with-overrides"
+            " partition-size-limit-per-response"
+        ),
+        "Partitions, replicas and configs": (
+            "partitions replication-factor replica-assignment config delete-config"
+            " disable-rack-aware"
+        ),
+        "If it is there already, or not": "if-exists if-not-exists force",
+    },
+    examples={
+        "Create a topic.": "--create --topic orders --partitions 3 --replication-factor 1 {B}",
+        "List the topics.": "--list {B}",
+        "Show the leaders and replicas of a topic.": "--describe --topic orders {B}",
+        "Show what is under-replicated in the whole cluster.": (
+            "--describe --under-replicated-partitions {B}"
+        ),
+    },
 )

@@ -267,4 +267,20 @@ COMMAND: Final = Command(
     run,
     help="List, describe and abort transactions.",
     operands="words",
+    groups={
+        "list and find-hanging": "duration-filter max-transaction-timeout",
+        "describe": "transactional-id",
+        "describe-producers, abort and find-hanging": "topic partition broker-id",
+        "abort": "start-offset producer-id producer-epoch coordinator-epoch",
+    },
+    examples={
+        "List the transactional ids and their states.": "list {B}",
+        "Show the producers of a partition.": "describe-producers --topic orders --partition 0 {B}",
+        "Find transactions that are open for longer than 15 minutes.": (
+            "find-hanging --topic orders --max-transaction-timeout 15 {B}"
+        ),
+        "Abort the transaction that starts at an offset.": (
+            "abort --topic orders --partition 0 --start-offset 42 {B}"
+        ),
+    },
 )

@@ -112,5 +112,22 @@ COMMAND: Final = Command(
     "verifiable-consumer",
     VerifiableConsumerOptions,
     run,
-    help="Read as a member of a group; a JSON line an event.",
+    help="Read as a member of a group; print a JSON line for each event.",
+    groups={
+        "Connection": "broker-list consumer.config",
+        "The group": (
+            "group-id group-instance-id group-protocol group-remote-assignor session-timeout"
+            " assignment-strategy"
+        ),
+        "What to read": "topic max-messages reset-policy enable-autocommit",
+        "What to show": "verbose",
+    },
+    examples={
+        "Read 100 records as a member of a group.": (
+            "--topic orders --group-id billing --max-messages 100 {B}"
+        ),
+        "Print a line for each record.": (
+            "--topic orders --group-id audit --max-messages 10 --verbose {B}"
+        ),
+    },
 )

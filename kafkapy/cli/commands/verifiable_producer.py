@@ -81,5 +81,18 @@ COMMAND: Final = Command(
     "verifiable-producer",
     VerifiableProducerOptions,
     run,
-    help="Write numbered records; a JSON line for each.",
+    help="Write numbered records; print a JSON line for each.",
+    groups={
+        "Connection": "broker-list producer.config",
+        "What to send": "topic max-messages value-prefix repeating-keys message-create-time",
+        "How to send": "throughput acks",
+    },
+    examples={
+        "Write the numbers 0 to 99, ten a second.": (
+            "--topic orders --max-messages 100 --throughput 10 {B}"
+        ),
+        "Write with keys that repeat after five records.": (
+            "--topic orders --max-messages 100 --repeating-keys 5 {B}"
+        ),
+    },
 )

@@ -34,5 +34,13 @@ def run(options: CommonOptions, env: Environment) -> ExitStatus:
 
 
 COMMAND: Final = Command(
-    "version", CommonOptions, run, help="Versions of kafkapy and of what it runs on.", bare=True
+    "version",
+    CommonOptions,
+    run,
+    help="Print the versions of kafkapy and of what it runs on.",
+    bare=True,
+    examples={
+        "Print the versions.": "",
+        "Print them as JSON, to send with a question.": "--output json",
+    },
 )

@@ -116,4 +116,16 @@ COMMAND: Final = Command(
     run,
     help="Start or stop a ZooKeeper on this machine.",
     operands="words",
+    groups={
+        "start": "daemon port",
+        "stop": "pid timeout-ms",
+        "start and stop": "data-dir",
+    },
+    examples={
+        "Start a ZooKeeper in the background.": (
+            "start --daemon --port 2181 --data-dir /tmp/zookeeper"
+        ),
+        "Start a ZooKeeper with a property file; Ctrl-C stops it.": "start zookeeper.properties",
+        "Stop the ZooKeeper that runs on a directory.": "stop --data-dir /tmp/zookeeper",
+    },
 )

@@ -84,4 +84,9 @@ COMMAND: Final = Command(
     help="Read and change znodes.",
     operands="words",
     verbatim=True,
+    examples={
+        "List the ids of the live brokers.": "localhost:2181 ls /brokers/ids",
+        "Print which broker is the controller.": "localhost:2181 get /controller",
+        "Type commands; help lists them.": "localhost:2181",
+    },
 )

@@ -19,6 +19,11 @@ from kafkapy.common.errors import KafkapyError
 
 OptionsT = TypeVar("OptionsT", bound=CommonOptions)
 
+# The headings that every command has in its help, first and last, and the options under them.
+CONNECTION: Final = ("Connection", ("bootstrap-server", "command-config"))
+OUTPUT: Final = ("Output", ("output", "debug", "version", "help"))
+
+EXAMPLE_SERVERS: Final = "--bootstrap-server localhost:9092"
 HELP_OPTION: Final = OptionSpec(("help", "h"), takes_value=False, help="Show the options.")
 
 
@@ -30,7 +35,9 @@ class Command(Generic[OptionsT]):
     message of what goes wrong while it runs. `operands` names a field that takes the words that are
     no options; with `verbatim`, all words from the first such one on are its. `bare` says that the
     command does something without any word. `refused` says, by name, why options that Kafka's tool
-    has are not served.
+    has are not served. `groups` are the headings of the help, each with the names of its options;
+    `examples` say what a command line does, and give its words after the command. `{B}` in them
+    stands for `--bootstrap-server localhost:9092`.
     """
 
     name: str
@@ -42,10 +49,31 @@ class Command(Generic[OptionsT]):
     bare: bool = False
     verbatim: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
 
     def specs(self) -> list[OptionSpec]:
         """Every option, as `jopt` needs it."""
         return [HELP_OPTION, *(_spec(f) for f in self.fields() if f.name != self.operands)]
+
+    def sections(self) -> dict[str, list[OptionSpec]]:
+        """Every option by its name under its heading, in the order of the help."""
+        of_name = {spec.names[0]: spec for spec in self.specs()}
+        found: dict[str, list[OptionSpec]] = {CONNECTION[0]: []}
+        groups = [(heading, tuple(names.split())) for heading, names in self.groups.items()]
+        grouped = {name for _, names in (CONNECTION, *groups, OUTPUT) for name in names}
+        others = ("Options", tuple(name for name in of_name if name not in grouped))
+        for heading, names in (CONNECTION, *groups, others, OUTPUT):
+            specs = [of_name[name] for name in names if name in of_name]
+            found.setdefault(heading, []).extend(specs)
+        return {heading: specs for heading, specs in found.items() if specs}
+
+    def example_lines(self) -> list[tuple[str, str]]:
+        """Each example: its sentence, and its whole command line."""
+        return [
+            (about, f"kafkapy {self.name} {words}".rstrip().replace("{B}", EXAMPLE_SERVERS))
+            for about, words in self.examples.items()
+        ]
 
     def operand_choices(self) -> tuple[str, ...]:
         """The words that the first operand may be, where they are few."""

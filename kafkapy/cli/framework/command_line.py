@@ -57,10 +57,13 @@ def _warn_of_environment(words: Sequence[str], env: Environment) -> None:
 
 
 def report(env: Environment, error: KafkapyError, words: Sequence[str]) -> ExitStatus:
-    """One line for what went wrong, and where to look further."""
+    """One line for what went wrong, one for what to do where that is known, and where help is."""
     if env.debug:
         raise error
     env.warn(str(error))
+    from kafkapy.cli.framework import hints
+
+    hints.warn(env, error, words)
     if isinstance(error, UsageError):
         command = f" {words[0]}" if words and words[0] in COMMANDS else ""
         env.warn(f"Try 'kafkapy{command} --help'.")

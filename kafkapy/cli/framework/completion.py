@@ -103,6 +103,14 @@ COMMAND: Final = Command(
     "completion",
     CompletionOptions,
     run,
-    help="Completion of commands and flags in your shell.",
+    help="Install or print shell completion.",
     operands="words",
+    groups={
+        "What to do": "shell dry-run",
+    },
+    examples={
+        "Install completion for the shell of $SHELL.": "install",
+        "Show which files that would write.": "install --dry-run",
+        "Print the script for zsh.": "show --shell zsh",
+    },
 )

@@ -55,9 +55,26 @@ class LazyGroup(TyperGroup):
 
 
 class KafkaCommand(TyperCommand):
-    """A Typer command that reads Kafka's dialect."""
+    """A Typer command that reads Kafka's dialect, and shows its options by what they are for."""
 
     command: Command[Any]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write examples, the words that are no options, and the options under their headings."""
+        params = self.get_params(ctx)
+        rows = {name: each.get_help_record(ctx) for each in params for name in each.opts}
+        with formatter.section("Examples"):
+            for index, (about, line) in enumerate(self.command.example_lines()):
+                formatter.write("\n" if index else "")
+                formatter.write_text(about)
+                formatter.write(folded(line, formatter.width, formatter.current_indent + 2))
+        if self.command.operands is not None:
+            with formatter.section("Words"):
+                formatter.write_dl([rows[self.command.operands]])
+        for heading, specs in self.command.sections().items():
+            shown = [rows[f"--{spec.names[0]}"] for spec in specs]
+            with formatter.section(heading):
+                formatter.write_dl([row for row in shown if row is not None])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Translate the words, answer `--version`, and hand the rest to Typer."""
@@ -134,6 +151,17 @@ def typer_command(command: Command[Any]) -> Any:
     parser = type("Parser", (KafkaCommand,), {"command": command})
     made.command(command.name, cls=parser, help=command.help, context_settings=_SETTINGS)(callback)
     return typer.main.get_command(made)
+
+
+def folded(line: str, width: int, indent: int) -> str:
+    """A command line as a shell takes it, in lines of at most `width` where its words allow."""
+    lines, margin = [""], " " * indent
+    for words in line.split(" --"):
+        piece = f" --{words}" if lines[-1] else words
+        if lines[-1] and indent + len(lines[-1] + piece) + len(" \\") > width:
+            lines.append("   ")
+        lines[-1] += piece
+    return " \\\n".join(margin + each for each in lines) + "\n"
 
 
 def _parameter(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from kafkapy.common.errors import LogDirFailure
 from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
 from kafkapy.zk.zookeeper import ZooKeeper
 
@@ -47,6 +48,7 @@ async def connect(
 
     Raises:
         JournalCorrupt: the embedded store's file is damaged.
+        LogDirFailure: it cannot be written.
         ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
         ConfigError: a `zookeeper.*` key is wrong.
     """
@@ -61,7 +63,12 @@ def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> Metadat
 
     path = f"{config.log_dirs[0].rstrip('/')}/{EMBEDDED_STORE_FILE}"
     file = EmbeddedStoreFile(fs, path)
-    client = MemoryServer(clock, Journal(file)).connect()
+    try:
+        client = MemoryServer(clock, Journal(file)).connect()
+    except OSError as error:
+        raise LogDirFailure(
+            config.log_dirs[0], f"Cannot write {path}: {error.strerror or error}"
+        ) from error
 
     async def close(limit_s: float | None = None) -> None:
         await client.close()

@@ -39,7 +39,15 @@ def of_broker(names: Iterable[str], *, dynamic: bool = False) -> Iterator[tuple[
         elif behind in REMOVED:
             yield name, f"has no effect since Kafka 3.0: write instead {REMOVED[behind]}"
         elif behind not in BROKER_CONFIGS.keys and behind not in QUOTAS:
-            yield name, "is not known and has no effect"
+            yield name, f"is not known and has no effect{_meant(behind)}"
+
+
+def _meant(name: str) -> str:
+    """The config that an unknown name is close to, as a question."""
+    import difflib  # seldom needed
+
+    near = difflib.get_close_matches(name, BROKER_CONFIGS.keys, n=1, cutoff=0.85)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def warn_of_broker(names: Iterable[str], *, dynamic: bool = False) -> None:

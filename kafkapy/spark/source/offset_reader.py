@@ -54,7 +54,8 @@ class OffsetReader:
         if missing:
             message = f"This cluster does not have {', '.join(missing)}"
             if must_exist:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+                look = f"{message}; 'kafkapy topics --list' shows its topics"
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, look)
             log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
         return sorted(existing.intersection(assigned) if assigned else existing)
 

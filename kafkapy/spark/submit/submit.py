@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import io
+import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -93,6 +95,12 @@ class Submission:
         """The Spark confs that the user gives."""
         given = (conf.partition("=") for conf in self.values("--conf") + self.values("-c"))
         return [(name.strip(), value) for name, _, value in given]
+
+    def with_conf(self, name: str, value: str) -> Submission:
+        """The same with a Spark conf, unless the user gives it."""
+        if name in dict(self.confs()):
+            return self
+        return replace(self, options=("--conf", f"{name}={value}", *self.options))
 
     def without(self, name: str) -> tuple[str, ...]:
         """The options but for `name` and its values."""
@@ -224,6 +232,20 @@ def find_spark_home(environ: Mapping[str, str]) -> Path:
     if installed is None:
         raise ConfigError("pyspark is not installed: pip install 'kafkapy[spark]'")
     return installed
+
+
+def check_java(environ: Mapping[str, str]) -> None:
+    """
+    Raises:
+        ConfigError: Spark would find no Java.
+    """
+    home = environ.get("JAVA_HOME")
+    install = "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless)"
+    if home:
+        if not os.access(Path(home, "bin", "java"), os.X_OK):
+            raise ConfigError(f"Spark needs Java, and JAVA_HOME={home} has no bin/java: {install}")
+    elif shutil.which("java", path=environ.get("PATH", os.defpath)) is None:
+        raise ConfigError(f"Spark needs Java, and there is none: {install}, or set JAVA_HOME")
 
 
 def is_local(submission: Submission, spark_home: Path) -> bool:

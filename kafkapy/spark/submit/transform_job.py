@@ -7,13 +7,17 @@ is shown.
 
 from __future__ import annotations
 
+import logging
 import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkapy.common.errors import ConfigError, KafkapyError
@@ -100,8 +104,34 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
     follow(writer.start(), reports)
 
 
+def refusal(error: PySparkException, *, is_query: bool) -> str | None:
+    """The one line that says what is wrong; None for a fault of the user's script."""
+    ours = re.findall(r"^kafkapy\.common\.errors\.\w+: (.*)$", str(error), re.MULTILINE)
+    if ours:
+        return str(ours[-1])
+    return next(iter(str(error).splitlines()), "") if is_query else None
+
+
+def fail(text: str) -> NoReturn:
+    """End with one line on stderr: the JVM's, for it hands a script's stderr on to its stdout."""
+    context = SparkContext._active_spark_context
+    if context is None or context._jvm is None:
+        sys.exit(f"kafkapy: {text}")
+    context._jvm.java.lang.System.err.println(f"kafkapy: {text}")
+    sys.exit(1)
+
+
 if __name__ == "__main__":
+    words = sys.argv[1:]
+    if not words:
+        # Spark would say what is wrong with a query on stderr as well, as JSON.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
-        main(sys.argv[1:])
+        main(words)
     except KafkapyError as error:
-        sys.exit(f"kafkapy: {error}")
+        fail(str(error))
+    except PySparkException as error:
+        text = refusal(error, is_query=not words)
+        if text is None:
+            raise
+        fail(text)

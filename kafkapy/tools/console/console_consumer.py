@@ -13,11 +13,13 @@ from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
+    KafkaException,
     TopicPartition,
 )
 from confluent_kafka import Message as RawMessage
 
 from kafkapy.client.librdkafka import consumer_config
+from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.librdkafka_client import Reporter, make
@@ -26,6 +28,11 @@ EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
+# A consumer waits for records as long as it is asked to, but for its first broker so long.
+API_TIMEOUT: Final = "default.api.timeout.ms"
+API_TIMEOUT_MS: Final = 60_000
+_CHECK_EVERY_S: Final = 5.0
+_CHECK_LIMIT_S: Final = 1.0
 _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_CREATE_TIME: "CreateTime",
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
@@ -56,6 +63,8 @@ class ConsoleConsumer:
         self._reporter = Reporter(warn)
         self._consumer: Consumer = make(Consumer, config, self._reporter)
         self._commits = properties.get("enable.auto.commit", "true") == "true"
+        self._servers = properties.get("bootstrap.servers", "")
+        self._patience_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
         self._start(source)
 
     def _start(self, source: Source) -> None:
@@ -75,6 +84,7 @@ class ConsoleConsumer:
             ApiError: the consumer cannot go on.
         """
         last = time.monotonic()
+        first_broker = _FirstBroker(self._consumer, self._servers, self._patience_ms)
         while True:
             raw = self._consumer.poll(0)
             if raw is None:
@@ -83,11 +93,13 @@ class ConsoleConsumer:
             if raw is None:
                 if timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
                     raise TimeoutError
+                first_broker.check()
                 continue
             if raw.error() is not None:
                 self._complain(raw)
                 continue
             last = time.monotonic()
+            first_broker.answered = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)
             yield _message(raw)
@@ -101,6 +113,43 @@ class ConsoleConsumer:
         if error.fatal():
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
         self._reporter.tell(f"WARN {error.str()}")
+
+
+class _FirstBroker:
+    """Ends a consumer that no broker has ever answered; librdkafka would try without end."""
+
+    def __init__(self, consumer: Consumer, servers: str, patience_ms: int) -> None:
+        self._consumer = consumer
+        self._servers = servers
+        self._patience_ms = patience_ms
+        now_s = time.monotonic()
+        self._give_up_s = now_s + patience_ms / 1000
+        self._next_s = min(now_s + _CHECK_LIMIT_S, self._give_up_s)
+        self.answered = False
+
+    def check(self) -> None:
+        """See whether one answers by now; once one has, that is never asked again.
+
+        Raises:
+            ApiError: NETWORK_EXCEPTION, when the time is over.
+        """
+        now_s = time.monotonic()
+        if self.answered or now_s < self._next_s:
+            return
+        is_last = now_s >= self._give_up_s
+        # A cluster of very many topics answers late: the last check is the most patient.
+        limit_s = min(_CHECK_EVERY_S, self._patience_ms / 1000) if is_last else _CHECK_LIMIT_S
+        try:
+            self._consumer.list_topics(timeout=limit_s)
+        except KafkaException as error:
+            if is_last:
+                raise ApiError(
+                    ErrorCode.NETWORK_EXCEPTION,
+                    f"No broker of {self._servers} answered within {self._patience_ms} ms",
+                ) from error
+            self._next_s = min(time.monotonic() + _CHECK_EVERY_S, self._give_up_s)
+        else:
+            self.answered = True
 
 
 def print_messages(

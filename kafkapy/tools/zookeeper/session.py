@@ -28,7 +28,8 @@ def with_zookeeper(
         ZooKeeperError: a node is not as the work needs it.
     """
     # What goes wrong is told once, when it is over.
-    logging.getLogger("kazoo").addHandler(logging.NullHandler())
+    for name in ("kazoo", "org.apache.zookeeper"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
     config = ZooKeeperClientConfig.from_properties(
         {**with_login_config(properties or {}), "zookeeper.connect": connect}
     )

@@ -15,7 +15,7 @@ from scripts._report import ROOT
 from tests.support import unchecked
 
 PAGES = pages()
-REQUESTS = {"TH", "SH", "TP", "PP", "B", "BR", "so"}
+REQUESTS = {"TH", "SH", "SS", "TP", "PP", "RS", "RE", "B", "BR", "so"}
 
 
 def roff(text: str) -> str:
@@ -89,3 +89,11 @@ def test_the_wheel_puts_files_where_they_are_looked_for() -> None:
     assert {path.name for path in (ROOT / "completions").iterdir()} == {
         source.partition("/")[2] for source in shared if source.startswith("completions/")
     }
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_example_is_on_the_page_of_its_command(name: str) -> None:
+    command = commands()[name]
+    text = page(command)
+    for about, line in command.example_lines():
+        assert f"{roff(about)}\n.RS 4\n\\fB{roff(line)}\\fR\n" in text

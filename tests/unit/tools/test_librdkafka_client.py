@@ -57,3 +57,21 @@ def test_a_flush_is_left_between_two_looks() -> None:
 
     flush(Queue())  # type: ignore[arg-type]
     assert left == [0]
+
+
+def test_only_counts_and_times_make_no_new_complaint() -> None:
+    said: list[str] = []
+    reporter = Reporter(said.append)
+    for text in (
+        "b:1: Connect failed: refused (after 0ms in state CONNECT)",
+        "1/1 brokers are down",
+        "b:1: Connect failed: refused (after 2ms in state CONNECT, 530 identical error(s))",
+        "0/2 brokers are down",
+        "b:2: Connect failed: refused (after 0ms in state CONNECT)",
+    ):
+        reporter.tell(text)
+    assert said == [
+        "b:1: Connect failed: refused (after 0ms in state CONNECT)",
+        "1/1 brokers are down",
+        "b:2: Connect failed: refused (after 0ms in state CONNECT)",
+    ]

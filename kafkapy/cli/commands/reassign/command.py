@@ -65,4 +65,28 @@ COMMAND: Final = Command(
     run,
     help="Move replicas between brokers and log directories.",
     failure="Error: {}",
+    groups={
+        "Connection": "zookeeper",
+        "What to do": "generate execute verify cancel list",
+        "Generate": (
+            "topics-to-move-json-file broker-list disable-rack-aware strategy decommission"
+            " replication-factor"
+        ),
+        "Execute, verify and cancel": (
+            "reassignment-json-file throttle replica-alter-log-dirs-throttle preserve-throttles"
+            " timeout batch-size additional dry-run watch strict"
+        ),
+    },
+    examples={
+        "List the partitions that are moving.": "--list {B}",
+        "Propose how to take everything off broker 3.": (
+            "--generate --strategy minimal --decommission 3 {B}"
+        ),
+        "Begin the moves of a file, at most 10 MB a second.": (
+            "--execute --reassignment-json-file moves.json --throttle 10000000 {B}"
+        ),
+        "Watch the moves until they are over.": (
+            "--verify --reassignment-json-file moves.json --watch {B}"
+        ),
+    },
 )

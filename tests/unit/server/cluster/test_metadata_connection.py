@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.errors import ConfigError, KafkapyError, LogDirFailure
 from kafkapy.server.cluster.metadata_connection import EMBEDDED_STORE_FILE, connect
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
@@ -71,3 +71,9 @@ def test_a_wrong_connect_string_is_a_config_error(tmp_path: Path) -> None:
                 *PORTS,
             )
         )
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / f"{EMBEDDED_STORE_FILE}.tmp").mkdir()
+    with pytest.raises(LogDirFailure, match=f"Cannot write {tmp_path}/{EMBEDDED_STORE_FILE}: "):
+        asyncio.run(connect(config(tmp_path), *PORTS))

@@ -162,3 +162,10 @@ def test_what_kafka_removed_is_answered_with_what_to_write_instead() -> None:
         "advertised.port": f"has no effect since Kafka 3.0: write instead {advertised}",
         "port": "has no effect since Kafka 3.0: write instead listeners=PLAINTEXT://HOST:PORT",
     }
+
+
+def test_a_name_with_a_typo_is_told_with_the_one_that_was_meant() -> None:
+    assert list(of_broker(["num.partitons", "my.plugin.setting"])) == [
+        ("my.plugin.setting", "is not known and has no effect"),
+        ("num.partitons", "is not known and has no effect; did you mean num.partitions?"),
+    ]

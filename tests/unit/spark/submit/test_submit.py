@@ -188,3 +188,21 @@ def test_a_fork_server_is_for_python_jobs_whose_workers_are_ours(home: Path, scr
     assert not submit.has_local_workers(words("--version", home), ours, cache)
     query = replace(WIRED, sql="SELECT 1")
     assert submit.has_local_workers(words("--name n", home, query), ours, cache)
+
+
+def test_a_conf_is_added_unless_it_is_given() -> None:
+    assert submit.split(["a.py"]).with_conf("x", "1").options == ("--conf", "x=1")
+    given = submit.split(["--conf", "x=2", "a.py"])
+    assert given.with_conf("x", "1") is given
+
+
+def test_java_is_looked_for_as_spark_does(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is none: install Java 17"):
+        submit.check_java({"PATH": str(tmp_path)})
+    with pytest.raises(ConfigError, match="has no bin/java"):
+        submit.check_java({"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.touch(0o755)
+    submit.check_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+    submit.check_java({"PATH": str(java.parent)})

@@ -6,7 +6,12 @@ import io
 from typing import Any
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    KafkaError,
+    KafkaException,
+)
 
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.console import console_consumer
@@ -57,6 +62,8 @@ class FakeConsumer:
         self.assigned: list[tuple[str, int, int]] = []
         self.stored: list[int] = []
         self.closed = False
+        self.looks = 0
+        self.answers_looks = False
 
     def subscribe(self, topics: list[str]) -> None:
         self.subscribed = topics
@@ -66,6 +73,11 @@ class FakeConsumer:
 
     def poll(self, timeout: float) -> Any:
         return self.answers.pop(0) if self.answers else None
+
+    def list_topics(self, timeout: float) -> None:
+        self.looks += 1
+        if not self.answers_looks:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def store_offsets(self, message: Raw) -> None:
         self.stored.append(message.offset())
@@ -123,6 +135,30 @@ def test_nothing_is_committed_without_a_group(source: Source, properties: dict[s
     fake.answers = [Raw(4)]
     assert len(read(consumer)) == 1
     assert fake.stored == []
+
+
+PATIENCE = {"default.api.timeout.ms": "1", "bootstrap.servers": "b:1"}
+
+
+def test_without_any_broker_it_gives_up() -> None:
+    consumer, _ = consumer_of(Source(topic="t"), **PATIENCE)
+    with pytest.raises(ApiError, match="No broker of b:1 answered within 1 ms"):
+        next(consumer.messages(None, lambda: None))
+
+
+def test_once_a_broker_has_answered_it_waits() -> None:
+    consumer, fake = consumer_of(Source(topic="t"), **PATIENCE)
+    fake.answers_looks = True
+    with pytest.raises(TimeoutError):
+        next(consumer.messages(100, lambda: None))
+    assert fake.looks == 1
+
+
+def test_a_record_is_an_answer() -> None:
+    consumer, fake = consumer_of(Source(topic="t"), **PATIENCE)
+    fake.answers = [Raw(1)]
+    assert [message.offset for message in read(consumer)] == [1]
+    assert fake.looks == 0
 
 
 def test_a_message() -> None:

@@ -1,0 +1,190 @@
+"""Hints: one line below an error that says what to do, for the likeliest mistakes.
+
+The error itself is in the words of Kafka's tools, on which scripts rely. Imported when something
+has failed, and never before.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from kafkapy.cli.framework.command_table import COMMANDS, load
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.common.errors import ApiError, ErrorCode
+
+_CONFIG: Final = "in the file of --command-config"
+_ALLOW: Final = (
+    "ask an administrator for the right: kafkapy acls --add --allow-principal User:NAME"
+    " --operation OPERATION, with --topic, --group or --cluster"
+)
+_NOT_PLAIN: Final = (
+    f"a listener with TLS or a login needs security.protocol {_CONFIG};"
+    " default.api.timeout.ms there says how long to try"
+)
+_PLAIN: Final = (
+    f"a listener without TLS needs security.protocol=PLAINTEXT or SASL_PLAINTEXT {_CONFIG}"
+)
+_NO_BROKER: Final = (
+    "check that this is the port of a broker, and security.protocol"
+    f" {_CONFIG}; request.timeout.ms there says how long to wait"
+)
+OF_CODE: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.SASL_AUTHENTICATION_FAILED: (
+        f"check sasl.mechanism, and username and password in sasl.jaas.config, {_CONFIG}"
+    ),
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: f"set sasl.mechanism to one of these {_CONFIG}",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _ALLOW,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: _ALLOW,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _ALLOW,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _ALLOW,
+    ErrorCode.TOPIC_ALREADY_EXISTS: (
+        "with --if-not-exists that is no error; kafkapy topics --describe shows the topic"
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        "kafkapy topics --list shows the topics that you may see, --describe their partitions"
+    ),
+    ErrorCode.INVALID_REPLICATION_FACTOR: (
+        "lower --replication-factor, or start more brokers;"
+        " kafkapy cluster list-endpoints shows those that run"
+    ),
+}
+# By the class of an error behind the error: ssl is not imported for it.
+OF_CAUSE: Final[Mapping[str, str]] = {
+    "ConnectionRefusedError": (
+        "start a broker (kafkapy server start), or correct host and port of --bootstrap-server"
+    ),
+    "gaierror": "correct the host name of --bootstrap-server",
+    "SSLCertVerificationError": (
+        "name the CA of the broker's certificate: ssl.truststore.location (and"
+        f" ssl.truststore.type=PEM for a PEM file) {_CONFIG}"
+    ),
+    "SSLEOFError": _PLAIN,
+    "SSLError": _PLAIN,
+    "ConnectionResetError": _NOT_PLAIN,
+    "TimeoutError": _NO_BROKER,
+    "ProtocolViolation": _NO_BROKER,
+}
+OF_TEXT: Final = (
+    (
+        r"^listeners=.* cannot be bound: Address already in use",
+        "stop that process, or choose another port"
+        " (kafkapy server start --override listeners=PLAINTEXT://localhost:PORT)",
+    ),
+    (r"Address already in use by process", "stop that process, or choose another port"),
+    (
+        r"^All log directories are offline|^Cannot write .*/embedded-store: ",
+        "log.dirs needs a directory that this user can write and that has room",
+    ),
+    (
+        r"^Invalid value .* for configuration|is not a listener: expected",
+        "correct the line of the property file, or override it: --override NAME=VALUE",
+    ),
+    (r"^Topic .* does not exist as expected", OF_CODE[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]),
+    (
+        r"^ZooKeeper at .* cannot be reached",
+        "start ZooKeeper (kafkapy zookeeper start), or correct host and port of --zookeeper",
+    ),
+    (
+        r"not present in metadata after \d+ ms",
+        "check --bootstrap-server and the topic; --max-block-ms says how long to wait",
+    ),
+    (
+        r"^No broker of .* answered within",
+        "start a broker, or correct --bootstrap-server;"
+        " --consumer-property default.api.timeout.ms=N says how long to wait",
+    ),
+    (
+        r"^Assignments can only be reset if the group",
+        "stop the group's consumers first: --describe --members shows them;"
+        " with --strict the exit status is 1",
+    ),
+    (
+        r"^Consumer group .* does not exist",
+        "kafkapy consumer-groups --list shows the groups; with --strict the exit status is 1",
+    ),
+)
+_JSON: Final = {
+    "reassignment-json-file": (
+        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
+    ),
+    "topics-to-move-json-file": '{"version":1,"topics":[{"topic":"t"}]}',
+    "offset-json-file": '{"version":1,"partitions":[{"topic":"t","partition":0,"offset":1}]}',
+    "path-to-json-file": '{"partitions":[{"topic":"t","partition":0}]}',
+}
+# Options of other tools, and of older ones, by what serves in their place.
+_INSTEAD: Final = {
+    "zookeeper": ("bootstrap-server",),
+    "broker-list": ("bootstrap-server",),
+    "bootstrap.servers": ("bootstrap-server",),
+    "consumer.config": ("command-config",),
+    "producer.config": ("command-config",),
+    "whitelist": ("include", "topics-include"),
+}
+
+
+def warn(env: Environment, error: BaseException, words: Sequence[str]) -> None:
+    """Write the hint for an error, if there is one."""
+    advice = hint(error, words)
+    if advice is not None:
+        env.warn(f"Hint: {advice}")
+
+
+def hint(error: BaseException, words: Sequence[str]) -> str | None:
+    """The advice for an error of a command line; None where there is none."""
+    if "Hint: " in str(error):
+        return None  # it has what a process in the background said, to its end
+    chain = list(_chain(error))
+    return (
+        _of_option(str(error), words)
+        or _of_config(str(error))
+        or _of_json(str(error), words)
+        or next((h for each in chain if (h := OF_CAUSE.get(type(each).__name__))), None)
+        or next((h for e in chain if isinstance(e, ApiError) and (h := OF_CODE.get(e.code))), None)
+        or next((h for e in chain for p, h in OF_TEXT if re.search(p, str(e))), None)
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _of_option(text: str, words: Sequence[str]) -> str | None:
+    """The option that was meant."""
+    unknown = re.fullmatch(r"(.+) is not a recognized option", text)
+    if unknown is None or not words or words[0] not in COMMANDS:
+        return None
+    names = [name for spec in load(words[0]).specs() for name in spec.names]
+    near = [name for name in _INSTEAD.get(unknown[1], ()) if name in names]
+    near += difflib.get_close_matches(unknown[1], names, n=1, cutoff=0.7)
+    return f"did you mean --{near[0]}?" if near else None
+
+
+def _of_config(text: str) -> str | None:
+    """The name that was meant."""
+    unknown = re.search(r"Unknown topic config name: (\S+)$", text)
+    if unknown is None:
+        return None
+    from kafkapy.common.topic_configs import TOPIC_CONFIGS
+
+    near = difflib.get_close_matches(unknown[1], TOPIC_CONFIGS.keys, n=1)
+    return (
+        f"did you mean {near[0]}?" if near else "kafkapy configs --describe --all shows the names"
+    )
+
+
+def _of_json(text: str, words: Sequence[str]) -> str | None:
+    """The file, and how it is to look."""
+    if "is not a valid JSON" not in text:
+        return None
+    for name, example in _JSON.items():
+        for index, word in enumerate(words):
+            option, _, value = word.lstrip("-").partition("=")
+            if option == name:
+                file = value or "".join(words[index + 1 : index + 2])
+                return f"{file} has to look like {example}"
+    return None

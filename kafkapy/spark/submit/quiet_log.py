@@ -1,0 +1,156 @@
+"""Spark's log beside a person's answer: warnings on the terminal, all of it in a file.
+
+A query of one line is followed by about 200 lines of Spark's log at INFO, in which its table is
+lost. The file is removed when the job has succeeded or was stopped, and named when it has failed.
+It holds the last 100 MB or more: a stream may run for weeks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+
+from kafkapy.spark.submit.submit import Submission
+
+JAVA_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+PROGRESS: Final = "spark.ui.showConsoleProgress"
+_OPTION_VARIABLES: Final = (JAVA_OPTIONS, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+_SETTINGS: Final = ("log4j", "spark.log.level")
+# Spark's own log4j2-defaults.properties, but for the two appenders. What the filter denies is said
+# at each start on most machines, and asks for nothing.
+_CONFIG: Final = """\
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+rootLogger.appenderRef.console.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.filter.usual.type = RegexFilter
+appender.console.filter.usual.regex = .*({usual}).*
+appender.console.filter.usual.onMatch = DENY
+appender.console.filter.usual.onMismatch = NEUTRAL
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = {pattern}
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 100MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = {pattern}
+logger.jetty.name = org.sparkproject.jetty
+logger.jetty.level = warn
+logger.jetty2.name = org.sparkproject.jetty.util.component.AbstractLifeCycle
+logger.jetty2.level = error
+logger.metastore.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
+logger.metastore.level = fatal
+logger.metastore2.name = org.apache.hadoop.hive.metastore.ObjectStore
+logger.metastore2.level = error
+logger.parquet.name = org.apache.parquet.CorruptStatistics
+logger.parquet.level = error
+logger.parquet2.name = parquet.CorruptStatistics
+logger.parquet2.level = error
+"""
+_PATTERN: Final = "%d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex"
+_USUAL: Final = (
+    "Your hostname, .* resolves to a loopback address",
+    "Set SPARK_LOCAL_IP if you need to bind to another address",
+    "Unable to load native-hadoop library",
+    "The data source kafkapy replaced a statically registered data source",
+)
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NO_FAILURE: Final = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # done, or stopped by the user
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def has_own_log(submission: Submission, spark_home: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the user asks for Spark's log, has a log4j setting, or the job logs elsewhere."""
+    if {"--verbose", "-v"}.intersection(submission.options):
+        return True
+    if "cluster" in submission.values("--deploy-mode") or submission.values("--remote"):
+        return True
+    directory = Path(environ.get("SPARK_CONF_DIR") or spark_home / "conf")
+    files = submission.values("--properties-file") or [str(directory / "spark-defaults.conf")]
+    texts = [*submission.options, *(environ.get(name, "") for name in _OPTION_VARIABLES)]
+    texts += [path.read_text(errors="replace") for name in files if (path := Path(name)).is_file()]
+    if any(setting in text for text in texts for setting in _SETTINGS):
+        return True
+    return any(directory.glob("log4j2.*"))
+
+
+class QuietLog(NamedTuple):
+    """The directory of one job's log."""
+
+    directory: Path
+
+    @property
+    def file(self) -> Path:
+        return self.directory / "spark.log"
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a spark-submit that logs here."""
+        option = f"-Dlog4j2.configurationFile={self._config.as_uri()}"
+        given = environ.get(JAVA_OPTIONS)
+        return {**environ, JAVA_OPTIONS: f"{given} {option}" if given else option}
+
+    def close(self, status: int) -> bool:
+        """Remove what nobody needs; whether the log is still there."""
+        if status in _NO_FAILURE or not self.file.exists():
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return False
+        self._config.unlink(missing_ok=True)
+        return True
+
+    @property
+    def _config(self) -> Path:
+        return self.directory / "log4j2.properties"
+
+    def write_config(self) -> None:
+        """Write the log4j properties."""
+        usual = "|".join(_USUAL)
+        text = _CONFIG.format(file=self.file, pattern=_PATTERN, usual=usual)
+        self._config.write_text(text)
+
+
+def open_log() -> QuietLog:
+    """A new directory, which only its owner may enter, with the log4j properties.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    log = QuietLog(Path(tempfile.mkdtemp(prefix="kafkapy-spark-log-")))
+    log.write_config()
+    return log
+
+
+def run(words: list[str], environ: Mapping[str, str]) -> int:
+    """Run spark-submit as a child, which gets this process's signals and ends with it; its exit
+    status as shells count it."""
+    pid = os.fork()
+    if pid == 0:
+        _become(words, environ)
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, _: os.kill(pid, number))
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return status if status >= 0 else 128 - status
+
+
+def _become(words: list[str], environ: Mapping[str, str]) -> NoReturn:
+    try:
+        if hasattr(os, "pidfd_open"):  # Linux
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        os.execve(words[0], words, environ)
+    finally:
+        os._exit(127)

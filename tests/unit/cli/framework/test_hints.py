@@ -1,0 +1,83 @@
+"""What to do next, by the error and by the command line."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+import pytest
+
+from kafkapy.cli.framework.exit_status import CommandFailed, UsageError
+from kafkapy.cli.framework.hints import OF_CODE, hint
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+
+
+def caused(text: str, cause: Exception) -> CommandFailed:
+    """An error of a command, two steps from its cause."""
+    middle = ApiError(ErrorCode.BROKER_NOT_AVAILABLE, text)
+    middle.__cause__ = cause
+    error = CommandFailed(f"Error: {text}")
+    error.__cause__ = middle
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "part"),
+    [
+        (ConnectionRefusedError(), "start a broker"),
+        (socket.gaierror(), "host name"),
+        (ssl.SSLCertVerificationError(), "ssl.truststore.location"),
+        (ssl.SSLEOFError(), "security.protocol=PLAINTEXT"),
+        (TimeoutError(), "request.timeout.ms"),
+    ],
+)
+def test_the_first_cause_decides(cause: Exception, part: str) -> None:
+    assert part in (hint(caused("No bootstrap server can be reached", cause), ["topics"]) or "")
+
+
+def test_the_code_of_what_was_refused_decides() -> None:
+    refused = caused("Topic authorization failed.", ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    assert hint(refused, ["topics"]) == OF_CODE[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "meant"),
+    [
+        ("topics", "bootstrap-servers", "bootstrap-server"),
+        ("topics", "broker-list", "bootstrap-server"),
+        ("consumer-groups", "zookeeper", "bootstrap-server"),
+        ("replica-verification", "whitelist", "topics-include"),
+        ("topics", "partition", "partitions"),
+    ],
+)
+def test_an_option_that_was_meant(command: str, option: str, meant: str) -> None:
+    error = UsageError(f"{option} is not a recognized option")
+    assert hint(error, [command, f"--{option}", "x"]) == f"did you mean --{meant}?"
+
+
+def test_nothing_is_guessed() -> None:
+    assert hint(UsageError("xyzzy is not a recognized option"), ["topics", "--xyzzy"]) is None
+    assert hint(UsageError("xyzzy is not a recognized option"), []) is None
+    assert hint(ConfigError("something else"), ["topics"]) is None
+
+
+def test_what_was_said_in_the_background_is_not_said_again() -> None:
+    said = "a cannot be bound: Address already in use by process 7"
+    assert hint(CommandFailed(said), ["server"]) == "stop that process, or choose another port"
+    assert hint(CommandFailed(f"It ended with 1.\n  {said}\n  Hint: stop it"), ["server"]) is None
+
+
+def test_a_config_that_was_meant() -> None:
+    assert hint(ConfigError("Unknown topic config name: retentoin.ms"), []) == (
+        "did you mean retention.ms?"
+    )
+    assert "configs --describe" in (hint(ConfigError("Unknown topic config name: x"), []) or "")
+
+
+@pytest.mark.parametrize("words", [["--offset-json-file", "o.json"], ["--offset-json-file=o.json"]])
+def test_a_file_that_is_not_json_has_an_example(words: list[str]) -> None:
+    error = ConfigError("The input string is not a valid JSON (line 1)")
+    said = hint(error, ["delete-records", *words])
+    assert said is not None
+    assert said.startswith('o.json has to look like {"version":1,"partitions":[{"topic":"t",')
+    assert hint(error, ["delete-records"]) is None
