@@ -1,4 +1,4 @@
-"""docs/operations/mistakes.md: what kafkapy says to likely mistakes, from the table that the tests make."""
+"""docs/operations/mistakes.md: the messages of likely mistakes, from the table of the tests."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def run_on_terminal(command: str, directory: str) -> Iterator[tuple[float, str]]
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     found = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "xterm"}
     environment = os.environ | found
-    environment.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
     started = time.monotonic()
     with subprocess.Popen(
         ["bash", "-c", command],

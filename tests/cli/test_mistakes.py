@@ -1,5 +1,8 @@
 """The likeliest mistakes at the prompt: one line says what is wrong, one what to do; the tool ends
-by itself, with status 1 and without a traceback. The rows are those of docs/operations/mistakes.md."""
+by itself, with status 1 and without a traceback.
+
+The rows are those of docs/operations/mistakes.md.
+"""
 
 from __future__ import annotations
 
