@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.support import forked_brokers, lanes, leaks, limits, unchecked, zookeeper_server
-from tests.support.broker_process import BrokerProcess
-from tests.support.closing import closing
+from tests.harness.plugins import lanes, leaks, limits, unchecked
+from tests.harness.plugins.closing import closing
+from tests.harness.processes import forked_brokers, zookeeper_server
+from tests.harness.processes.broker_process import BrokerProcess
 
 BrokerFactory = Callable[..., BrokerProcess]
 

@@ -21,7 +21,7 @@ MAX_RECORD_LINES = 50
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 
-# The three places that must survive any fault of what they run (style.md section 4, rule 14).
+# The three places that must survive any fault of what they run.
 CATCH_ALL = {
     "kafkapy/server/api/dispatcher.py": "a fault of one request is that request's error code",
     "kafkapy/server/api/produce_append.py": "a fault of one row's append is that row's error code",
@@ -30,11 +30,11 @@ CATCH_ALL = {
 }
 MAY_PRINT = {"kafkapy/cli/framework/output.py"}
 MAY_SLEEP = {
-    "scripts/_bench_growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
-    "scripts/_bench_probes.py": "looks at a cluster again and again, and seldom: it is measured",
+    "dev/bench/growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
+    "dev/bench/cluster_probes.py": "looks at a cluster again and again, and seldom: it is measured",
     "kafkapy/client/oauth_login.py": "the back-off between attempts at a token endpoint",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
-    "tests/support/waiting.py": "the one place that looks again until a condition holds",
+    "tests/harness/processes/waiting.py": "the one place that looks again until a condition holds",
 }
 
 # Modules without a test file of their own, and what covers them instead.
@@ -84,7 +84,7 @@ def python_files(*folders: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-EVERYTHING = ("kafkapy", "scripts", "tests")
+EVERYTHING = ("kafkapy", "dev", "scripts", "tests")
 ENTRY_MODULES = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")  # that Spark finds
 
 
@@ -158,7 +158,7 @@ def test_functions_fit() -> None:
 
 
 def test_modules_fit() -> None:
-    sizes = ((path, text(path).count("\n")) for path in python_files("kafkapy", "scripts"))
+    sizes = ((path, text(path).count("\n")) for path in python_files("kafkapy", "dev", "scripts"))
     long_modules = (
         f"{path} has {size} lines"
         for path, size in sizes
@@ -244,7 +244,7 @@ def test_nothing_is_left_to_do() -> None:
     marker = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError")
     left = (
         f"{path}:{number} {line.strip()}"
-        for path in python_files("kafkapy", "scripts")
+        for path in python_files("kafkapy", "dev", "scripts")
         for number, line in enumerate(text(path).split("\n"), 1)
         if marker.search(line)
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import kafkapy
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import kafkapy
 
 KAFKAPY = str(Path(sys.executable).parent / "kafkapy")
 

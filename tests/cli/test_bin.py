@@ -11,7 +11,7 @@ import pytest
 
 from kafkapy import __version__
 from kafkapy.cli.framework.drop_in_names import DROP_IN
-from tests.support.waiting import wait_until
+from tests.harness.processes.waiting import wait_until
 
 BIN = Path(__file__).parents[2] / "scripts" / "bin"
 NAMES = {path.name: path for path in sorted(BIN.glob("*.sh"))}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kafkapy_process import Kafkapy
+from tests.harness.processes.kafkapy_process import Kafkapy
 
 EXECUTABLE = str(Path(sys.executable).parent / "kafkapy")
 

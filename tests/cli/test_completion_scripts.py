@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dev.docs import completions
 from kafkapy.cli.framework.command_table import COMMANDS, commands
-from scripts import _completions
-from tests.support import unchecked
+from tests.harness.plugins import unchecked
 
 SYNTAX_CHECKS = {
     "kafkapy.bash": ["bash", "-n"],
@@ -23,8 +23,8 @@ SYNTAX_CHECKS = {
 def test_they_are_up_to_date() -> None:
     stale = [
         name
-        for name, text in _completions.files().items()
-        if (_completions.DIRECTORY / name).read_text() != text
+        for name, text in completions.files().items()
+        if (completions.DIRECTORY / name).read_text() != text
     ]
     assert stale == [], "run scripts/completions"
 
@@ -36,7 +36,7 @@ def test_shells_accept_them(name: str) -> None:
         assert shell != "bash", "bash is needed"
         unchecked.note(f"completions/{name}", f"{shell} is not installed")
         return
-    command = [shell, *flags, str(_completions.DIRECTORY / name)]
+    command = [shell, *flags, str(completions.DIRECTORY / name)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -44,7 +44,7 @@ def test_shells_accept_them(name: str) -> None:
 def completed(*words: str) -> list[str]:
     """What bash offers for the last word."""
     script = f"""
-        source {shlex.quote(str(_completions.DIRECTORY / "kafkapy.bash"))}
+        source {shlex.quote(str(completions.DIRECTORY / "kafkapy.bash"))}
         COMP_WORDS=({" ".join(f"'{word}'" for word in words)})
         COMP_CWORD={len(words) - 1}
         _kafkapy
@@ -74,7 +74,7 @@ def test_bash_completes_kafkas_own_names() -> None:
 
 
 def test_every_option_of_every_command_is_in_every_file() -> None:
-    texts = _completions.files()
+    texts = completions.files()
     for name, command in commands().items():
         for spec in command.specs():
             assert f"--{spec.names[0]}" in texts["kafkapy.bash"], (name, spec.names)

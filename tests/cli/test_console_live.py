@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.kafkapy_process import Kafkapy
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import Kafkapy
 
 
 @pytest.fixture(scope="module")

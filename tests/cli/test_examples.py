@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.framework.command_table import COMMANDS, commands
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import kafkapy
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.scripted.cli import kafkapy
 
 EXAMPLES = [
     (name, line)

@@ -22,15 +22,15 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
-from scripts._mistakes_page import mistakes
-from tests.support import unchecked
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.certificates import make_identity
-from tests.support.cli import kafkapy
-from tests.support.secure_broker import SecureBroker, Way
-from tests.support.small_disks import can_mount, mounted
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import wait_until
+from dev.docs.mistakes_page import mistakes
+from tests.harness.plugins import unchecked
+from tests.harness.processes.broker_process import BrokerProcess, free_port
+from tests.harness.processes.small_disks import can_mount, mounted
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import make_identity
+from tests.harness.security.secure_broker import SecureBroker, Way
 
 HERE = [row for row in mistakes() if row.get("where") != "spark"]
 TLS, PLAIN, SCRAM = Way("TLS"), Way("SASL", "PLAIN"), Way("BOTH", "SCRAM-SHA-512")

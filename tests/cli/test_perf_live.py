@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.kafkapy_process import LIMIT_S, Kafkapy
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import LIMIT_S, Kafkapy
 
 TOTALS = re.compile(
     r"(\d+) records sent, \d+\.\d{6} records/sec \(\d+\.\d\d MB/sec\), \d+\.\d\d ms avg latency,"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.tools.local.broker_processes import broker_of
-from tests.support.broker_process import free_port
-from tests.support.kafkapy_process import Kafkapy
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.kafkapy_process import Kafkapy
 
 EXECUTABLE = str(Path(sys.executable).parent / "kafkapy")
 

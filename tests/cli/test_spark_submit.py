@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from dev.docs.mistakes_page import mistakes
 from kafkapy.cli.commands.spark_submit import arrange
-from scripts._mistakes_page import mistakes
-from tests.support.broker_process import BrokerProcess
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET
+from tests.harness.spark.spark_topics import Topic
 
 OWN = {"--from": True, "--to": True, "--checkpoint": True, "--once": False}
 

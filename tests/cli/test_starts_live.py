@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts._bench_tool_starts import COMMANDS, FILE_COMMANDS, STEPS, files
-from tests.support.broker_process import BrokerProcess
-from tests.support.kafkapy_process import Kafkapy
-from tests.support.tool_lines import Steps, parse_line
+from dev.bench.tool_starts import COMMANDS, FILE_COMMANDS, STEPS, files
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import Kafkapy
+from tests.harness.tools.tool_lines import Steps, parse_line
 
 # Each of these takes from half a millisecond to half a start.
 NEVER = frozenset(

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.kafkapy_process import Kafkapy
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import Kafkapy
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.tools.zookeeper.process import four_letter_word, is_zookeeper, serves
-from tests.support.broker_process import POLL_S, free_port
-from tests.support.cli import kafkapy
+from tests.harness.processes.broker_process import POLL_S, free_port
+from tests.harness.scripted.cli import kafkapy
 
 LIMIT_S = 60
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.broker_group import BrokerGroup
-from tests.support.cli import Outcome, kafkapy
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import Outcome, kafkapy
 
 WARNING = (
     "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.\n"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.conformance.peer import Peer
 from tests.conformance.python_peers import ConfluentPeer
 from tests.conformance.workload import Received, Row, received_digests, rows, sent_digests
-from tests.support.topics import create_topic
+from tests.harness.processes.topics import create_topic
 
 PARTITIONS = 4
 # Old timestamps must not be deleted; small segments make many files for DumpLogSegments.

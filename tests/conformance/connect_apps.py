@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts import _kafka
 from tests.conformance.java_apps import Finding, JavaApp, properties, replicated_cluster
-from tests.support.broker_process import free_port
-from tests.support.chaos_run import create_topic
-from tests.support.exactly_once import read
-from tests.support.waiting import wait_until
+from tests.harness.faults.chaos_run import create_topic
+from tests.harness.faults.exactly_once import read
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.waiting import wait_until
 
 MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 STRINGS = "org.apache.kafka.connect.storage.StringConverter"
@@ -74,8 +74,8 @@ def file_to_file(directory: Path) -> Finding:
     """Lines are appended to a file while, in each round, a worker and a broker are killed."""
     plugins = directory / "plugins"
     (plugins / "file").mkdir(parents=True)
-    jar = f"connect-file-{_kafka.VERSION}.jar"
-    shutil.copy(_kafka.jars(_kafka.KAFKA_3_APPS) / jar, plugins / "file")
+    jar = f"connect-file-{apache_kafka.VERSION}.jar"
+    shutil.copy(apache_kafka.jars(apache_kafka.KAFKA_3_APPS) / jar, plugins / "file")
     source, target = directory / "in.txt", directory / "out.txt"
     source.touch()
     with replicated_cluster(directory / "cluster") as cluster:
@@ -124,7 +124,7 @@ def file_to_file(directory: Path) -> Finding:
     assert written == wanted, f"{len(written)} of {len(wanted)} lines, or not in their order"
     again = len(_lines(target)) - len(wanted)
     return Finding(
-        f"Kafka Connect {_kafka.VERSION}, distributed, two workers, files as source and sink",
+        f"Kafka Connect {apache_kafka.VERSION}, distributed, two workers, files as source and sink",
         "3 kafkapy", f"each broker killed in turn, and a worker with it ({ROUNDS} rounds)",
         f"{len(wanted):,} lines, each exactly once and in order in the topic; all at the sink,"
         f" {again:,} of them again",

@@ -17,8 +17,8 @@ from kafkapy.common import topic_partition
 from kafkapy.record.codec import Codec
 from kafkapy.storage.log_names import LOG_SUFFIX, offset_file_name
 from tests.conformance.peer import CODECS
-from tests.support.legacy_messages import message, message_set, wrapper
-from tests.support.waiting import wait_until
+from tests.harness.processes.waiting import wait_until
+from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 LIMIT_S = 60.0
 START_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scripts import _kafka
+from tests.harness.processes import apache_kafka
 
 FILES_PER_RUN = 200
 COMPLAINTS = re.compile(
@@ -38,7 +38,7 @@ def dump(what: str, paths: Sequence[Path], *flags: str) -> Dump:
     report = Dump(what)
     for part in chunks(paths):
         names = ",".join(str(path) for path in part)
-        done = _kafka.run_tool(_kafka.DUMP_LOG_SEGMENTS, *flags, "--files", names)
+        done = apache_kafka.run_tool(apache_kafka.DUMP_LOG_SEGMENTS, *flags, "--files", names)
         lines = done.stdout.decode(errors="replace").splitlines()
         report.files += sum(line.startswith("Dumping ") for line in lines)
         report.lines += len(lines)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts import _kafka
+from tests.harness.processes import apache_kafka
 
 KAFKAPY = Path(sys.executable).parent / "kafkapy"
 OFFSETS_TOPIC = "__consumer_offsets-"
@@ -90,7 +90,7 @@ def cases(log_dir: Path) -> list[Case]:
 
 def kafka(case: Case, log_dir: Path) -> Said:
     """What Apache Kafka's tool says, its stdout in UTF-8."""
-    command = _kafka.java_command(_kafka.DUMP_LOG_SEGMENTS, *case.words)
+    command = apache_kafka.java_command(apache_kafka.DUMP_LOG_SEGMENTS, *case.words)
     command[1:1] = ["-Dstdout.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"]
     return _run(command, log_dir)
 
@@ -101,7 +101,9 @@ def ours(case: Case, log_dir: Path) -> Said:
 
 
 def _run(command: Sequence[str], log_dir: Path) -> Said:
-    done = subprocess.run(command, cwd=log_dir, capture_output=True, timeout=_kafka.TOOL_LIMIT_S)
+    done = subprocess.run(
+        command, cwd=log_dir, capture_output=True, timeout=apache_kafka.TOOL_LIMIT_S
+    )
     lines = done.stderr.decode(errors="replace").replace(str(log_dir), "@").splitlines()
     kept = tuple(sorted(line for line in lines if not _NOT_COMPARED.match(line)))
     return Said(done.stdout, kept, done.returncode)

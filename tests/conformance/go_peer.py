@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scripts import _peers
+from dev import fetch_peers
 from tests.conformance.peer import CODECS, limit_s
 from tests.conformance.process_peers import encoded, run
 from tests.conformance.workload import Received, Row
@@ -23,12 +23,14 @@ class GoPeer:
     fixed_headers: bool = False
 
     def version(self) -> str:
-        found: str = json.loads(run([str(_peers.go_peers()), '{"verb": "versions"}']))[self.name]
+        found: str = json.loads(run([str(fetch_peers.go_peers()), '{"verb": "versions"}']))[
+            self.name
+        ]
         return found.removeprefix("v")
 
     def _run(self, limit: float, stdin: bytes = b"", **arguments: object) -> bytes:
         words = json.dumps({"library": self.name, **arguments})
-        return run([str(_peers.go_peers()), words], stdin, limit)
+        return run([str(fetch_peers.go_peers()), words], stdin, limit)
 
     def produce(self, servers: str, topic: str, codec: str, rows: Sequence[Row]) -> None:
         def line(row: Row) -> str:

@@ -6,9 +6,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import _kafka
-from tests.support.broker_process import ServerProcess
-from tests.support.fault_cluster import FaultCluster
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import ServerProcess
 
 REPLICATED = {
     "default.replication.factor": "3",
@@ -36,7 +36,9 @@ class JavaApp(ServerProcess):
     """A program that is started and later killed or stopped; it listens to nobody that asks."""
 
     def __init__(self, directory: Path, name: str, main_class: str, *args: str) -> None:
-        command = _kafka.java_command(main_class, *args, heap_mb=512, release=_kafka.KAFKA_3_APPS)
+        command = apache_kafka.java_command(
+            main_class, *args, heap_mb=512, release=apache_kafka.KAFKA_3_APPS
+        )
         super().__init__(command, 0, directory / f"{name}.out", name)
 
     def run(self, limit_s: float = RUN_LIMIT_S) -> str:
@@ -63,4 +65,4 @@ def replicated_cluster(directory: Path, apache: tuple[int, ...] = ()) -> FaultCl
 def properties(directory: Path, name: str, **settings: str) -> str:
     """The path of a properties file; `_` in a name stands for a dot."""
     dotted = {key.replace("_", "."): value for key, value in settings.items()}
-    return str(_kafka.write_properties(directory / f"{name}.properties", dotted))
+    return str(apache_kafka.write_properties(directory / f"{name}.properties", dotted))

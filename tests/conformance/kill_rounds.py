@@ -16,8 +16,8 @@ from typing import Protocol
 
 import confluent_kafka
 
-from tests.support.lossy_proxy import LossyProxy
-from tests.support.topics import create_topic
+from tests.harness.faults.lossy_proxy import LossyProxy
+from tests.harness.processes.topics import create_topic
 
 PARTITIONS = 3
 PADDING = b"x" * 100

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts import _kafka
+from tests.harness.processes import apache_kafka
 
 KAFKAPY = Path(sys.executable).parent / "kafkapy"
 MERGER = "kafka.tools.StateChangeLogMerger"
@@ -92,7 +92,7 @@ def cases() -> list[Case]:
 
 def kafka(case: Case, directory: Path) -> bytes:
     """What Kafka's class writes, without its first line: that it is deprecated."""
-    command = _kafka.java_command(MERGER, *case.words)
+    command = apache_kafka.java_command(MERGER, *case.words)
     command[1:1] = ["-Dfile.encoding=UTF-8"]
     done = subprocess.run(command, cwd=directory, capture_output=True, check=True)
     warning, _, rest = done.stdout.partition(b"\n")

@@ -9,12 +9,12 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 from confluent_kafka import TopicPartition as At
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from scripts import _kafka
 from tests.conformance.java_apps import Finding, JavaApp, properties
-from tests.support.broker_process import BrokerProcess
-from tests.support.exactly_once import read
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import wait_until
+from tests.harness.faults.exactly_once import read
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import wait_until
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 RECORDS = 5000
@@ -27,11 +27,11 @@ OURS, APACHE = "ours", "apache"
 
 def both_ways(directory: Path) -> Finding:
     """Records, configs and a group's offsets of a topic at each side come to the other."""
-    zookeeper = _kafka.ZooKeeperProcess(directory / "zookeeper")
+    zookeeper = apache_kafka.ZooKeeperProcess(directory / "zookeeper")
     with (
         zookeeper,
         BrokerProcess(directory / OURS) as ours,
-        _kafka.ApacheBroker(directory / APACHE, zookeeper=zookeeper) as apache,
+        apache_kafka.ApacheBroker(directory / APACHE, zookeeper=zookeeper) as apache,
     ):
         servers = {OURS: ours.bootstrap_servers, APACHE: apache.bootstrap_servers}
         for side, address in servers.items():
@@ -46,7 +46,7 @@ def both_ways(directory: Path) -> Finding:
             if mirror.running:
                 mirror.kill()
     return Finding(
-        f"MirrorMaker 2 {_kafka.VERSION}, both ways, exactly once",
+        f"MirrorMaker 2 {apache_kafka.VERSION}, both ways, exactly once",
         "1 kafkapy and 1 Apache Kafka, mirrored to each other", "-",
         f"{RECORDS:,} records each way, each once, in order; topic configs and offsets of groups",
     )  # fmt: skip

@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts import _kafka, _peers
+from dev import fetch_peers
 from tests.conformance.peer import CODECS, limit_s
 from tests.conformance.workload import Headers, Received, Row
+from tests.harness.processes import apache_kafka
 
 KAFKAJS_PROGRAM = Path(__file__).with_name("kafkajs_peer.js")
 
@@ -32,7 +33,7 @@ class KcatPeer:
     fixed_headers = True
 
     def version(self) -> str:
-        text = _peers.command_output("kcat", "-V").replace("(", "").split()
+        text = fetch_peers.command_output("kcat", "-V").replace("(", "").split()
         return (
             f"{text[text.index('Version') + 1]} (librdkafka {text[text.index('librdkafka') + 1]})"
         )
@@ -86,12 +87,12 @@ class KafkaJsPeer:
     fixed_headers = False
 
     def version(self) -> str:
-        package = _peers.kafkajs_dir() / "node_modules" / "kafkajs" / "package.json"
-        node = _peers.command_output("node", "--version")
+        package = fetch_peers.kafkajs_dir() / "node_modules" / "kafkajs" / "package.json"
+        node = fetch_peers.command_output("node", "--version")
         return f"{json.loads(package.read_text())['version']} (Node {node})"
 
     def _run(self, limit: float, stdin: bytes = b"", **arguments: object) -> bytes:
-        arguments["packages"] = str(_peers.kafkajs_dir())
+        arguments["packages"] = str(fetch_peers.kafkajs_dir())
         return run(["node", str(KAFKAJS_PROGRAM), json.dumps(arguments)], stdin, limit)
 
     def produce(self, servers: str, topic: str, codec: str, rows: Sequence[Row]) -> None:
@@ -142,10 +143,10 @@ class ApacheConsolePeer:
     fixed_headers = False
 
     def version(self) -> str:
-        return _kafka.VERSION
+        return apache_kafka.VERSION
 
     def _run(self, main_class: str, *args: str, stdin: bytes = b"", limit: float = 120) -> bytes:
-        return run(_kafka.java_command(main_class, *args), stdin, limit)
+        return run(apache_kafka.java_command(main_class, *args), stdin, limit)
 
     def produce(self, servers: str, topic: str, codec: str, rows: Sequence[Row]) -> None:
         def line(row: Row) -> bytes:
@@ -153,7 +154,7 @@ class ApacheConsolePeer:
             return b"%s\t%s\t%s\n" % (headers, row.key, row.value)
 
         self._run(
-            _kafka.CONSOLE_PRODUCER,
+            apache_kafka.CONSOLE_PRODUCER,
             *("--bootstrap-server", servers, "--topic", topic),
             *("--compression-codec", codec, "--producer-property", "linger.ms=20"),
             *("--property", "parse.key=true", "--property", "parse.headers=true"),
@@ -165,7 +166,7 @@ class ApacheConsolePeer:
         printed = ("timestamp", "partition", "offset", "headers", "key")
         flags = [word for name in printed for word in ("--property", f"print.{name}=true")]
         output = self._run(
-            _kafka.CONSOLE_CONSUMER,
+            apache_kafka.CONSOLE_CONSUMER,
             *("--bootstrap-server", servers, "--topic", topic, "--group", group),
             *("--from-beginning", "--max-messages", str(count), "--timeout-ms", "60000", *flags),
             limit=limit_s(count),
@@ -181,7 +182,7 @@ class ApacheConsolePeer:
 
     def offset_for_time(self, servers: str, topic: str, partition: int, timestamp: int) -> int:
         output = self._run(
-            _kafka.GET_OFFSET_SHELL,
+            apache_kafka.GET_OFFSET_SHELL,
             *("--bootstrap-server", servers, "--topic-partitions", f"{topic}:{partition}"),
             *("--time", str(timestamp)),
         )

@@ -19,7 +19,7 @@ with warnings.catch_warnings():  # theirs, not ours
 
 from tests.conformance.peer import CODECS, limit_s
 from tests.conformance.workload import Headers, Received, Row
-from tests.support.kafka_python import closed
+from tests.harness.processes.kafka_python import closed
 
 BATCH = 500
 SESSION_TIMEOUT_MS = 45_000  # Kafka's own default; theirs is too short for a busy machine

@@ -20,8 +20,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET, create_topic
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.spark.spark_topics import Topic
 
 START_MS: Final = 1_700_000_000_000
 FAILS: Final = "fails"

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from scripts import _kafka
 from tests.conformance.java_apps import Finding, JavaApp, properties, replicated_cluster
-from tests.support.chaos_run import create_topic
-from tests.support.fault_cluster import FaultCluster
-from tests.support.topics import QUIET
-from tests.support.waiting import wait_until
+from tests.harness.faults.chaos_run import create_topic
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
 
 SMOKE = "org.apache.kafka.streams.tests.StreamsSmokeTest"
 SMOKE_TOPICS = (
@@ -78,7 +78,8 @@ def smoke(directory: Path, guarantee: str, apache: tuple[int, ...] = ()) -> Find
     assert "SUCCESS" in text, text[-2000:]
     generated = re.findall(r"recordGenerated=(\d+)", text)[-1]
     return Finding(
-        f"Kafka Streams {_kafka.VERSION}, `StreamsSmokeTest`, `{guarantee}`", _brokers(apache),
+        f"Kafka Streams {apache_kafka.VERSION}, `StreamsSmokeTest`, `{guarantee}`",
+        _brokers(apache),
         "the leader of the input killed once", f"SUCCESS, {int(generated):,} records",
     )  # fmt: skip
 
@@ -119,7 +120,7 @@ def exactly_once(directory: Path, apache: tuple[int, ...] = ()) -> Finding:
     assert "ALL-RECORDS-DELIVERED" in text, text[-2000:]
     produced = re.findall(r"Producer closed: (\d+) records produced", driver.output_text())[-1]
     return Finding(
-        f"Kafka Streams {_kafka.VERSION}, `StreamsEosTest`, complex", _brokers(apache),
+        f"Kafka Streams {apache_kafka.VERSION}, `StreamsEosTest`, complex", _brokers(apache),
         f"each broker, and an instance with it, killed in turn ({ROUNDS} rounds)",
         f"ALL-RECORDS-DELIVERED, {int(produced):,} records, each exactly once",
     )  # fmt: skip

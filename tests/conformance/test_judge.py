@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judge import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
+from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
 
 ACKED, FAILED, UNKNOWN = Outcome.ACKED, Outcome.FAILED, Outcome.UNKNOWN
 Records = list[tuple[int, int]]

@@ -30,8 +30,8 @@ from kafkapy.protocol.headers import encode_request, encode_response
 from kafkapy.protocol.messages import request_class
 from kafkapy.protocol.schema import Field as OurField
 from kafkapy.protocol.schema import Kind, Message, Struct
-from tests.support.protocol_examples import all_messages, filled
-from tests.support.protocol_strategies import kind_values, messages
+from tests.harness.protocol.protocol_examples import all_messages, filled
+from tests.harness.protocol.protocol_strategies import kind_values, messages
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MESSAGES = list(dict.fromkeys(cls for cls, _ in all_messages()))

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.broker_group import BrokerGroup
-from tests.support.tool_differences import Differences, Printed, read_record, run_ours
-from tests.support.tool_lines import ToolLine, read_commands
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.tools.tool_differences import Differences, Printed, read_record, run_ours
+from tests.harness.tools.tool_lines import ToolLine, read_commands
 
 BROKER_IDS = (1, 2, 3)
 SETTINGS = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.broker_process import free_port
-from tests.support.layered_venv import make_layered_venv
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.layered_venv import make_layered_venv
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120

@@ -32,9 +32,9 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.broker_process import BrokerProcess
-from tests.support.raw_connection import RawConnection
-from tests.support.topics import QUIET, create_topic
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.topics import QUIET, create_topic
 
 TOPIC = "bad-input"
 MAX_REQUEST = 104_857_600

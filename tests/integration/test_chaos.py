@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.chaos_run import PARTITIONS, TOPIC, Workload
-from tests.support.fault_cluster import FaultCluster
-from tests.support.faults import Chaos
-from tests.support.scenario import Scenario
+from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.faults import Chaos
+from tests.harness.faults.scenario import Scenario
 
 SEED = 98280
 RATE = 200.0

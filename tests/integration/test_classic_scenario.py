@@ -21,10 +21,10 @@ from kafkapy.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from tests.support import broker_group
-from tests.support.broker_group import BrokerGroup
-from tests.support.cli import kafkapy
-from tests.support.waiting import wait_until
+from tests.harness.processes import broker_group
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import kafkapy
 
 IDS = range(8)
 PARTITIONS = range(8)

@@ -31,22 +31,31 @@ from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
-from scripts import _kafka
-from tests.support import guarded_broker, quota_requests, unchecked
-from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import (
+from tests.harness.cores.ensembles import run
+from tests.harness.plugins import unchecked
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.broker_process import (
     API_VERSIONS_V0,
     BrokerProcess,
     ServerProcess,
     free_port,
 )
-from tests.support.cli import kafkapy
-from tests.support.ensembles import run
-from tests.support.quota_requests import created, deleted, fetched, grown, produced, set_quota
-from tests.support.raw_connection import RawConnection
-from tests.support.scraped import samples_of
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.scraped import samples_of
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.protocol import quota_requests
+from tests.harness.protocol.quota_requests import (
+    created,
+    deleted,
+    fetched,
+    grown,
+    produced,
+    set_quota,
+)
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security import guarded_broker
 
 ME = (("user", "ANONYMOUS"),)
 RAW = (("client-id", quota_requests.RAW),)
@@ -172,19 +181,19 @@ def connections(changes: Changes, servers: str) -> list[bool]:
 
 def test_answers_znodes_and_pauses_are_those_of_apache_kafka(tmp_path: Path) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"not compared with Apache Kafka: {reason}")
         return
     said: dict[str, dict[str, Any]] = {}
     stored: dict[str, dict[str, Any]] = {}
     paused: dict[str, dict[str, Any]] = {}
-    with _kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
+    with apache_kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
         for name in ("theirs", "ours"):
             connect = f"{zookeeper.bootstrap_servers}/{name}"
             settings = {"zookeeper.connect": connect, "broker.id": "0"}
             process: ServerProcess = (
-                _kafka.ApacheBroker(tmp_path / name, settings, zookeeper)
+                apache_kafka.ApacheBroker(tmp_path / name, settings, zookeeper)
                 if name == "theirs"
                 else BrokerProcess(tmp_path / name, settings)
             )
@@ -202,14 +211,14 @@ def test_answers_znodes_and_pauses_are_those_of_apache_kafka(tmp_path: Path) -> 
 
 def test_kafkas_own_tool_changes_our_quotas(broker: BrokerProcess) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"not asked by Apache Kafka's tool: {reason}")
         return
 
     def tool(*words: str) -> str:
         servers = ("--bootstrap-server", broker.bootstrap_servers)
-        done = _kafka.run_tool("kafka.admin.ConfigCommand", *servers, *words)
+        done = apache_kafka.run_tool("kafka.admin.ConfigCommand", *servers, *words)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
@@ -255,8 +264,8 @@ def test_a_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Cluster) 
 
 def test_javas_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Cluster) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"no producer of Apache Kafka's: {reason}")
         return
     create_topic(broker.bootstrap_servers, "java")
@@ -264,7 +273,7 @@ def test_javas_producer_hears_of_its_pause(broker: BrokerProcess, cluster: Clust
     words = "--topic java --num-records 1 --record-size 20000 --throughput -1 --print-metrics"
     servers = f"bootstrap.servers={broker.bootstrap_servers}"
     properties = ("--producer-props", servers, "client.id=java")
-    done = _kafka.run_tool(_kafka.PRODUCER_PERFORMANCE, *words.split(), *properties)
+    done = apache_kafka.run_tool(apache_kafka.PRODUCER_PERFORMANCE, *words.split(), *properties)
     assert done.returncode == 0, done.stderr.decode()
     [pause] = re.findall(r"produce-throttle-time-max:\S+ +: +([0-9.]+)", done.stdout.decode())
     assert 10_000 <= float(pause) < 10_300

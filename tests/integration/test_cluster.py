@@ -13,10 +13,10 @@ from confluent_kafka import Consumer, Producer
 from kazoo.client import KazooClient
 
 from kafkapy.client.cluster import Cluster
-from tests.support.broker_process import BrokerProcess
-from tests.support.topics import create_topic
-from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import zookeeper_for
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.processes.zookeeper_server import zookeeper_for
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",

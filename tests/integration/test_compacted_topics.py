@@ -9,9 +9,9 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
 from tests.conftest import BrokerFactory
-from tests.support.broker_process import BrokerProcess
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import wait_until
 
 CLEANER = {
     "log.cleaner.backoff.ms": "50",

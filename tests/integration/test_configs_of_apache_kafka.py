@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from kafkapy.client.cluster import Cluster
-from tests.support import config_answers
-from tests.support.broker_process import BrokerProcess
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.protocol import config_answers
 
 _KERNEL: Final = "the kernel sizes buffers better (docs/decisions/0013): -1, as in Kafka, leaves it"
 DESCRIBED: Final[dict[str, tuple[set[str], str]]] = {

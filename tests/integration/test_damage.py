@@ -14,7 +14,7 @@ import pytest
 
 from tests.conformance import kill_rounds
 from tests.conftest import BrokerFactory
-from tests.support.topics import QUIET, create_topic
+from tests.harness.processes.topics import QUIET, create_topic
 
 TOPIC = "damaged"
 BATCHES = 60

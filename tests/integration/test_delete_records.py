@@ -8,10 +8,10 @@ from pathlib import Path
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
-from tests.support.broker_group import BrokerGroup
-from tests.support.cli import kafkapy
-from tests.support.topics import QUIET
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import kafkapy
 
 TOPIC = "purged"
 

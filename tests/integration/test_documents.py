@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.documents import COMMANDS, ROOT, World, blocks, first_missing, pages, steps
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.tools.documents import COMMANDS, ROOT, World, blocks, first_missing, pages, steps
 
 STARTS = re.compile(r"listeners=\S*:9092|--base-port 9092")
 RUN = [page for page in pages() if steps(page)]

@@ -16,11 +16,11 @@ import pytest
 from kazoo.client import KazooClient
 
 from kafkapy.client.cluster import Cluster
-from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import BrokerProcess, answers_api_versions, free_port
-from tests.support.certificates import can_make, make_identity
-from tests.support.cli import kafkapy
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.broker_process import BrokerProcess, answers_api_versions, free_port
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
 
 MAP = "PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT,TLS:SSL"
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.conformance import kill_rounds
 from tests.conftest import BrokerFactory
-from tests.support import unchecked
-from tests.support.small_disks import can_mount, mount, mounted
-from tests.support.topics import QUIET, create_topic
+from tests.harness.plugins import unchecked
+from tests.harness.processes.small_disks import can_mount, mount, mounted
+from tests.harness.processes.topics import QUIET, create_topic
 
 SMALL = "8m"
 LARGE = "64m"

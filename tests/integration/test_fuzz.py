@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts._fuzz import Fuzzer
+from dev.fuzz.main import Fuzzer
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("plain", 1), ("guarded", 2)])

@@ -11,9 +11,9 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages import leader_and_isr as lai
 from kafkapy.protocol.messages import stop_replica as sr
-from tests.support.broker_process import BrokerProcess
-from tests.support.raw_connection import RawConnection
-from tests.support.topics import create_topic
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.topics import create_topic
 
 REFUSED = ErrorCode.INVALID_TOPIC_EXCEPTION
 TOPIC_ID = Uuid(bytes(15) + b"x")

@@ -30,8 +30,8 @@ from kafkapy.protocol.messages import (
 from kafkapy.protocol.schema import Message
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.server.api.handlers import SERVED
-from tests.support.broker_process import BrokerProcess
-from tests.support.raw_connection import RawConnection
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
 
 BROKER = 0
 TOPIC = "real"

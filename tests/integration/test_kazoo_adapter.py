@@ -11,10 +11,10 @@ from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperUnavailable
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.session import ConnectionState
 from kafkapy.zk.zookeeper import CreateMode, WatchEvent, WatchKind, ZooKeeperError
-from tests.support.broker_process import free_port
-from tests.support.ensembles import MemoryEnsemble, RealEnsemble, run
-from tests.support.zookeeper_contract import CASES, Ensemble, Seen
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.cores.ensembles import MemoryEnsemble, RealEnsemble, run
+from tests.harness.cores.zookeeper_contract import CASES, Ensemble, Seen
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 Case = Callable[[Ensemble], Awaitable[None]]
 

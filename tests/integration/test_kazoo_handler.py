@@ -14,11 +14,11 @@ from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperUnavailable
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.handler import BufferedSocket, Handler
 from kafkapy.zk.zookeeper import Get, Znode, ZooKeeperError
-from tests.support.broker_process import free_port
-from tests.support.certificates import can_make, make_identity
-from tests.support.cli import kafkapy
-from tests.support.ensembles import run
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.cores.ensembles import run
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
 
 TLS = "TLS to ZooKeeper"
 

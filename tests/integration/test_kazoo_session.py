@@ -22,10 +22,10 @@ from kafkapy.zk.zookeeper import (
     WatchKind,
     ZnodeStat,
 )
-from tests.support.ensembles import RealEnsemble, run
-from tests.support.tcp_proxy import TcpProxy
-from tests.support.zookeeper_contract import LIMIT_S, Seen
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.cores.ensembles import RealEnsemble, run
+from tests.harness.cores.zookeeper_contract import LIMIT_S, Seen
+from tests.harness.faults.tcp_proxy import TcpProxy
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 
 @pytest.fixture(scope="module")

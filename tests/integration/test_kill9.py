@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.conformance import kill_rounds
 from tests.conftest import BrokerFactory
-from tests.support.lossy_proxy import LossyProxy
+from tests.harness.faults.lossy_proxy import LossyProxy
 
 
 def test_acknowledged_records_survive_kill9(broker_factory: BrokerFactory) -> None:

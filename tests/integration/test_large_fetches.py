@@ -7,12 +7,12 @@ import struct
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from scripts._bench_loads import fetch_request
+from dev.bench.loads import fetch_request
 from tests.conftest import BrokerFactory
-from tests.support.broker_process import BrokerProcess
-from tests.support.raw_connection import RawConnection
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
 
 VALUE_BYTES = 10_000
 COUNT = 1_200

@@ -21,8 +21,8 @@ from kafkapy.protocol.messages import (
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import iter_records
-from tests.support.broker_process import BrokerProcess
-from tests.support.wire import Wire
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.wire import Wire
 
 MANY = 10_000
 TOPIC = "large"

@@ -12,13 +12,13 @@ import confluent_kafka
 import pytest
 
 from kafkapy.client.cluster import Cluster
-from tests.support import unchecked
-from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import kafkapy
-from tests.support.small_disks import can_mount, mount, mounted
-from tests.support.topics import QUIET
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.plugins import unchecked
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.small_disks import can_mount, mount, mounted
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
 
 TOPIC = "spread"
 PARTITIONS = range(4)

@@ -17,12 +17,12 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, ServerProcess
-from tests.support.chaos_run import PARTITIONS, TOPIC, Workload
-from tests.support.fault_cluster import FaultCluster
-from tests.support.scenario import Scenario
-from tests.support.waiting import wait_until
+from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.scenario import Scenario
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
+from tests.harness.processes.waiting import wait_until
 
 APACHE = 2
 LIMIT_S = 30.0
@@ -102,11 +102,11 @@ def move(cluster: FaultCluster) -> None:
 def exchange(cluster: FaultCluster, broker_id: int) -> None:
     """Kill a broker, and go on with its directory as one of the other kind."""
     old = cluster.brokers[broker_id]
-    assert isinstance(old, BrokerProcess | _kafka.ApacheBroker)
+    assert isinstance(old, BrokerProcess | apache_kafka.ApacheBroker)
     old.kill()
     new: ServerProcess
     if isinstance(old, BrokerProcess):
-        new = _kafka.ApacheBroker(old.log_dir, old.properties, cluster.zookeeper)
+        new = apache_kafka.ApacheBroker(old.log_dir, old.properties, cluster.zookeeper)
     else:
         new = BrokerProcess(old.log_dir, old.properties)
     new.port, new.bootstrap_servers = old.port, old.bootstrap_servers
@@ -115,7 +115,7 @@ def exchange(cluster: FaultCluster, broker_id: int) -> None:
     cluster.wait_for_full_isr()
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_each_kind_follows_leads_and_controls_the_other(tmp_path: Path) -> None:
         def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:

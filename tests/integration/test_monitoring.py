@@ -9,10 +9,10 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.documents import ROOT
-from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.processes.broker_process import BrokerProcess, free_port
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.tools.documents import ROOT
 
 OPERATIONS = ROOT / "docs" / "operations"
 SELECTOR = re.compile(r"\b(kafka_\w+)(?:\{([^}]*)\})?")

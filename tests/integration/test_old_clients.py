@@ -23,10 +23,10 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import iter_records
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, ServerProcess
-from tests.support.waiting import wait_until
-from tests.support.wire import Wire, produce_request
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.wire import Wire, produce_request
 
 NO_ROOM_FOR_REPLICAS = {
     "default.replication.factor": "3",
@@ -37,7 +37,7 @@ ROWS = [RecordData(b"k%d" % i, b"v%d" % i * 300, 1000 + i, [("h", b"x")]) for i 
 
 
 @pytest.fixture(
-    scope="module", params=["kafkapy", *(["Apache Kafka"] if _kafka.installed() else [])]
+    scope="module", params=["kafkapy", *(["Apache Kafka"] if apache_kafka.installed() else [])]
 )
 def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     directory: Path = tmp_path_factory.mktemp("old-clients")
@@ -46,8 +46,10 @@ def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "kafkapy":
         server = BrokerProcess(directory / "logs", NO_ROOM_FOR_REPLICAS).start()
     else:
-        zookeeper = _kafka.ZooKeeperProcess(directory / "zookeeper").start()
-        server = _kafka.ApacheBroker(directory / "logs", NO_ROOM_FOR_REPLICAS, zookeeper).start()
+        zookeeper = apache_kafka.ZooKeeperProcess(directory / "zookeeper").start()
+        server = apache_kafka.ApacheBroker(
+            directory / "logs", NO_ROOM_FOR_REPLICAS, zookeeper
+        ).start()
     connection = Wire(server)
     has_controller = metadata.MetadataRequest(topics=[], include_cluster_authorized_operations=True)
     wait_until(lambda: connection.ask(has_controller, 8).controller_id >= 0, "a controller")

@@ -15,14 +15,14 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess
-from tests.support.ensembles import RealEnsemble, run
-from tests.support.own_zookeeper import OwnZooKeeper
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_contract import CASES, Ensemble
-from tests.support.zookeeper_server import ZooKeeperServer
-from tests.support.zookeeper_twins import Twin, steps, twin
+from tests.harness.cores.ensembles import RealEnsemble, run
+from tests.harness.cores.zookeeper_contract import CASES, Ensemble
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.processes.zookeeper_twins import Twin, steps, twin
 
 Case = Callable[[Ensemble], Awaitable[None]]
 LIMIT_S = 60.0
@@ -71,13 +71,15 @@ def _is_worth_something(each: Twin) -> bool:
     return STEPS // 5 < refused < STEPS * 4 // 5 and heard > 5
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apaches_shell(own: OwnZooKeeper) -> None:
         """`ZooKeeperMain`, as Kafka's zookeeper-shell.sh runs it."""
         lines = ("create /shell one", "set /shell two", "get -s /shell", "getAcl /shell", "ls /")
         words = ("org.apache.zookeeper.ZooKeeperMain", "-server", own.bootstrap_servers)
-        done = _kafka.run_tool(*words, stdin="\n".join([*lines, ""]).encode(), limit_s=LIMIT_S)
+        done = apache_kafka.run_tool(
+            *words, stdin="\n".join([*lines, ""]).encode(), limit_s=LIMIT_S
+        )
         said = done.stdout.decode() + done.stderr.decode()
         for part in ("Created /shell", "two\ncZxid = 0x", "dataVersion = 1", ": cdrwa"):
             assert part in said, said
@@ -90,7 +92,7 @@ if _kafka.installed():
             "offsets.topic.replication.factor": "2",
             "default.replication.factor": "2",
         }
-        apache = _kafka.ApacheBroker(tmp_path / "apache", {**common, "broker.id": "1"}, own)
+        apache = apache_kafka.ApacheBroker(tmp_path / "apache", {**common, "broker.id": "1"}, own)
         ours = BrokerProcess(tmp_path / "ours", {**common, "broker.id": "2"})
         with ExitStack() as stack:
             stack.enter_context(apache)

@@ -7,12 +7,12 @@ import struct
 
 import pytest
 
-from scripts import _kafka
 from tests.conformance import checks, dump_log, peers
 from tests.conformance.peer import Peer
 from tests.conformance.python_peers import ConfluentPeer
 from tests.conftest import BrokerFactory
-from tests.support.broker_process import BrokerProcess
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
 
 COUNT = 600
 # Programs that take long to start: the long script runs them in every codec, and as every reader.
@@ -37,7 +37,7 @@ def test_client(broker: BrokerProcess, peer: Peer, codec: str) -> None:
             checks.check_cross_read(servers, reader, topic, sent)
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
     def test_dump_log_segments_reads_every_file(broker_factory: BrokerFactory, clean: bool) -> None:

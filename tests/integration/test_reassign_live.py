@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker_group import BrokerGroup, running
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import Outcome, kafkapy
-from tests.support.kafkapy_process import Kafkapy
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_group import BrokerGroup, running
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import Kafkapy
+from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import Outcome, kafkapy
 
 LIMIT_S = 30.0
 RECORDS = 2500  # more than one fetch of 1 MiB: the first is never throttled

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker_group import BrokerGroup, running
-from tests.support.cli import kafkapy
+from tests.harness.processes.broker_group import BrokerGroup, running
+from tests.harness.scripted.cli import kafkapy
 
 DEPRECATED = (
     "Warning: --zookeeper is deprecated, and will be removed in a future version of Kafka.\n"

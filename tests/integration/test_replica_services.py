@@ -15,11 +15,11 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, partition_for_key
 from kafkapy.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import kafkapy
-from tests.support.topics import QUIET
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.broker_group import BrokerGroup
-from tests.support.cli import Outcome, kafkapy
-from tests.support.topics import create_topic
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.topics import create_topic
+from tests.harness.scripted.cli import Outcome, kafkapy
 
 SETTINGS = {"zookeeper.session.timeout.ms": "6000"}
 COUNT = 300

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker_group import BrokerGroup, running
+from tests.harness.processes.broker_group import BrokerGroup, running
 
 ROOT = Path(__file__).parents[2]
 RUNBOOK = ROOT / "tests/data/runbooks/since-0.8.sh"

@@ -14,11 +14,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkapy.record.records import iter_records
 from tests.conftest import BrokerFactory
-from tests.support.broker_process import free_port
-from tests.support.fault_cluster import FaultCluster
-from tests.support.links import Network, Trouble
-from tests.support.scraped import samples_of
-from tests.support.waiting import wait_until
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.links import Network, Trouble
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.scraped import samples_of
+from tests.harness.processes.waiting import wait_until
 
 IN_FLIGHT = 5
 PRODUCE_REQUESTS = "network_requestmetrics_requests_total request=Produce"

@@ -55,8 +55,8 @@ from kafkapy.protocol.messages import (
 from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.api.handlers import SERVED
-from tests.support.broker_process import BrokerProcess
-from tests.support.wire import RECORDS, Wire
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "served"
 # Asked in test_inter_broker.py, test_served_transactions.py and test_delegation_tokens.py.

@@ -29,9 +29,9 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.record.builder import build_batch
 from kafkapy.server.api.handlers import SERVED
-from tests.support.broker_process import QUICK_SETTINGS, BrokerProcess
-from tests.support.waiting import wait_until
-from tests.support.wire import RECORDS, Wire
+from tests.harness.processes.broker_process import QUICK_SETTINGS, BrokerProcess
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "transactional"
 GROUP = "exactly"

@@ -12,11 +12,11 @@ from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
 from kafkapy.storage.log_names import CLEAN_SHUTDOWN_FILE
-from tests.support.broker_group import BrokerGroup
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.processes.broker_group import BrokerGroup
+from tests.harness.processes.broker_process import BrokerProcess, free_port
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 # Far above what it takes, far below controlled.shutdown's own patience (a minute and more).
 STOP_LIMIT_S = 25.0

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import replication_scenarios
-from tests.support.disk_scenarios import log_dir_failure
-from tests.support.links import Pace
-from tests.support.network_scenarios import (
+from tests.harness.faults import replication_scenarios
+from tests.harness.faults.disk_scenarios import log_dir_failure
+from tests.harness.faults.links import Pace
+from tests.harness.faults.network_scenarios import (
     broker_parted,
     broker_paused,
     clients_parted,
     echo_time,
     slow_network,
 )
-from tests.support.offset_scenarios import get_offsets
-from tests.support.reassignment_scenarios import reassignment, throttled
-from tests.support.replication_scenarios import replica_failure, replication
-from tests.support.scale_scenarios import replica_scale
-from tests.support.scenario import AIMS, Scenario, in_turn
+from tests.harness.faults.offset_scenarios import get_offsets
+from tests.harness.faults.reassignment_scenarios import reassignment, throttled
+from tests.harness.faults.replication_scenarios import replica_failure, replication
+from tests.harness.faults.scale_scenarios import replica_scale
+from tests.harness.faults.scenario import AIMS, Scenario, in_turn
 
 RATE = 200.0
 RECORDS = 300

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.support import group_scenarios as groups
-from tests.support.scenario import in_turn
+from tests.harness.faults import group_scenarios as groups
+from tests.harness.faults.scenario import in_turn
 
 RATE = 200.0
 

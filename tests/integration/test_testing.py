@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.testing import KafkaBroker, Record
 from kafkapy.tools.local.broker_processes import is_broker
-from tests.support.waiting import wait_until
+from tests.harness.processes.waiting import wait_until
 
 QUIET = {"log_level": 0}
 HOLDER = """

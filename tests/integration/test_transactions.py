@@ -11,13 +11,13 @@ from confluent_kafka import KafkaException, Producer
 
 from kafkapy.admin import transactions
 from kafkapy.client.cluster import Cluster
-from scripts import _kafka
 from tests.conftest import BrokerFactory
-from tests.support.broker_process import BrokerProcess
-from tests.support.exactly_once import Copier, fill, read
-from tests.support.kafka_python import closed
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
+from tests.harness.faults.exactly_once import Copier, fill, read
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafka_python import closed
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
@@ -100,14 +100,14 @@ def test_kafka_python_commits_and_aborts(broker: BrokerProcess) -> None:
     end("kafka-python", ["kept", "kept too"], servers)
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_javas_producer_commits_many_short_transactions(broker: BrokerProcess) -> None:
         servers = broker.bootstrap_servers
         create_topic(servers, "java", 3)
         words = ["--topic", "java", "--num-records", "20000", "--record-size", "100"]
         more = ["--throughput", "10000", "--transaction-duration-ms", "50"]
-        done = _kafka.run_tool(
+        done = apache_kafka.run_tool(
             "org.apache.kafka.tools.ProducerPerformance",
             *words, *more, "--transactional-id", "java",
             "--producer-props", f"bootstrap.servers={servers}",

@@ -10,11 +10,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, partition_for_key
-from scripts import _kafka
-from tests.support.exactly_once import Copier, fill, read
-from tests.support.fault_cluster import FaultCluster
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
+from tests.harness.faults.exactly_once import Copier, fill, read
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
 
 TOTAL = 1200
 STATE_PARTITIONS = 4
@@ -66,7 +66,7 @@ def test_each_record_is_copied_once_though_coordinators_are_killed(tmp_path: Pat
     copies_once(tmp_path)
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_each_record_is_copied_once_in_a_cluster_of_both_kinds(tmp_path: Path) -> None:
         copies_once(tmp_path, apache=(2,))

@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import os
 
+from dev.bench.loads import fetch_request
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from scripts._bench_loads import fetch_request
 from tests.conftest import BrokerFactory
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.waiting import wait_until
 from tests.integration.test_large_fetches import filled, records_of
-from tests.support.broker_process import BrokerProcess
-from tests.support.raw_connection import RawConnection
-from tests.support.waiting import wait_until
 
 IDLE_MS = 3_000
 ROWS, READERS = 700, 20

@@ -23,11 +23,11 @@ from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.stores import paths, znodes
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import Create, CreateMode, Znode
-from scripts import _kafka
-from tests.support.ensembles import run
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_contract import Seen
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.cores.ensembles import run
+from tests.harness.cores.zookeeper_contract import Seen
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 TOPIC_CONFIGS = {"retention.ms": "86400000", "cleanup.policy": "compact,delete"}
 
@@ -191,7 +191,7 @@ async def kafka_takes_our_request(zk: KazooZooKeeper) -> None:
             await gone.wait(1)
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_our_codecs_read_and_write_apache_kafkas_znodes(tmp_path: Path) -> None:
         with ZooKeeperServer(tmp_path / "zookeeper") as server:
@@ -215,7 +215,7 @@ if _kafka.installed():
                 "zookeeper.connect": server.connect("/kafka"),
                 "controlled.shutdown.enable": "false",
             }
-            broker = _kafka.ApacheBroker(tmp_path / "kafka", settings, zookeeper=server)
+            broker = apache_kafka.ApacheBroker(tmp_path / "kafka", settings, zookeeper=server)
             with broker:
                 use_the_broker(broker.bootstrap_servers)
                 run(test())

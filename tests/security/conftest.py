@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from scripts import _peers
+from dev import fetch_peers
 
-collect_ignore = [] if _peers.has_kerberos() else ["test_gssapi.py"]
+collect_ignore = [] if fetch_peers.has_kerberos() else ["test_gssapi.py"]

@@ -15,9 +15,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess
-from tests.support.guarded_broker import (
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.security.guarded_broker import (
     USERS,
     acls,
     apache,
@@ -28,7 +29,6 @@ from tests.support.guarded_broker import (
     ours,
     prepare,
 )
-from tests.support.waiting import LIMIT_S, wait_until
 
 TOPIC_REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 GROUP_REFUSED = KafkaError.GROUP_AUTHORIZATION_FAILED
@@ -125,12 +125,12 @@ def test_entries_outlive_the_broker(tmp_path: Path) -> None:
 
 def test_the_matrix_is_that_of_apache_kafka(tmp_path: Path) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"not compared with Apache Kafka: {reason}")
         return
     answers = {}
-    with _kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
+    with apache_kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
         theirs = apache(tmp_path / "theirs", zookeeper)
         with theirs:
             prepare(theirs, tmp_path)
@@ -161,16 +161,16 @@ def test_the_matrix_is_that_of_apache_kafka(tmp_path: Path) -> None:
 
 def test_kafkas_own_tool_changes_our_entries(guarded: BrokerProcess, tmp_path: Path) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"not asked by Apache Kafka's tool: {reason}")
         return
-    config = _kafka.write_properties(tmp_path / "admin.properties", login("admin"))
+    config = apache_kafka.write_properties(tmp_path / "admin.properties", login("admin"))
     words = ("--bootstrap-server", guarded.bootstrap_servers, "--command-config", str(config))
     entry = ("--allow-principal", "User:carol", "--operation", "Read", "--topic", "carols")
 
     def tool(*more: str) -> str:
-        done = _kafka.run_tool("kafka.admin.AclCommand", *words, *more)
+        done = apache_kafka.run_tool("kafka.admin.AclCommand", *words, *more)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
@@ -183,11 +183,11 @@ def test_kafkas_own_tool_changes_our_entries(guarded: BrokerProcess, tmp_path: P
 
 def test_every_broker_of_a_cluster_hears_of_an_entry(tmp_path: Path) -> None:
     try:
-        _kafka.jars()
-    except _kafka.Unavailable as reason:
+        apache_kafka.jars()
+    except apache_kafka.Unavailable as reason:
         print(f"no cluster without ZooKeeper: {reason}")
         return
-    with _kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
+    with apache_kafka.ZooKeeperProcess(tmp_path / "zookeeper") as zookeeper:
         brokers = [
             ours(tmp_path / f"broker-{index}", zookeeper.bootstrap_servers, index)
             for index in (0, 1)

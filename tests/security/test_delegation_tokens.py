@@ -19,11 +19,13 @@ from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.server.api.handlers import SERVED
-from tests.support.broker_process import BrokerProcess
-from tests.support.cli import kafkapy
-from tests.support.raw_connection import RawConnection
-from tests.support.secure_broker import SecureBroker, Way
-from tests.support.token_brokers import (
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.secure_broker import SecureBroker, Way
+from tests.harness.security.token_brokers import (
     MECHANISMS,
     REFUSED,
     asked,
@@ -39,8 +41,6 @@ from tests.support.token_brokers import (
     renewal,
     servers,
 )
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
 
 DAY_MS = 86_400_000
 SECRET = {"delegation.token.secret.key": "secret"}

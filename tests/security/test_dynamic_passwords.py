@@ -18,14 +18,14 @@ import pytest
 from kazoo.client import KazooClient
 
 from kafkapy.security.password_encoder import CBC, GCM, PasswordEncoder
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
-from tests.support.certificates import can_make, make_identity, make_pkcs12
-from tests.support.cli import kafkapy
-from tests.support.ports import SeededRandom
-from tests.support.secure_broker import PLAIN_LOGIN
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import zookeeper_for
+from tests.harness.cores.ports import SeededRandom
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import zookeeper_for
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity, make_pkcs12
+from tests.harness.security.secure_broker import PLAIN_LOGIN
 
 BROKER_ID = "1"
 LOCATION = "listener.name.tls.ssl.keystore.location"
@@ -103,7 +103,9 @@ class Cluster:
 
     def start_apache(self, **secrets: str) -> None:
         properties = self.properties(**secrets)
-        self._start(_kafka.ApacheBroker(self.directory / "apache", properties, self.zookeeper))
+        self._start(
+            apache_kafka.ApacheBroker(self.directory / "apache", properties, self.zookeeper)
+        )
 
     def _start(self, broker: ServerProcess) -> None:
         broker.port, broker.bootstrap_servers = self.port, f"127.0.0.1:{self.port}"
@@ -150,7 +152,7 @@ class Cluster:
         return True
 
     def lets_in(self, user: str, password: str) -> bool:
-        config = _kafka.write_properties(
+        config = apache_kafka.write_properties(
             self.directory / "client.properties",
             {
                 "security.protocol": "SASL_PLAINTEXT",
@@ -228,7 +230,7 @@ def test_passwords_of_another_secret_are_named_and_not_used(cluster: Cluster | N
     assert said.splitlines()[-1].startswith(expected), said
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apache_kafka_reads_ours_and_we_read_its(cluster: Cluster | None) -> None:
         if cluster is None:
@@ -259,7 +261,7 @@ if _kafka.installed():
         words = ["s3cret", password]
         for cipher, encoder in zip(ciphers, encoders, strict=True):
             words += [cipher, encoder.encode(password, SeededRandom(1).bytes)]
-        command = [_kafka.java(), "-cp", str(_kafka.jars() / "*"), str(source), *words]
+        command = [apache_kafka.java(), "-cp", str(apache_kafka.jars() / "*"), str(source), *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         theirs, read = done.stdout.splitlines()[::2], done.stdout.splitlines()[1::2]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.cli import Outcome, kafkapy
-from tests.support.secure_broker import SCRAM_LOGIN
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, free_port
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.security.secure_broker import SCRAM_LOGIN
 
 MECHANISM = "SCRAM-SHA-256"
 USER, PASSWORD = "broker", "p"
@@ -57,7 +57,7 @@ def test_the_first_broker_logs_in_with_them(zookeeper: ZooKeeperServer, tmp_path
         "sasl.mechanism": MECHANISM,
         "sasl.jaas.config": login,
     }
-    file = _kafka.write_properties(tmp_path / "client.properties", client)
+    file = apache_kafka.write_properties(tmp_path / "client.properties", client)
     words = ("--bootstrap-server", broker.bootstrap_servers, "--command-config", str(file))
     with broker:
         made = kafkapy("topics", *words, "--create", "--topic", "t")
@@ -71,7 +71,7 @@ def test_a_credential_can_be_taken_back(zookeeper: ZooKeeperServer) -> None:
     assert "salt=" not in configs(zookeeper, "gone", "--describe").stdout
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apache_kafkas_tool_reads_them_and_writes_the_same(tmp_path: Path) -> None:
         """Each on a ZooKeeper of its own, on which nothing else has been."""
@@ -84,9 +84,9 @@ if _kafka.installed():
                 if kind == "kafkapy":
                     assert kafkapy("configs", *words, *change).status == 0
                 else:
-                    done = _kafka.run_tool("kafka.admin.ConfigCommand", *words, *change)
+                    done = apache_kafka.run_tool("kafka.admin.ConfigCommand", *words, *change)
                     assert done.returncode == 0, done.stdout + done.stderr
-                shown = _kafka.run_tool("kafka.admin.ConfigCommand", *words, "--describe")
+                shown = apache_kafka.run_tool("kafka.admin.ConfigCommand", *words, "--describe")
                 assert f"{MECHANISM}=salt=" in shown.stdout.decode(), shown.stderr
                 paths = ("/config", "/config/users", "/config/changes", "/config/users/u")
                 listed = [

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from dev import fetch_peers
 from kafkapy.client.batch_producer import BatchProducer
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import fetch_batches
@@ -24,30 +25,32 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.security.kerberos.gss_context import CHOICE, GssContext
 from kafkapy.security.kerberos.gss_library import Initiator
 from kafkapy.security.kerberos.login import kerberos_login
-from scripts import _kafka, _peers
 from tests.conformance.process_peers import run
-from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.kafka_python import closed
-from tests.support.kerberos_broker import (
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, free_port
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.kafka_python import closed
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.scraped import samples_of
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.kerberos_broker import (
     ApacheKerberosBroker,
     KerberosBroker,
     Login,
     Outcome,
     establish,
 )
-from tests.support.raw_connection import RawConnection
-from tests.support.realm import NAME, SERVICE, Realm, cache_line, client, line
-from tests.support.scraped import samples_of
-from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.security.kerberos_realm import NAME, SERVICE, Realm, cache_line, client, line
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
     import kafka
 
-AS_IN_KAFKA = [KerberosBroker, ApacheKerberosBroker] if _kafka.installed() else [KerberosBroker]
+AS_IN_KAFKA = (
+    [KerberosBroker, ApacheKerberosBroker] if apache_kafka.installed() else [KerberosBroker]
+)
 AnyBroker = KerberosBroker | ApacheKerberosBroker
 PEOPLE = ("alice", "clerk-bob", "clerk-eve", "app/host")
 REFUSED = (
@@ -75,7 +78,9 @@ class Company(NamedTuple):
 
     def config(self, properties: dict[str, str]) -> str:
         """Properties as a file."""
-        return str(_kafka.write_properties(self.realm.directory / "client.properties", properties))
+        return str(
+            apache_kafka.write_properties(self.realm.directory / "client.properties", properties)
+        )
 
     def context(self, principal: str = "alice") -> GssContext:
         """A client's side of Kerberos."""
@@ -236,7 +241,7 @@ def test_what_librdkafka_lacks_is_one_line(company: Company) -> None:
     assert done.stderr.count("\n") == 1
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     @pytest.mark.parametrize("by", ["keytab", "tickets"])
     def test_apache_kafkas_console(company: Company, by: str) -> None:
@@ -248,7 +253,7 @@ if _kafka.installed():
         send_lines_through_java(config, *words)
 
 
-if _peers.has_kcat():
+if fetch_peers.has_kcat():
 
     def test_debians_librdkafka(company: Company, monkeypatch: pytest.MonkeyPatch) -> None:
         cache = company.realm.tickets("alice", company.keytabs["alice"])

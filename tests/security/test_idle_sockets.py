@@ -15,11 +15,11 @@ import pytest
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from tests.support.broker_process import answers_api_versions, free_port
-from tests.support.certificates import can_make
-from tests.support.quota_requests import produced
-from tests.support.secure_broker import SecureBroker, Way
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_process import answers_api_versions, free_port
+from tests.harness.processes.waiting import wait_until
+from tests.harness.protocol.quota_requests import produced
+from tests.harness.security.certificates import can_make
+from tests.harness.security.secure_broker import SecureBroker, Way
 
 DESCRIPTORS = 256
 SILENT = 300

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
 
 BIN = Path(__file__).parents[2] / "scripts" / "bin"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -35,7 +35,7 @@ Server {{ {DIGEST} required user_kafka="zk"; }};
 Client {{ {DIGEST} required username="kafka" password="zk"; }};
 """
 CLIENT = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
-KINDS = ["kafkapy", *(["apache"] if _kafka.installed() else [])]
+KINDS = ["kafkapy", *(["apache"] if apache_kafka.installed() else [])]
 
 
 class Installation:
@@ -62,9 +62,9 @@ class Installation:
             self.broker = BrokerProcess(directory / "broker", settings)
         else:
             settings["broker.id"] = "1"
-            self.broker = _kafka.ApacheBroker(directory / "broker", settings, self.zookeeper)
+            self.broker = apache_kafka.ApacheBroker(directory / "broker", settings, self.zookeeper)
         self.broker.port, self.servers = port, f"127.0.0.1:{port}"
-        self.config = _kafka.write_properties(directory / "client.properties", CLIENT)
+        self.config = apache_kafka.write_properties(directory / "client.properties", CLIENT)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -110,7 +110,7 @@ def test_the_drop_in_scripts_take_the_environment(made: Installation) -> None:
 
 def test_what_the_properties_say_wins(made: Installation, tmp_path: Path) -> None:
     own = {**CLIENT, "sasl.jaas.config": f'{PLAIN} required username="alice" password="wrong";'}
-    config = _kafka.write_properties(tmp_path / "client.properties", own)
+    config = apache_kafka.write_properties(tmp_path / "client.properties", own)
     words = ("--bootstrap-server", made.servers, "--command-config", str(config))
     done = kafkapy("topics", *words, "--list")
     assert done.status == 1
@@ -125,7 +125,7 @@ def test_zookeeper_knows_the_broker(made: Installation) -> None:
     assert (done.status, "Created" in done.stdout + done.stderr) == (0, True), done.stderr
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apache_kafkas_clients_log_in(made: Installation) -> None:
         words = ("--bootstrap-server", made.servers, "--topic", "java")

@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from scripts import _kafka
-from tests.support.certificates import (
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import LIMIT_S
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import (
     JavaAuthority,
     can_keytool,
     can_make,
@@ -22,11 +26,7 @@ from tests.support.certificates import (
     make_identity,
     make_pkcs12,
 )
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.secure_broker import SecureBroker, Way
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import LIMIT_S
+from tests.harness.security.secure_broker import SecureBroker, Way
 
 PASSWORD = "changeit"
 MUTUAL = Way("MUTUAL")
@@ -63,7 +63,7 @@ class Installation:
         trust = believing(directory / "client.truststore.jks", broker)
         own = make_pkcs12(client, PASSWORD).rename(directory / "client.keystore.jks")
         self.client = {"security.protocol": "SSL", **stores(own, trust)}
-        self.config = _kafka.write_properties(directory / "client.properties", self.client)
+        self.config = apache_kafka.write_properties(directory / "client.properties", self.client)
         self.servers = self.broker.servers(MUTUAL)
 
 
@@ -98,7 +98,7 @@ def test_librdkafka_and_our_tools(made: Installation | None) -> None:
     assert done.stdout == f"from librdkafka\n{line}", done.stderr
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apache_kafkas_console(made: Installation | None) -> None:
         if made is None:
@@ -118,7 +118,7 @@ def test_jks_stores_with_chains_signed_with_sha_1(tmp_path: Path) -> None:
     allowed = {"kafkapy.ssl.allow.sha1": "true"}
     own = stores(made.keystore("broker", "localhost", PASSWORD), trust)
     client = stores(made.keystore("client", "localhost", PASSWORD), trust)
-    config = _kafka.write_properties(
+    config = apache_kafka.write_properties(
         tmp_path / "client.properties", {"security.protocol": "SSL", **client, **allowed}
     )
     with SecureBroker(tmp_path / "broker", {**own, **allowed}) as broker:
@@ -134,7 +134,7 @@ def test_jks_stores_with_chains_signed_with_sha_1(tmp_path: Path) -> None:
         assert done.stdout == line, done.stderr
         described = kafkapy("topics", *words, "--command-config", str(config), "--describe")
         assert described.status == 0, described.stderr
-        if _kafka.installed():
+        if apache_kafka.installed():
             java = ("--bootstrap-server", broker.servers(MUTUAL), "--topic", "java")
             send_lines_through_java(str(config), *java)
 
@@ -145,7 +145,7 @@ def test_a_password_that_does_not_open_the_store_is_one_line(
     if made is None:
         return
     wrong = {**made.client, "ssl.truststore.password": "wrong"}
-    config = _kafka.write_properties(tmp_path / "client.properties", wrong)
+    config = apache_kafka.write_properties(tmp_path / "client.properties", wrong)
     words = ("--bootstrap-server", made.servers, "--command-config", str(config))
     done = kafkapy("topics", *words, "--list")
     assert done.status != 0

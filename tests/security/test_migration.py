@@ -21,13 +21,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from scripts import _kafka
-from tests.support import unchecked
-from tests.support.broker_process import ServerProcess, free_port
-from tests.support.certificates import JavaAuthority, can_keytool
-from tests.support.topics import QUIET
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.plugins import unchecked
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import ServerProcess, free_port
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.security.certificates import JavaAuthority, can_keytool
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-a-cluster.md"
 BROKERS = (1, 2, 3)
@@ -109,9 +109,11 @@ class Machine:
             "ssl.truststore.location": str(authority.truststore()),
             "ssl.truststore.password": "secret",
         }
-        self.config = _kafka.write_properties(home / "admin.properties", client)
+        self.config = apache_kafka.write_properties(home / "admin.properties", client)
         self.apache = self._server(
-            _kafka.java_command(_kafka.BROKER, str(self.properties), heap_mb=512, level="INFO")
+            apache_kafka.java_command(
+                apache_kafka.BROKER, str(self.properties), heap_mb=512, level="INFO"
+            )
         )
         (start,) = [line for line in commands("Each broker") if " server start " in line]
         self.ours = self._server(self.words(start))
@@ -176,7 +178,15 @@ class Company:
             machine.apache.wait_until_ready()
         at = ("--bootstrap-server", self.servers, "--command-config", str(self.admin.config))
         _apache(
-            *(_kafka.TOPICS, *at, "--create", "--topic", TOPIC, "--partitions", str(PARTITIONS)),
+            *(
+                apache_kafka.TOPICS,
+                *at,
+                "--create",
+                "--topic",
+                TOPIC,
+                "--partitions",
+                str(PARTITIONS),
+            ),
             *("--config", "retention.ms=-1", "--config", "segment.bytes=65536"),
         )
         _apache(
@@ -256,13 +266,13 @@ class Work(threading.Thread):
 
 
 def _apache(main_class: str, *words: str) -> None:
-    done = _kafka.run_tool(main_class, *words)
+    done = apache_kafka.run_tool(main_class, *words)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 
 @pytest.fixture
 def company(tmp_path: Path) -> Iterator[Company | None]:
-    if not _kafka.installed():
+    if not apache_kafka.installed():
         unchecked.note("the way from Apache Kafka to kafkapy", "Apache Kafka is not installed")
         yield None
         return

@@ -19,12 +19,15 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.security.sasl.scram import to_base64
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
-from scripts import _kafka
-from tests.support.broker_process import BrokerProcess, ServerProcess
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.raw_connection import RawConnection
-from tests.support.token_brokers import (
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer, zookeeper_for
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.token_brokers import (
     MECHANISMS,
     apache,
     asked,
@@ -39,10 +42,7 @@ from tests.support.token_brokers import (
     servers,
     token_login,
 )
-from tests.support.token_requests import TokenTalk
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_server import ZooKeeperServer, zookeeper_for
+from tests.harness.security.token_requests import TokenTalk
 
 TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
 TOPIC = "by-token"
@@ -60,7 +60,7 @@ class Mixed(NamedTuple):
     """Apache Kafka's broker is the controller, as it starts first."""
 
     zookeeper: ZooKeeperServer
-    apache: _kafka.ApacheBroker
+    apache: apache_kafka.ApacheBroker
     ours: BrokerProcess
 
     def at(self, kind: str) -> ServerProcess:
@@ -197,7 +197,7 @@ def test_a_session_is_as_long_as_its_token(mixed: Mixed, mechanism: str) -> None
 
 
 def config_of(path: Path, properties: Mapping[str, str]) -> str:
-    return str(_kafka.write_properties(path, properties))
+    return str(apache_kafka.write_properties(path, properties))
 
 
 def test_javas_consoles_log_in_by_a_token_of_ours(mixed: Mixed, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def tool(kind: str, *words: str) -> Printed:
     if kind == "kafkapy":
         done = kafkapy("delegation-tokens", *words)
         return printed(done.stdout, done.status, done.stderr)
-    run_ = _kafka.run_tool(TOOL, *words)
+    run_ = apache_kafka.run_tool(TOOL, *words)
     return printed(run_.stdout.decode(), run_.returncode, run_.stderr.decode())
 
 

@@ -24,12 +24,16 @@ from kafkapy.protocol.messages.sasl_authenticate import (
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkapy.security.oauth.tokens import encode_unsecured, section_of
-from scripts import _kafka
-from tests.support import leaks
-from tests.support.broker_process import free_port
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.oauth_broker import (
+from tests.harness.plugins import leaks
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.processes.scraped import samples_of
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.oauth_broker import (
     LISTENERS,
     Answer,
     ApacheOAuthBroker,
@@ -39,14 +43,10 @@ from tests.support.oauth_broker import (
     message_of,
     unsecured_client,
 )
-from tests.support.oauth_issuer import Issuer, claims, hmac_by_public_key, rsa_key
-from tests.support.raw_connection import RawConnection
-from tests.support.scraped import samples_of
-from tests.support.topics import QUIET
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.security.token_issuer import Issuer, claims, hmac_by_public_key, rsa_key
 
 REFUSED = '{"status":"invalid_token"}'
-AS_IN_KAFKA = [OAuthBroker, ApacheOAuthBroker] if _kafka.installed() else [OAuthBroker]
+AS_IN_KAFKA = [OAuthBroker, ApacheOAuthBroker] if apache_kafka.installed() else [OAuthBroker]
 AnyBroker = OAuthBroker | ApacheOAuthBroker
 
 
@@ -239,7 +239,7 @@ def ways(issuer: Issuer, tmp_path: Path) -> list[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize("way", [0, 1, 2], ids=["made", "fetched", "file"])
 def test_our_tools(either: AnyBroker, issuer: Issuer, tmp_path: Path, way: int) -> None:
     listener, properties = ways(issuer, tmp_path)[way]
-    config = str(_kafka.write_properties(tmp_path / "client.properties", properties))
+    config = str(apache_kafka.write_properties(tmp_path / "client.properties", properties))
     servers, topic = ("--bootstrap-server", either.servers(listener)), ("--topic", f"own-{way}")
     made = kafkapy("topics", *servers, "--command-config", config, "--create", *topic)
     assert (made.status, made.stdout) == (0, f"Created topic own-{way}.\n"), made.stderr
@@ -266,7 +266,7 @@ def test_our_tools_hear_of_a_bad_token(either: AnyBroker, issuer: Issuer, tmp_pa
     wait_until(lambda: bool(producer.poll(0.1) or heard), "an error of librdkafka")
     assert heard[0].code() == KafkaError._AUTHENTICATION
     assert "invalid_token" in str(heard[0])
-    config = str(_kafka.write_properties(tmp_path / "client.properties", properties))
+    config = str(apache_kafka.write_properties(tmp_path / "client.properties", properties))
     words = ("--bootstrap-server", either.servers("SIGNED"), "--topic", "t")
     asked = ("--producer.config", config, "--producer-property", "max.block.ms=3000")
     sent = kafkapy("console-producer", *words, *asked, stdin=b"a\n")
@@ -277,7 +277,7 @@ def test_our_tools_hear_of_a_bad_token(either: AnyBroker, issuer: Issuer, tmp_pa
 
 def test_no_token_no_login(broker: OAuthBroker, issuer: Issuer, tmp_path: Path) -> None:
     properties = fetching_client(issuer.token_url, "wrong")
-    config = str(_kafka.write_properties(tmp_path / "client.properties", properties))
+    config = str(apache_kafka.write_properties(tmp_path / "client.properties", properties))
     words = ("--bootstrap-server", broker.servers("SIGNED"))
     said = f"No bearer token can be had: {issuer.token_url}: HTTP 401 Unauthorized"
     listed = kafkapy("topics", *words, "--command-config", config, "--list")
@@ -288,14 +288,14 @@ def test_no_token_no_login(broker: OAuthBroker, issuer: Issuer, tmp_path: Path) 
     assert said in sent.stderr
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     @pytest.mark.parametrize("way", [0, 1], ids=["made", "fetched"])
     def test_apache_kafkas_console(
         broker: OAuthBroker, issuer: Issuer, tmp_path: Path, way: int
     ) -> None:
         listener, properties = ways(issuer, tmp_path)[way]
-        config = str(_kafka.write_properties(tmp_path / "c.properties", properties))
+        config = str(apache_kafka.write_properties(tmp_path / "c.properties", properties))
         words = ("--bootstrap-server", broker.servers(listener), "--topic", f"java-{way}")
         send_lines_through_java(config, *words)
 
@@ -362,7 +362,7 @@ def test_a_principal_of_a_token_is_one_for_the_authorizer(tmp_path: Path) -> Non
     }
     with Issuer() as issuer, OAuthBroker(tmp_path / "logs", issuer, rules) as broker:
         for user, status in (("admin", 0), ("bob", 1)):
-            config = _kafka.write_properties(tmp_path / user, unsecured_client(user))
+            config = apache_kafka.write_properties(tmp_path / user, unsecured_client(user))
             words = ("--bootstrap-server", broker.servers("UNSECURED"))
             topic = ("--command-config", str(config), "--create", "--topic", f"of-{user}")
             done = kafkapy("topics", *words, *topic)

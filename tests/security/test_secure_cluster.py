@@ -13,20 +13,21 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from dev import fetch_peers
 from kafkapy.client.cluster import Cluster
 from kafkapy.security.oauth.login import TOKEN_URL
-from scripts import _kafka, _peers
-from tests.support.broker_process import BrokerProcess, ServerProcess, free_port
-from tests.support.certificates import can_make, make_identity
-from tests.support.cli import kafkapy
-from tests.support.exactly_once import read
-from tests.support.oauth_broker import VALIDATOR, fetching_client, unsecured_client
-from tests.support.oauth_issuer import AUDIENCE, Issuer
-from tests.support.realm import SERVICE, Realm, line
-from tests.support.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
-from tests.support.topics import QUIET, create_topic
-from tests.support.waiting import LIMIT_S, wait_until
-from tests.support.zookeeper_server import zookeeper_for
+from tests.harness.faults.exactly_once import read
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
+from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.processes.zookeeper_server import zookeeper_for
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
+from tests.harness.security.kerberos_realm import SERVICE, Realm, line
+from tests.harness.security.oauth_broker import VALIDATOR, fetching_client, unsecured_client
+from tests.harness.security.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
+from tests.harness.security.token_issuer import AUDIENCE, Issuer
 
 SESSION_MS = 1000
 TOPIC, PARTITIONS = "replicated", 4
@@ -34,8 +35,8 @@ USER, PASSWORD = "broker", "between-brokers"
 OAUTH = "OAUTHBEARER"
 KERBEROS = "GSSAPI"
 UNSECURED = "UNSECURED"  # the same with tokens that brokers make
-MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH, *([KERBEROS] if _peers.has_kerberos() else []))
-OTHERS = ["kafkapy", "apache"] if _kafka.installed() else ["kafkapy"]
+MECHANISMS = ("PLAIN", "SCRAM-SHA-512", OAUTH, *([KERBEROS] if fetch_peers.has_kerberos() else []))
+OTHERS = ["kafkapy", "apache"] if apache_kafka.installed() else ["kafkapy"]
 
 
 class SecureCluster:
@@ -106,7 +107,7 @@ class SecureCluster:
         if kind == "kafkapy":
             made = BrokerProcess(log_dir, settings)
         else:
-            made = _kafka.ApacheBroker(log_dir, settings, self.zookeeper)
+            made = apache_kafka.ApacheBroker(log_dir, settings, self.zookeeper)
         made.port = port
         made.bootstrap_servers = f"127.0.0.1:{port}"
         return made

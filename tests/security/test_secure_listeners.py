@@ -24,15 +24,19 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from scripts import _kafka
-from tests.support.broker_process import API_VERSIONS_V0, BrokerProcess, answers_api_versions
-from tests.support.certificates import can_make
-from tests.support.cli import kafkapy
-from tests.support.java_console import send_lines_through_java
-from tests.support.kafka_python import closed
-from tests.support.secure_broker import PASSWORD, USER, WAYS, SecureBroker, Way
-from tests.support.topics import QUIET
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import (
+    API_VERSIONS_V0,
+    BrokerProcess,
+    answers_api_versions,
+)
+from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.kafka_python import closed
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make
+from tests.harness.security.secure_broker import PASSWORD, USER, WAYS, SecureBroker, Way
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
@@ -146,7 +150,7 @@ def test_kafka_python(secure: SecureBroker | None, way: Way) -> None:
 def test_our_own_tools(secure: SecureBroker | None, way: Way, tmp_path: Path) -> None:
     if secure is None:
         return
-    config = _kafka.write_properties(tmp_path / "client.properties", secure.java(way))
+    config = apache_kafka.write_properties(tmp_path / "client.properties", secure.java(way))
     words = ("--bootstrap-server", secure.servers(way), "--command-config", str(config))
     topic = f"own-{way}"
     made = kafkapy("topics", *words, "--create", "--topic", topic)
@@ -154,13 +158,13 @@ def test_our_own_tools(secure: SecureBroker | None, way: Way, tmp_path: Path) ->
     assert topic in kafkapy("topics", *words, "--list").stdout.splitlines()
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     @pytest.mark.parametrize("way", [Way("MUTUAL"), Way("BOTH", "SCRAM-SHA-512")], ids=str)
     def test_apache_kafkas_console(secure: SecureBroker | None, way: Way, tmp_path: Path) -> None:
         if secure is None:
             return
-        config = str(_kafka.write_properties(tmp_path / "c.properties", secure.java(way)))
+        config = str(apache_kafka.write_properties(tmp_path / "c.properties", secure.java(way)))
         words = ("--bootstrap-server", secure.servers(way), "--topic", f"java-{way}")
         send_lines_through_java(config, *words)
 
@@ -170,9 +174,9 @@ if _kafka.installed():
         words = ("--bootstrap-server", secure.bootstrap_servers, "--entity-type", "users")
         user = ("--entity-name", "carol")
         change = ("--alter", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=pa,ss]")
-        done = _kafka.run_tool("kafka.admin.ConfigCommand", *words, *user, *change)
+        done = apache_kafka.run_tool("kafka.admin.ConfigCommand", *words, *user, *change)
         assert done.stdout == b"Completed updating config for user carol.\n", done.stderr.decode()
-        done = _kafka.run_tool("kafka.admin.ConfigCommand", *words, *user, "--describe")
+        done = apache_kafka.run_tool("kafka.admin.ConfigCommand", *words, *user, "--describe")
         expected = "SCRAM credential configs for user-principal 'carol' are SCRAM-SHA-256="
         assert done.stdout.decode() == f"{expected}iterations=8192\n", done.stderr.decode()
         assert kafkapy("configs", *words, *user, "--describe").stdout == done.stdout.decode()
@@ -254,7 +258,7 @@ def test_a_tool_ends_with_a_refused_login(
     if secure is None:
         return
     way = Way("SASL", "SCRAM-SHA-512")
-    config = _kafka.write_properties(tmp_path / "c.properties", secure.java(way, "wrong"))
+    config = apache_kafka.write_properties(tmp_path / "c.properties", secure.java(way, "wrong"))
     where = ("--bootstrap-server", secure.servers(way), "--command-config", str(config))
     # A process of its own: what it leaves behind would go on trying here.
     command = [sys.executable, "-m", "kafkapy", *words, *where]

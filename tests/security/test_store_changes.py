@@ -16,13 +16,13 @@ import pytest
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
-from scripts import _kafka
-from tests.support.broker_process import API_VERSIONS_V0, free_port
-from tests.support.certificates import can_make, make_identity
-from tests.support.cli import kafkapy
-from tests.support.scraped import samples_of
-from tests.support.secure_broker import PASSWORD, SecureBroker, Way
-from tests.support.waiting import LIMIT_S, wait_until
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import API_VERSIONS_V0, free_port
+from tests.harness.processes.scraped import samples_of
+from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
+from tests.harness.security.secure_broker import PASSWORD, SecureBroker, Way
 
 KEYSTORE = "listener.name.{}.ssl.keystore.location"
 TRUSTSTORE = "listener.name.{}.ssl.truststore.location"
@@ -203,7 +203,7 @@ def test_logins_are_counted(tmp_path: Path) -> None:
         wait_until(are_counted, "the logins in the metrics")
 
 
-if _kafka.installed():
+if apache_kafka.installed():
 
     def test_apache_kafkas_configs_change_a_store(
         secure: SecureBroker | None, tmp_path: Path
@@ -213,7 +213,7 @@ if _kafka.installed():
         new, name = another(tmp_path / "new", "broker"), KEYSTORE.format("tls")
         words = ("--bootstrap-server", secure.bootstrap_servers, "--entity-type", "brokers")
         change = ("--entity-name", "0", "--alter", "--add-config")
-        done = _kafka.run_tool("kafka.admin.ConfigCommand", *words, *change, f"{name}={new}")
+        done = apache_kafka.run_tool("kafka.admin.ConfigCommand", *words, *change, f"{name}={new}")
         assert done.stdout == b"Completed updating config for broker 0.\n", done.stderr.decode()
         with connect(secure.port_of("TLS"), trusting(new)) as connection:
             assert is_served(connection)

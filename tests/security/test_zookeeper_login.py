@@ -9,8 +9,8 @@ import pytest
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperAuthFailed
 from kafkapy.zk.kazoo.client_config import AUTH, SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.zookeeper import ZooKeeperError
-from tests.support.ensembles import run
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.cores.ensembles import run
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 

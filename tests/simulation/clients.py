@@ -16,8 +16,8 @@ from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
+from tests.harness.faults.anomalies import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
 from tests.simulation.node import PORT
-from tests.support.judge import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
 
 if TYPE_CHECKING:
     from tests.simulation.history import SimHistory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from tests.harness.faults.anomalies import History, Outcome, Send
 from tests.simulation.world import World
-from tests.support.judge import History, Outcome, Send
 
 if TYPE_CHECKING:
     from tests.simulation.transactional_clients import Fate

@@ -15,11 +15,11 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.system import Machine
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.simulation.events import SECOND_US
 from tests.simulation.kazoo_twin import KazooTwin
 from tests.simulation.network import SimSocket
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.faulty_filesystem import FaultyFileSystem
 
 if TYPE_CHECKING:
     import socket

@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.server.interbroker.node_client import NodeUnavailable
+from tests.harness.faults.anomalies import Mode
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
@@ -36,7 +37,6 @@ from tests.simulation.transactional_clients import (
     CommittedReader,
 )
 from tests.simulation.world import World
-from tests.support.judge import Mode
 
 _START_LIMIT_US: Final = 10 * SECOND_US
 _SETTLE_LIMIT_US: Final = 60 * SECOND_US

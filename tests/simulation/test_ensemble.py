@@ -11,11 +11,11 @@ import pytest
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.zookeeper import CreateMode, NodeExists
+from tests.harness.cores.zookeeper_contract import CASES, Ensemble
 from tests.simulation.ensemble import HOST
 from tests.simulation.events import SECOND_US
 from tests.simulation.kazoo_twin import KazooTwin
 from tests.simulation.world import World
-from tests.support.zookeeper_contract import CASES, Ensemble
 
 CONFIG = {"zookeeper.connect": "zookeeper:2181", "zookeeper.session.timeout.ms": "1500"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
+from tests.harness.storage.log_builder import LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.log_builder import LogBuilder, row
 
 
 def restart_after_crash(builder: LogBuilder, disk: SimFileSystem, seed: int) -> None:

@@ -10,9 +10,9 @@ from kafkapy.record.builder import build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
+from tests.harness.cores.ports import ManualClock, SeededRandom
+from tests.harness.storage.log_builder import TOPIC_ID, TP, row
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.log_builder import TOPIC_ID, TP, row
-from tests.support.ports import ManualClock, SeededRandom
 
 DIRS = ["/a", "/b"]
 CONFIGS = {"segment.bytes": "700", "file.delete.delay.ms": "0", "flush.ms": "0"}

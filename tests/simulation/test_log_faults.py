@@ -13,10 +13,10 @@ from kafkapy.record.builder import build_batch
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
+from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.log_builder import TOPIC_ID, LogBuilder, row
-from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
 STEPS = 36
 """Enough for failures of every kind of file; each further one is a failure at every change more."""

@@ -9,7 +9,7 @@ import pytest
 
 from kafkapy.record.codec import Codec
 from kafkapy.storage.verify import verify_log_dir
-from tests.support.log_builder import LogBuilder, row
+from tests.harness.storage.log_builder import LogBuilder, row
 
 
 class Fuzz:

@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 
 import kafkapy.spark
 from kafkapy.spark.workers import engine
-from scripts import _kafka
-from tests.support import leaks
-from tests.support.broker_process import BrokerProcess
-from tests.support.certificates import can_make
-from tests.support.secure_broker import SecureBroker
-from tests.support.secure_kafka import SecureApacheBroker
-from tests.support.spark_topics import Topic
-from tests.support.spark_wiring import Wire
+from tests.harness.plugins import leaks
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.security.certificates import can_make
+from tests.harness.security.secure_broker import SecureBroker
+from tests.harness.security.secure_kafka import SecureApacheBroker
+from tests.harness.spark.spark_topics import Topic
+from tests.harness.spark.spark_wiring import Wire
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -80,7 +80,7 @@ def is_line_to_the_jvm(said: str) -> bool:
 @pytest.fixture(scope="session")
 def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureApacheBroker | None]:
     """Apache Kafka, for what our broker does not serve; None if it cannot be had."""
-    if not _kafka.installed() or not can_make("TLS and SASL through Spark"):
+    if not apache_kafka.installed() or not can_make("TLS and SASL through Spark"):
         yield None
         return
     with SecureApacheBroker(tmp_path_factory.mktemp("apache") / "logs") as broker:

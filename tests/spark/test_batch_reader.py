@@ -26,8 +26,8 @@ from kafkapy.spark.source.batch_reader import (
 )
 from kafkapy.spark.source.offsets import DataLossError, OffsetRange
 from kafkapy.spark.source.options import parse_options
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
+from tests.harness.processes.topics import QUIET
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.spark_topics import Topic
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 

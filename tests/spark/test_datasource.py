@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.support.log_builder import LogBuilder
-from tests.support.spark_topics import Topic
+from tests.harness.spark.spark_topics import Topic
+from tests.harness.storage.log_builder import LogBuilder
 
 MakeTopic = Callable[..., Topic]
 

@@ -15,8 +15,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import DataLossError, OffsetRange
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
-from tests.support.broker_process import BrokerProcess
-from tests.support.spark_topics import Topic
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 BrokerFactory = Callable[..., BrokerProcess]

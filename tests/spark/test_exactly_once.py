@@ -21,11 +21,11 @@ from kafkapy.spark.source.offset_reader import offset_reader
 from kafkapy.spark.source.offsets import OffsetRange
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.workers.engine import read_range
-from tests.support.broker_process import BrokerProcess
-from tests.support.secure_kafka import SecureApacheBroker
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
-from tests.support.waiting import wait_until
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
+from tests.harness.security.secure_kafka import SecureApacheBroker
+from tests.harness.spark.spark_topics import Topic
 
 
 class Task:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker_process import BrokerProcess
-from tests.support.spark_jobs import printed, running_job
-from tests.support.spark_topics import Topic
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.spark.spark_jobs import printed, running_job
+from tests.harness.spark.spark_topics import Topic
 
 SESSION = """
 import os

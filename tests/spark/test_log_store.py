@@ -18,8 +18,8 @@ from kafkapy.tools.agent import Agent, State, TopicSink
 from scripts.jobs import log_store
 from scripts.jobs.log_summary import LAYOUTS, LEVEL, LEVEL_NAMES, MASKS, NOTHING
 from tests.conformance.workload import data_files
-from tests.support.spark_topics import Topic
-from tests.support.spark_wiring import Wire
+from tests.harness.spark.spark_topics import Topic
+from tests.harness.spark.spark_wiring import Wire
 
 MakeTopic = Callable[..., Topic]
 

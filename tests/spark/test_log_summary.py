@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kafkapy.spark.submit.session import FROM, PROPERTY
 from scripts.jobs import log_summary
-from tests.support.spark_topics import Topic
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 

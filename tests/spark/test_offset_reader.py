@@ -14,8 +14,8 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.options import parse_options
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
+from tests.harness.processes.topics import QUIET
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 

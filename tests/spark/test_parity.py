@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conformance.spark_jobs import JOBS, Bench, brief, outcome
-from tests.support.secure_broker import SecureBroker
+from tests.harness.security.secure_broker import SecureBroker
 
 RECORD = Path(__file__).parents[1] / "data" / "spark_jobs.txt"
 GIVEN = dict(line.split(": ", 1) for line in RECORD.read_text().splitlines())

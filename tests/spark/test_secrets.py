@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.support.secure_broker import SecureBroker, Way
-from tests.support.secure_kafka import SecureApacheBroker
-from tests.support.spark_jobs import printed, running_job
-from tests.support.spark_topics import Topic
+from tests.harness.security.secure_broker import SecureBroker, Way
+from tests.harness.security.secure_kafka import SecureApacheBroker
+from tests.harness.spark.spark_jobs import printed, running_job
+from tests.harness.spark.spark_topics import Topic
 
 SECRET = "secret"
 SCRIPT = """

@@ -12,11 +12,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.support.oauth_broker import OAuthBroker, fetching_client
-from tests.support.oauth_issuer import Issuer
-from tests.support.secure_broker import SecureBroker
-from tests.support.secure_kafka import SecureApacheBroker
-from tests.support.spark_topics import Topic
+from tests.harness.security.oauth_broker import OAuthBroker, fetching_client
+from tests.harness.security.secure_broker import SecureBroker
+from tests.harness.security.secure_kafka import SecureApacheBroker
+from tests.harness.security.token_issuer import Issuer
+from tests.harness.spark.spark_topics import Topic
 
 
 def test_source_and_sink_over_tls_with_scram(

@@ -18,9 +18,9 @@ from kafkapy.spark.source import stream_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.source.stream_reader import KafkapyStreamReader
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
-from tests.support.waiting import wait_until
+from tests.harness.processes.topics import QUIET
+from tests.harness.processes.waiting import wait_until
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 ALL = ReadAllAvailable()

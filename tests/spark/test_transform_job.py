@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import kafkapy.spark
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.submit.transform_job import main, refusal, run, sql_transform
-from tests.support.spark_topics import Topic
-from tests.support.spark_wiring import Wire
+from tests.harness.spark.spark_topics import Topic
+from tests.harness.spark.spark_wiring import Wire
 
 MakeTopic = Callable[..., Topic]
 

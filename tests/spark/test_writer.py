@@ -15,8 +15,8 @@ from kafkapy.client.batch_producer import DeliveryError
 from kafkapy.spark.sink.sink_options import parse_sink_options
 from kafkapy.spark.sink.writer import write_batches
 from kafkapy.spark.workers.engine import cluster_of
-from tests.support.spark_topics import Topic
-from tests.support.topics import QUIET
+from tests.harness.processes.topics import QUIET
+from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
 Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]] | None]

@@ -19,11 +19,11 @@ import pytest
 from kafkapy.common.errors import KafkapyError
 from kafkapy.spark.sink.sink_options import parse_sink_options
 from kafkapy.spark.sink.writer import write_batches, write_transaction
-from scripts import _kafka
-from tests.support.exactly_once import read
-from tests.support.fault_cluster import FaultCluster
-from tests.support.topics import create_topic
-from tests.support.waiting import wait_until
+from tests.harness.faults.exactly_once import read
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
 
 TOTAL = 6000
 ROWS = 50
@@ -34,7 +34,7 @@ SETTINGS = {
     "transaction.state.log.min.isr": "2",
     "min.insync.replicas": "2",
 }
-KINDS: list[Collection[int]] = [(), (2,)] if _kafka.installed() else [()]
+KINDS: list[Collection[int]] = [(), (2,)] if apache_kafka.installed() else [()]
 
 
 class Rows:

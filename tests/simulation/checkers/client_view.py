@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.harness.faults.anomalies import History
 from tests.simulation.checkers.base import Checker
-from tests.support.judge import History
 
 
 class ClientView(Checker):

@@ -28,7 +28,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
 ENTRY = AccessControlEntry("User:a", "*", Operation.READ, Permission.ALLOW)

@@ -3,7 +3,7 @@
 from kafkapy.admin.api_versions import KNOWN_APIS, ApiSupport, broker_api_versions
 from kafkapy.client.cluster import Cluster
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 
 def test_every_kind_of_support() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.admin.cluster_replicas import PlanSummary, summarise
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.assignments import assignment, brokers
+from tests.harness.cores.assignments import assignment, brokers
 
 
 def test_copies_bytes_and_leaders_are_counted() -> None:

@@ -25,7 +25,7 @@ from kafkapy.protocol.messages.list_client_metrics_resources import (
     ClientMetricsResource,
     ListClientMetricsResourcesResponse,
 )
-from tests.support.describing import BROKERS, describing_cluster
+from tests.harness.scripted.scripted_topics import BROKERS, describing_cluster
 
 TOPIC = Resource(ResourceType.TOPIC, "t")
 BROKER_2 = Resource(ResourceType.BROKER, "2")

@@ -20,7 +20,7 @@ from kafkapy.protocol.messages import describe_delegation_token as described
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 from kafkapy.security.delegation_tokens import TokenInformation
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 CREATED = created.CreateDelegationTokenResponse(
     principal_type="User",

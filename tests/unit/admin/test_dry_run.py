@@ -6,7 +6,7 @@ from kafkapy.admin.dry_run import CHANGES, DryRunCluster, PlannedRequest
 from kafkapy.admin.reassignments import alter_reassignments, running_reassignments
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.describing import describing_cluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 
 def test_reads_are_answered_and_changes_are_written_down() -> None:

@@ -15,8 +15,8 @@ from kafkapy.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
-from tests.support.describing import describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 ANSWER = ElectLeadersResponse(
     replica_election_results=[

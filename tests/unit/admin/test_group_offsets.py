@@ -19,8 +19,8 @@ from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from tests.support.scripted_broker import ScriptedCluster
-from tests.support.scripted_groups import VERSIONS, group_cluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_groups import VERSIONS, group_cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}

@@ -13,8 +13,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import consumer_group_describe as described
 from kafkapy.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
-from tests.support.scripted_broker import ScriptedCluster, metadata
-from tests.support.scripted_groups import VERSIONS, group_cluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_groups import VERSIONS, group_cluster
 
 QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}
 

@@ -31,8 +31,8 @@ from kafkapy.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from tests.support.describing import describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 
 def test_any_exact_and_default() -> None:

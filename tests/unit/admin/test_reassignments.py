@@ -20,8 +20,8 @@ from kafkapy.protocol.messages.alter_partition_reassignments import (
 from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
-from tests.support.describing import describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 
 def cluster_on(answer: object) -> Cluster:

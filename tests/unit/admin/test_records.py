@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from tests.support.describing import describing_cluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 QUICK = {"default.api.timeout.ms": "300", "retry.backoff.ms": "1"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

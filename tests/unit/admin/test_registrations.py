@@ -9,7 +9,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerResponse
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 KEY = ApiKey.UNREGISTER_BROKER
 

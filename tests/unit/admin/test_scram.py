@@ -13,7 +13,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_user_scram_credentials as altered
 from kafkapy.protocol.messages import describe_user_scram_credentials as described
 from kafkapy.security.sasl.scram import ScramMechanism
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 SHA256, SHA512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
 

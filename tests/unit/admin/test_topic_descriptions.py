@@ -9,7 +9,7 @@ from kafkapy.admin.topic_descriptions import PartitionDescription, describe_topi
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import PartitionMetadata
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.describing import describing_cluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 
 def partition(

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.create_partitions import (
 )
 from kafkapy.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 
 def cluster_on(

@@ -21,7 +21,7 @@ from kafkapy.protocol.messages import describe_transactions as described
 from kafkapy.protocol.messages import list_transactions as listed
 from kafkapy.protocol.messages import write_txn_markers as markers
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 T0 = TopicPartition("t", 0)
 FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="x", node_id=1, host="b", port=9001)])

@@ -14,8 +14,14 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.record.batch_header import NO_PRODUCER_ID, read_header
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.produce_desk import LOST_ANSWER, LOST_REQUEST, MOVES, Fault, ProduceDesk
-from tests.support.scripted_broker import metadata
+from tests.harness.scripted.scripted_broker import metadata
+from tests.harness.scripted.scripted_leaders import (
+    LOST_ANSWER,
+    LOST_REQUEST,
+    MOVES,
+    Fault,
+    ProduceDesk,
+)
 
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "200", "max.block.ms": "0"}
 

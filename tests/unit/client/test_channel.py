@@ -11,7 +11,7 @@ from kafkapy.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from tests.support.scripted_broker import ScriptedCluster, ScriptedTransport, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, ScriptedTransport, metadata
 
 
 def channel_to(cluster: ScriptedCluster) -> tuple[Channel, ScriptedTransport]:

@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.create_topics import (
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 TOPICS = {"t": {0: (1, [1, 2], [1]), 1: (2, [2, 1], [2])}}

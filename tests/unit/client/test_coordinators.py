@@ -7,7 +7,7 @@ from kafkapy.client.coordinators import find_coordinator
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 OLD = FindCoordinatorResponse(node_id=3, host="b", port=9003)
 NEW = FindCoordinatorResponse(coordinators=[Coordinator(key="g", node_id=3, host="b", port=9003)])

@@ -21,8 +21,8 @@ from kafkapy.protocol.messages.fetch import (
 )
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
-from tests.support.batches import rows
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.storage.batches import rows
 
 TP = TopicPartition("t", 0)
 TOPIC_ID = Uuid(bytes(range(16)))

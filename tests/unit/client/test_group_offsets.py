@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="g", node_id=3, host="b", port=9003)])
 

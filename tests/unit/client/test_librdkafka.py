@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from kafkapy.client.librdkafka import consumer_config, producer_config
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.security.kerberos.login import MODULE
-from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
-from tests.support.oauth_broker import fetching_client, unsecured_client
+from tests.harness.security.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
+from tests.harness.security.oauth_broker import fetching_client, unsecured_client
 
 
 def test_keys_land_where_java_puts_them() -> None:

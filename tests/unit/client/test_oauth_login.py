@@ -9,8 +9,8 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import MODULE
 from kafkapy.security.oauth.tokens import encode_unsecured
-from tests.support.oauth_broker import fetching_client, unsecured_client
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.security.oauth_broker import fetching_client, unsecured_client
 
 HOUR_MS = 3_600_000
 FILE = fetching_client("file:///token")

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 TOPICS = {"t": {0: (1, [1], [1]), 1: (2, [2], [2]), 2: (-1, [3], [])}}

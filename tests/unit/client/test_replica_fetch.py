@@ -13,7 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 TOPIC_ID = Uuid(bytes(range(16)))
 T, U = TopicPartition("t", 0), TopicPartition("t", 1)

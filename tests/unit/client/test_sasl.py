@@ -17,10 +17,10 @@ from kafkapy.security.kerberos import gss_library
 from kafkapy.security.kerberos.gss_context import CHOICE, OFFER, GssContext
 from kafkapy.security.kerberos.login import KerberosLogin
 from kafkapy.security.oauth.tokens import unsecured_token
-from tests.support.oauth_broker import unsecured_client
-from tests.support.realm import cache_line, client
-from tests.support.scripted_broker import ScriptedCluster, metadata
-from tests.support.scripted_gss import ScriptedContext
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.security.kerberos_realm import cache_line, client
+from tests.harness.security.oauth_broker import unsecured_client
+from tests.harness.security.scripted_gss import ScriptedContext
 
 
 def cluster_on(script: dict[ApiKey, Any]) -> tuple[Cluster, ScriptedCluster]:

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 from kafkapy.protocol.messages.end_txn import EndTxnResponse
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 FOUND = FindCoordinatorResponse(coordinators=[Coordinator(key="x", node_id=3, host="b", port=9003)])
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "50"}

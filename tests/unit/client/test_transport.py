@@ -15,7 +15,7 @@ import pytest
 from kafkapy.client.security import security_from
 from kafkapy.client.transport import Transport, connect, network_error
 from kafkapy.common.errors import ApiError, ErrorCode
-from tests.support import unchecked
+from tests.harness.plugins import unchecked
 
 PLAIN = security_from({})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.ports import Clock, Random
 from kafkapy.server.system import SystemClock, SystemRandom
-from tests.support.ports import CountingRandom, ManualClock, SeededRandom
+from tests.harness.cores.ports import CountingRandom, ManualClock, SeededRandom
 
 
 def test_every_clock_and_every_random_has_every_verb() -> None:

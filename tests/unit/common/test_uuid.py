@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import ZERO_UUID, Uuid
-from tests.support.ports import SeededRandom
+from tests.harness.cores.ports import SeededRandom
 
 
 class Given:

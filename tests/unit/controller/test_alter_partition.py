@@ -10,8 +10,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.controller.events import AlterPartition, AlterPartitionItem, AlterPartitionResult
 from kafkapy.zk.stores.znodes import encode_partition_state, encode_partitions
-from tests.support.controllers import Cluster, topic_id
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster, topic_id
+from tests.harness.cores.znodes import run
 
 
 def item(

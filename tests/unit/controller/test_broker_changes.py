@@ -6,8 +6,8 @@ from kafkapy.common.cluster_state import BrokerInfo, CommandResult, Endpoint
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import LeaderAndIsrResponse
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 
 def test_leaders_move_to_the_next_live_isr_member_in_assignment_order() -> None:

@@ -7,8 +7,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.context import ControllerContext, PartitionReplica, ReplicaAssignment
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.replica_states import ReplicaState
-from tests.support.call_counts import counting_comparisons
-from tests.support.controllers import topic_id
+from tests.harness.cores.call_counts import counting_comparisons
+from tests.harness.cores.controllers import topic_id
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import ControlledShutdown, ControlledShutdownResult
-from tests.support.controllers import Cluster
+from tests.harness.cores.controllers import Cluster
 
 
 def shut_down(cluster: Cluster, broker_id: int, epoch: int = -1) -> ControlledShutdownResult:

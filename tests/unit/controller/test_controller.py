@@ -6,8 +6,8 @@ from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller import events
 from kafkapy.controller.controller import NO_CONTROLLER
-from tests.support.controllers import Cluster, topic_id
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster, topic_id
+from tests.harness.cores.znodes import run
 
 
 def test_the_first_broker_is_elected_and_writes_kafkas_nodes() -> None:

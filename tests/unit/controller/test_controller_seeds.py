@@ -24,8 +24,8 @@ from kafkapy.controller.events import (
     ReassignmentResult,
 )
 from kafkapy.zk.stores.znodes import encode_reassignments
-from tests.support.controllers import Cluster, topic_id
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster, topic_id
+from tests.harness.cores.znodes import run
 
 BROKERS = (1, 2, 3, 4)
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"

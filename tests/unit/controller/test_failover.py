@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores.znodes import encode_log_dir_event, encode_partitions
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 
 def test_brokers_learn_who_is_live_before_anything_else() -> None:

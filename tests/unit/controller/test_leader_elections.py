@@ -17,8 +17,8 @@ from kafkapy.controller.events import (
     UncleanElectionEnabled,
 )
 from kafkapy.zk.stores.znodes import encode_partitions
-from tests.support.controllers import Cluster, topic_id
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster, topic_id
+from tests.harness.cores.znodes import run
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN

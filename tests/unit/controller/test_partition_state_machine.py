@@ -10,8 +10,8 @@ from kafkapy.controller.partition_state_machine import PartitionStateMachine, St
 from kafkapy.controller.partition_states import PartitionState
 from kafkapy.zk.stores.store import ControllerMoved, Fence
 from kafkapy.zk.stores.znodes import encode_partition_state
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 T0 = TopicPartition("t", 0)
 STATE_PATH = "/brokers/topics/t/partitions/0/state"

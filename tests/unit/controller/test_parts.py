@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkapy.controller.events import TopicChange
 from kafkapy.zk.zookeeper import WatchEvent, WatchKind
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 
 def test_a_watch_set_twice_queues_one_event() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.controller.ports import BrokerSender
 from kafkapy.server.cluster.broker_channels import BrokerChannels
-from tests.support.controllers import Broker
+from tests.harness.cores.controllers import Broker
 
 
 def test_the_senders_have_every_verb() -> None:

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller.events import AllocateProducerIds
 from kafkapy.zk.stores.znodes import ProducerIdBlock
-from tests.support.controllers import Cluster
+from tests.harness.cores.controllers import Cluster
 
 
 def allocate(

@@ -18,8 +18,8 @@ from kafkapy.controller.partition_states import PartitionState
 from kafkapy.controller.replica_states import ReplicaState
 from kafkapy.zk.stores.znodes import encode_partition_state, encode_partitions
 from kafkapy.zk.zookeeper import NoNode
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 T0 = TopicPartition("t", 0)
 BEGUN = ReassignmentResult(ErrorCode.NONE)

@@ -16,8 +16,8 @@ from kafkapy.controller.events import (
     ReassignmentResult,
 )
 from kafkapy.zk.stores.znodes import encode_reassignments
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 PATH = "/admin/reassign_partitions"

@@ -6,8 +6,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.context import PartitionReplica, ReplicaAssignment
 from kafkapy.controller.replica_state_machine import ReplicaStateMachine
 from kafkapy.controller.replica_states import ReplicaState
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 T0 = TopicPartition("t", 0)
 R2, R3 = PartitionReplica(T0, 2), PartitionReplica(T0, 3)

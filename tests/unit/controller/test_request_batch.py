@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.common.cluster_state import LeaderAndIsr, LeaderAndIsrCommand
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.request_batch import RequestBatch
-from tests.support.controllers import Cluster
+from tests.harness.cores.controllers import Cluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -10,7 +10,7 @@ from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.context import ReplicaAssignment
 from kafkapy.controller.state_change_log import TRACE, StateChangeLog
-from tests.support.controllers import Cluster
+from tests.harness.cores.controllers import Cluster
 
 
 @pytest.fixture

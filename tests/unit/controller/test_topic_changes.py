@@ -10,9 +10,9 @@ from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import Watch
-from tests.support.call_counts import counting_comparisons
-from tests.support.controllers import Cluster, topic_id
-from tests.support.znodes import run
+from tests.harness.cores.call_counts import counting_comparisons
+from tests.harness.cores.controllers import Cluster, topic_id
+from tests.harness.cores.znodes import run
 
 
 def test_a_new_topic_gets_its_znodes_and_everybody_is_told() -> None:

@@ -6,8 +6,8 @@ from kafkapy.common.cluster_state import CommandResult, StopReplicaCommand, Stop
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import StopReplicaResponse
-from tests.support.controllers import Cluster
-from tests.support.znodes import run
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 T0 = TopicPartition("t", 0)
 

@@ -24,7 +24,7 @@ from kafkapy.coordinator.groups.group import (
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import DeleteGroups, LeavingMember
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
-from tests.support.group_shell import T0, T1, GroupShell, OffsetToCommit
+from tests.harness.cores.group_shell import T0, T1, GroupShell, OffsetToCommit
 
 GROUPS = st.sampled_from(["g", "h"])
 INSTANCES = st.sampled_from([None, None, "i1", "i2"])

@@ -13,8 +13,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.replayed_records import replayed_records
 from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
-from tests.support.batches import patched, raw_batch, row_bytes, rows
-from tests.support.legacy_messages import message_set, wrapper
+from tests.harness.storage.batches import patched, raw_batch, row_bytes, rows
+from tests.harness.storage.legacy_messages import message_set, wrapper
 
 T0 = TopicPartition("__consumer_offsets", 0)
 LOG = logging.getLogger("tests")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import group_transcript
+from tests.harness.cores import group_transcript
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords, without_passwords
 from kafkapy.security.password_encoder import OLD_SECRET, SECRET, PasswordEncoder
-from tests.support.ports import SeededRandom
+from tests.harness.cores.ports import SeededRandom
 
 NAME, OTHER = "listener.name.a.ssl.keystore.password", "listener.name.a.ssl.key.password"
 CHANCE = SeededRandom(3).bytes

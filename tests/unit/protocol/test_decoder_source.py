@@ -23,7 +23,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.primitives import Buffer, tagged_field, tagged_fields, uvarint
 from kafkapy.protocol.schema import Message
-from tests.support.protocol_examples import all_messages, filled
+from tests.harness.protocol.protocol_examples import all_messages, filled
 
 MESSAGES = all_messages()
 LYING_COUNT, LYING_COMPACT_COUNT = bytes.fromhex("7fffffff"), bytes.fromhex("ffffffff0f")

@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.legacy_messages import message
+from tests.harness.storage.legacy_messages import message
 
 BATCH = build_batch([RecordData(b"k", b"v", 5)])
 

@@ -24,7 +24,7 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from tests.support.batches import ROWS, patched, rows
+from tests.harness.storage.batches import ROWS, patched, rows
 
 
 def test_every_field_is_read_from_its_offset() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_rules import BatchRules, check_timestamp
-from tests.support.batches import NOW_MS
+from tests.harness.storage.batches import NOW_MS
 
 WINDOW = BatchRules(timestamp_before_max_ms=1000, timestamp_after_max_ms=50)
 

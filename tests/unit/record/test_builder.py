@@ -10,7 +10,7 @@ from kafkapy.record.batch_header import HEADER_SIZE, read_header
 from kafkapy.record.builder import build_batch, rebuild_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import batch_records, iter_records
-from tests.support.batches import NOW_MS, ROWS, rows
+from tests.harness.storage.batches import NOW_MS, ROWS, rows
 
 
 def test_the_bytes_of_one_record() -> None:

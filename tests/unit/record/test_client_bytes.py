@@ -17,7 +17,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, iter_records
 from kafkapy.record.validation import prepare_client_batch
-from tests.support.batches import NOW_MS, ROWS, any_row, rows
+from tests.harness.storage.batches import NOW_MS, ROWS, any_row, rows
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python's own, on import

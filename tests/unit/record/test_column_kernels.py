@@ -13,7 +13,7 @@ from kafkapy.record.codec import Codec
 from kafkapy.record.columns import Wanted, decode_columns
 from kafkapy.record.compression import compress
 from kafkapy.record.varint import append_varint
-from tests.support.batches import raw_batch
+from tests.harness.storage.batches import raw_batch
 
 
 def decoded_offsets(log: Buffer) -> list[int]:

@@ -16,8 +16,8 @@ from kafkapy.record.codec import Codec
 from kafkapy.record.columns import BinaryColumn, Columns, Wanted, decode_columns
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
-from tests.support.batches import NOW_MS, ROWS, any_row, patched, rows
-from tests.support.legacy_messages import message, message_set, wrapper
+from tests.harness.storage.batches import NOW_MS, ROWS, any_row, patched, rows
+from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 EVERYTHING = 2**62
 Row = tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]

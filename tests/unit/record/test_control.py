@@ -14,7 +14,7 @@ from kafkapy.record.control import (
     read_end_transaction_marker,
 )
 from kafkapy.record.records import iter_records
-from tests.support.batches import NOW_MS
+from tests.harness.storage.batches import NOW_MS
 
 
 @pytest.mark.parametrize("commit", [True, False])

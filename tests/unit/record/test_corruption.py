@@ -18,8 +18,8 @@ from kafkapy.record.codec import Codec
 from kafkapy.record.compression import decompress
 from kafkapy.record.records import Record, iter_records
 from kafkapy.record.validation import prepare_client_batch
-from tests.support.batches import NOW_MS, ROWS, patched, raw_batch
-from tests.support.legacy_messages import message_set, wrapper
+from tests.harness.storage.batches import NOW_MS, ROWS, patched, raw_batch
+from tests.harness.storage.legacy_messages import message_set, wrapper
 
 SMALL = ROWS[:4]
 REFUSED = {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD}

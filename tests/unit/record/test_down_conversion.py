@@ -19,7 +19,7 @@ from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.down_conversion import OVERFLOW, down_convert
 from kafkapy.record.records import Record, iter_records
-from tests.support.batches import NOW_MS
+from tests.harness.storage.batches import NOW_MS
 
 _LINES = Path(__file__).with_name("java_down_conversions.txt").read_text().splitlines()
 RECORDED = [

@@ -18,7 +18,7 @@ from kafkapy.record.codec import codec_by_name
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import batch_records, iter_records
 from kafkapy.record.validation import prepare_client_batch
-from tests.support.batches import NOW_MS
+from tests.harness.storage.batches import NOW_MS
 
 _LINES = Path(__file__).with_name("java_batches.txt").read_text().splitlines()
 JAVA = {(kind, name): bytes.fromhex(data) for kind, name, data in map(str.split, _LINES)}

@@ -14,7 +14,7 @@ from kafkapy.record.codec import Codec
 from kafkapy.record.compression import compress, decompress
 from kafkapy.record.legacy import Message, mend_lz4_header, read_messages, validate_message_crc
 from kafkapy.record.records import iter_records
-from tests.support.legacy_messages import message, message_set, old_lz4, wrapper
+from tests.harness.storage.legacy_messages import message, message_set, old_lz4, wrapper
 
 CREATE = TimestampType.CREATE_TIME
 NONE = TimestampType.NO_TIMESTAMP_TYPE

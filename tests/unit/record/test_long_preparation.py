@@ -14,7 +14,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.long_preparation import prepare_at_length
 from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_LATEST, prepare_client_batch
-from tests.support.legacy_messages import message, message_set, wrapper
+from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 NOW_MS = 1_767_225_600_000
 PLAIN = BatchRules()

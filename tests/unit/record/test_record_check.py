@@ -21,7 +21,7 @@ from kafkapy.record.records import batch_records, records_payload
 from kafkapy.record.row_index import index_keys, index_rows
 from kafkapy.record.validation import prepare_client_batch
 from kafkapy.tools.dump.record_lines import record_lines
-from tests.support.batches import NOW_MS, any_row, patched, raw_batch, rows
+from tests.harness.storage.batches import NOW_MS, any_row, patched, raw_batch, rows
 
 COMPACTED = BatchRules(compacted=True)
 KEYED = st.builds(lambda row, key: row._replace(key=key), any_row, st.binary(max_size=300))

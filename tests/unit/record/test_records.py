@@ -12,7 +12,16 @@ from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, batch_records, iter_records
-from tests.support.batches import NOW_MS, ROWS, any_row, moved, patched, raw_batch, row_bytes, rows
+from tests.harness.storage.batches import (
+    NOW_MS,
+    ROWS,
+    any_row,
+    moved,
+    patched,
+    raw_batch,
+    row_bytes,
+    rows,
+)
 
 
 def as_rows(records: list[Record]) -> list[RecordData]:

@@ -15,8 +15,8 @@ from kafkapy.record.compression import compress
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from kafkapy.record.validation import prepare_client_batch, prepare_internal_batch
-from tests.support.batches import NOW_MS, ROWS, raw_batch, row_bytes, rows
-from tests.support.legacy_messages import message, message_set, wrapper
+from tests.harness.storage.batches import NOW_MS, ROWS, raw_batch, row_bytes, rows
+from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 KEYED = [row._replace(key=b"key") for row in ROWS]
 LATER = NOW_MS + 12345

@@ -14,7 +14,7 @@ from kafkapy.record.builder import RecordData, append_record, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.records import batch_records
 from kafkapy.record.row_index import index_keys, index_rows
-from tests.support.batches import any_row, raw_batch
+from tests.harness.storage.batches import any_row, raw_batch
 
 Seen = list[tuple[int, int, bytes | None, bool]]
 

@@ -16,8 +16,8 @@ from kafkapy.record.validation import (
     prepare_client_batch,
     prepare_internal_batch,
 )
-from tests.support.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
-from tests.support.legacy_messages import message
+from tests.harness.storage.batches import NOW_MS, ROWS, any_row, patched, raw_batch, rows
+from tests.harness.storage.legacy_messages import message
 
 RULES = BatchRules()
 BATCH = build_batch(ROWS)

@@ -10,7 +10,7 @@ from kafkapy.replication.awaited_followers import (
     SHORT_WAIT_MS,
     AwaitedFollowers,
 )
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 NOW_MS = 5_000
 

@@ -13,7 +13,7 @@ from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWa
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from tests.support.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, told
 
 NOW = 1_000_000
 BATCH_BYTES = len(batch())

@@ -10,7 +10,7 @@ from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import Purgatory
-from tests.support.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, told
 
 NOW = 1_000_000
 

@@ -12,11 +12,11 @@ from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.replication.follower_fetcher import FollowerFetcher, FollowState, LeaderRow
 from kafkapy.replication.replication_quota import ReplicationQuota
 from kafkapy.storage.log_manager import LogManager
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.partitions import batch, make_partition, told
-from tests.support.ports import ManualClock, SeededRandom
-from tests.support.replicas import BACKOFF_MS, TP, ReplicaSet
+from tests.harness.cores.ports import ManualClock, SeededRandom
+from tests.harness.cores.replicas import BACKOFF_MS, TP, ReplicaSet
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.partitions import batch, make_partition, told
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.replication.fetch_session import FetchPartition, FetchSession
 from kafkapy.replication.follower_wait import FollowerWait, Kind
 from kafkapy.replication.partition import Partition
-from tests.support.partitions import TOPIC_ID, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import TOPIC_ID, batch, log_manager, make_partition, told
 
 FOLLOWER = 2
 

@@ -12,7 +12,14 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.isr import Answered, IsrChange
 from kafkapy.replication.partition import Partition
-from tests.support.partitions import LAG_MAX_MS, TOPIC_ID, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import (
+    LAG_MAX_MS,
+    TOPIC_ID,
+    batch,
+    log_manager,
+    make_partition,
+    told,
+)
 
 NOW = 1_000_000
 

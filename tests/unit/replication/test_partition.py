@@ -13,7 +13,7 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.partition import CONSUMER, READ_UNCOMMITTED, Partition
 from kafkapy.storage.log_manager import LogManager
-from tests.support.partitions import batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import batch, log_manager, make_partition, told
 
 NOW = 1_000_000
 

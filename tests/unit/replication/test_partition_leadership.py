@@ -12,7 +12,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.replication.fetch_session import FetchPartition
 from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
 from kafkapy.storage.log_manager import LogManager
-from tests.support.partitions import LAG_MAX_MS, batch, log_manager, make_partition, told
+from tests.harness.storage.partitions import LAG_MAX_MS, batch, log_manager, make_partition, told
 
 NOW = 1_000_000
 

@@ -10,9 +10,9 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.refused_batches import PIPELINED_MAX, PRODUCERS_MAX, REMEMBERED_MS
-from tests.support.batches import patched
-from tests.support.partitions import batch, log_manager, make_partition, told
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import patched
+from tests.harness.storage.partitions import batch, log_manager, make_partition, told
 
 PRODUCER = 7
 NONE = ErrorCode.NONE

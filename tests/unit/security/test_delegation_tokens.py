@@ -35,7 +35,7 @@ def test_it_is_over_after_its_time(expiry_ms: int, now_ms: int, is_expired: bool
 
 
 def test_the_hmac_is_that_of_apache_kafka() -> None:
-    """Given by Apache Kafka 3.9.1 with the secret of `tests.support.token_brokers`."""
+    """Given by Apache Kafka 3.9.1 with the secret of `tests.harness.security.token_brokers`."""
     made = token_hmac("Q1UP9lm5SUGazcrUvBFOpA", b"what-hmacs-are-made-with")
     assert base64.b64encode(made) == (
         b"sgbnPnxrNCIhp7r5pk1gzkvXjOCLH3mQ0YB54BtxrmfJasrp441A14zONEyiLpePGE+0ULNJzbEcsQt5SWlK+w=="

@@ -16,7 +16,7 @@ from kafkapy.security.password_encoder import (
     is_password,
     password_encoder,
 )
-from tests.support.ports import SeededRandom
+from tests.harness.cores.ports import SeededRandom
 
 CHANCE = SeededRandom(7).bytes
 # Written by Apache Kafka 3.9.1 under the secret "s3cret".

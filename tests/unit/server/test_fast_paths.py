@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkapy.security.acls import Operation
-from tests.support.path_steps import HAPPENINGS, fetch, grant, produce, steps
-from tests.support.path_worlds import Step, World, disk_fails, has_fault, has_late_fault
+from tests.harness.cores.path_steps import HAPPENINGS, fetch, grant, produce, steps
+from tests.harness.cores.path_worlds import Step, World, disk_fails, has_fault, has_late_fault
 
 
 def assert_same(happenings: list[Step], *, guarded: bool, verifies: bool) -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.server.gc_tuning import freeze_survivors
-from tests.support.closing import closing
-from tests.support.hot_path import PRODUCE, Client, fetch, produce
-from tests.support.server_parts import Parts
-from tests.support.znodes import run
+from tests.harness.cores.hot_path import PRODUCE, Client, fetch, produce
+from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
+from tests.harness.plugins.closing import closing
 
 
 @pytest.fixture(scope="module")

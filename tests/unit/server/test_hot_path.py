@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.call_counts import assert_at_most, calls
-from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
-from tests.support.server_parts import Parts
+from tests.harness.cores.call_counts import assert_at_most, calls
+from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch, produce
+from tests.harness.cores.server_parts import Parts
 
 COUNT = 50
 FAST_PRODUCE_CALLS = 81

@@ -37,13 +37,13 @@ from kafkapy.record.builder import build_batch
 from kafkapy.replication.follower_fetcher import FollowerFetcher, LeaderRow
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.replication_quota import ReplicationQuota
-from tests.support.call_counts import assert_at_most, calls
-from tests.support.followers import Follower
-from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
-from tests.support.log_builder import row
-from tests.support.partitions import batch, told
-from tests.support.ports import NOW_MS
-from tests.support.server_parts import Parts
+from tests.harness.cores.call_counts import assert_at_most, calls
+from tests.harness.cores.followers import Follower
+from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch, produce
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.log_builder import row
+from tests.harness.storage.partitions import batch, told
 
 COUNT = 50
 JOIN, SYNC, HEARTBEAT, COMMIT, OFFSETS = 2, 2, 2, 6, 5

@@ -21,10 +21,10 @@ from kafkapy.server.maintenance import Maintenance
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.cleaning import Cleaning
 from kafkapy.storage.cleaning_state import LogCleaningAborted
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.partitions import LAG_MAX_MS, told
-from tests.support.server_parts import WALL_AHEAD_MS, Parts
+from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.partitions import LAG_MAX_MS, told
 
 T0 = TopicPartition("t", 0)
 DAY_MS = 86_400_000

@@ -18,10 +18,10 @@ from kafkapy.record.records import Record, iter_records
 from kafkapy.storage.batch_retention import BatchRetention, CleanedTransactions, LastRecord
 from kafkapy.storage.offset_map import OffsetMap
 from kafkapy.storage.transaction_index import AbortedTransaction
-from tests.support.batches import any_row, raw_batch
-from tests.support.legacy_messages import message
-from tests.support.log_builder import row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import any_row, raw_batch
+from tests.harness.storage.legacy_messages import message
+from tests.harness.storage.log_builder import row
 
 DAY_MS = 86_400_000
 

@@ -13,10 +13,10 @@ from kafkapy.storage.cleaning import Cleaning, plan_cleaning
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import read_file
 from kafkapy.storage.offset_map import ENTRY_BYTES
-from tests.support.closing import Disk
-from tests.support.legacy_messages import message_set, wrapper
-from tests.support.log_builder import LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.legacy_messages import message_set, wrapper
+from tests.harness.storage.log_builder import LogBuilder, row
 
 FS = Disk()
 

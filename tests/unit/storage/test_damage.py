@@ -10,8 +10,8 @@ from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import HEADER, iter_headers, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.damage import sound_batches
-from tests.support.batches import patched
-from tests.support.log_builder import LogBuilder, row
+from tests.harness.storage.batches import patched
+from tests.harness.storage.log_builder import LogBuilder, row
 
 BATCH_BYTES = len(build_batch([row()]))
 FIELDS = [{"batch_length": 0}, {"batch_length": 2**31 - 1}, {"base_offset": 2**40}, {"magic": 9}]

@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.storage.deletion_queue import DeletionQueue
 from kafkapy.storage.filesystem import OsFileSystem
-from tests.support.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 
 
 def test_what_is_due_goes_and_the_rest_waits(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.flush_task import FlushTask
 from kafkapy.storage.verify import verify_log_dir
-from tests.support.closing import Disk
-from tests.support.log_builder import TOPIC_ID, LogBuilder, row
-from tests.support.ports import NOW_MS
-from tests.support.short_filesystem import ShortFileSystem
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 
 def error(number: int) -> OSError:

@@ -9,10 +9,10 @@ import pytest
 
 from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import OsFileSystem, read_file
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.short_filesystem import ShortFileSystem
 
 
 def disk_with(*directories: str) -> SimFileSystem:

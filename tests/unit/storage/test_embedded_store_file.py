@@ -11,9 +11,9 @@ from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.embedded.journal import Journal
 from kafkapy.zk.embedded.memory import MemoryServer
 from kafkapy.zk.zookeeper import StoreUnavailable
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.ports import ManualClock
-from tests.support.znodes import run
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 
 
 def on(path: Path, disk: FaultyFileSystem | None = None) -> EmbeddedStoreFile:

@@ -19,13 +19,13 @@ from kafkapy.storage.file_records import (
     scan_batches,
 )
 from kafkapy.storage.filesystem import OsFile, OsFileSystem
+from tests.harness.plugins import leaks
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.legacy_messages import message
+from tests.harness.storage.log_builder import row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support import leaks
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.legacy_messages import message
-from tests.support.log_builder import row
-from tests.support.short_filesystem import ShortFileSystem
 
 FS = Disk()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkapy.storage.flush_task import FlushTask
-from tests.support.log_builder import LogBuilder
+from tests.harness.storage.log_builder import LogBuilder
 
 
 def test_the_recovery_point_moves_when_the_log_is_told(tmp_path: Path) -> None:

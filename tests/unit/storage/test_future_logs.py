@@ -14,9 +14,9 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.support.closing import Disk
-from tests.support.log_builder import TOPIC_ID, TP, row
-from tests.support.ports import NOW_MS, ManualClock, SeededRandom
+from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.log_builder import TOPIC_ID, TP, row
 
 CONFIGS = {"segment.bytes": "2000"}
 

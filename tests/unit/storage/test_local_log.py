@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from tests.support.log_builder import LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.log_builder import LogBuilder, row
 
 
 def test_offset_metadata_in_batches_gaps_and_at_the_end(tmp_path: Path) -> None:

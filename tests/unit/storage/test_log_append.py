@@ -17,10 +17,10 @@ from kafkapy.storage.log_append import (
     rules_of,
 )
 from kafkapy.storage.log_config import LogConfig
-from tests.support.batches import patched
-from tests.support.legacy_messages import message_set, wrapper
-from tests.support.log_builder import row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import patched
+from tests.harness.storage.legacy_messages import message_set, wrapper
+from tests.harness.storage.log_builder import row
 
 
 def test_rules() -> None:

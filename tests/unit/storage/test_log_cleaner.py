@@ -17,11 +17,11 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
-from tests.support.batches import raw_batch
-from tests.support.closing import Disk
-from tests.support.log_builder import TOPIC_ID, LogBuilder, row
-from tests.support.ports import NOW_MS, SeededRandom
-from tests.support.short_filesystem import ShortFileSystem
+from tests.harness.cores.ports import NOW_MS, SeededRandom
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.batches import raw_batch
+from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
+from tests.harness.storage.short_filesystem import ShortFileSystem
 
 
 def compacted(tmp_path: Path, **configs: str) -> LogBuilder:

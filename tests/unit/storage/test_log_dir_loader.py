@@ -14,9 +14,9 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_dir_loader import LogDir, check_duplicates, load_log_dir
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.support.closing import Disk
-from tests.support.log_builder import LogBuilder
-from tests.support.ports import NOW_MS, SeededRandom
+from tests.harness.cores.ports import NOW_MS, SeededRandom
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.log_builder import LogBuilder
 
 FS = Disk()
 HEX = "0123456789abcdef0123456789abcdef"

@@ -10,9 +10,9 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.storage.checkpoints import MetaProperties
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_dirs import LogDirLocks, claim, read_identity
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.log_builder import CLUSTER_ID
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.log_builder import CLUSTER_ID
-from tests.support.ports import NOW_MS
 
 FS = OsFileSystem()
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.verify import verify_log_dir
-from tests.support.log_builder import LogBuilder, row
+from tests.harness.storage.log_builder import LogBuilder, row
 
 LAST = 60
 

@@ -14,13 +14,13 @@ from kafkapy.record.builder import build_batch
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
+from tests.harness.cores.call_counts import calls
+from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.counting_filesystem import CountingFileSystem
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
 from tests.simulation.sim_filesystem import SimFileSystem
-from tests.support.call_counts import calls
-from tests.support.closing import Disk
-from tests.support.counting_filesystem import CountingFileSystem
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
-from tests.support.ports import NOW_MS, ManualClock, SeededRandom
 
 
 def manager_of(*dirs: Path | str, fs: FileSystem | None = None, **given: object) -> LogManager:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkapy.storage.log_offset import LogOffsetMetadata
-from tests.support.log_builder import LogBuilder
+from tests.harness.storage.log_builder import LogBuilder
 
 
 def test_the_distance_in_bytes_between_two_places(tmp_path: Path) -> None:

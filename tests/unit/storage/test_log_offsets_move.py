@@ -10,10 +10,10 @@ from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.verify import verify_log_dir
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.log_builder import LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.log_builder import LogBuilder, row
 
 
 def test_the_high_watermark_stays_in_the_log(tmp_path: Path) -> None:

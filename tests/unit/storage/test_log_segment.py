@@ -11,9 +11,9 @@ from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment, SegmentFiles
-from tests.support.closing import Disk
-from tests.support.log_builder import row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.log_builder import row
 
 CONFIG = LogConfig(index_interval_bytes=100, segment_index_bytes=100)
 

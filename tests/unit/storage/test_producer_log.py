@@ -10,9 +10,9 @@ import pytest
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
-from tests.support.batches import raw_batch, row_bytes
-from tests.support.log_builder import LogBuilder
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import raw_batch, row_bytes
+from tests.harness.storage.log_builder import LogBuilder
 
 
 def last_sequences(builder: LogBuilder) -> dict[int, int]:

@@ -9,8 +9,8 @@ from kafkapy.record.batch_header import BatchHeader, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.record.control import ControlRecordType, EndTransactionMarker
 from kafkapy.storage.producer_state import ProducerEntry, ProducerState, is_expired
-from tests.support.log_builder import row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.log_builder import row
 
 ABORT = EndTransactionMarker(ControlRecordType.ABORT, 2)
 COMMIT = EndTransactionMarker(ControlRecordType.COMMIT, 2)

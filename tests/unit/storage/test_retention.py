@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.storage.retention import deletable_segments
-from tests.support.log_builder import LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.log_builder import LogBuilder, row
 
 
 @pytest.fixture

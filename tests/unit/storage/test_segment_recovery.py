@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.segment_recovery import ValidBatches, is_sound, recover_segment
-from tests.support.log_builder import LogBuilder, row
+from tests.harness.storage.log_builder import LogBuilder, row
 
 LOG = "00000000000000000000.log"
 

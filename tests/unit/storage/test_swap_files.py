@@ -7,7 +7,7 @@ from pathlib import Path
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.swap_files import finish_swaps
-from tests.support.log_builder import LogBuilder
+from tests.harness.storage.log_builder import LogBuilder
 
 A, B, C = (f"{base:020d}" for base in (0, 2, 4))
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.record.codec import Codec
 from kafkapy.storage import time_lookup
-from tests.support.log_builder import LogBuilder, row
+from tests.harness.storage.log_builder import LogBuilder, row
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.storage.log_append import AppendOrigin, UnexpectedAppendOffset
-from tests.support.batches import raw_batch, row_bytes
-from tests.support.log_builder import LogBuilder, read_all, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.batches import raw_batch, row_bytes
+from tests.harness.storage.log_builder import LogBuilder, read_all, row
 
 
 def test_a_batch_gets_offsets_and_leader_epoch_and_keeps_its_bytes(tmp_path: Path) -> None:

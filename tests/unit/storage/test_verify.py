@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.storage.verify import verify_log_dir, verify_partition
-from tests.support.log_builder import LogBuilder
+from tests.harness.storage.log_builder import LogBuilder
 
 FIRST = "00000000000000000000"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
 from kafkapy.tools.replica_comparison import Compared, ReplicaBatches, compare
-from tests.support.batches import rows
-from tests.support.legacy_messages import message_set
+from tests.harness.storage.batches import rows
+from tests.harness.storage.legacy_messages import message_set
 
 TP = TopicPartition("t", 0)
 BATCHES = [build_batch(rows(3), base_offset=base, leader_epoch=1) for base in (0, 3, 6)]

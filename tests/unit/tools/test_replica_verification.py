@@ -14,7 +14,7 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
 from kafkapy.tools import replica_verification
 from kafkapy.tools.replica_verification import PartitionProgress, ReplicaVerification
-from tests.support.batches import rows
+from tests.harness.storage.batches import rows
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 

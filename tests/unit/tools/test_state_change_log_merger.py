@@ -14,7 +14,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.tools.state_change_lines import LineFilter
 from kafkapy.tools.state_change_log_merger import files_matching, merge
 from tests.conformance import merger_twin
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 DATA = Path(__file__).parents[2] / "data" / "state_change_logs"
 

@@ -5,7 +5,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import describe_topic_partitions as described
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 
 def topic(index: int, elr: list[int] | None) -> described.DescribeTopicPartitionsResponseTopic:

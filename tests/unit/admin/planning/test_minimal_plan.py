@@ -13,7 +13,7 @@ from kafkapy.admin.planning.minimal_plan import minimal_plan
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.placement import BrokerPlace, assign_replicas
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.assignments import (
+from tests.harness.cores.assignments import (
     Assignment,
     assignment,
     brokers,

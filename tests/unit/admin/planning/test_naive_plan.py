@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.admin.planning.naive_plan import naive_plan
 from kafkapy.common.errors import ApiError
-from tests.support.assignments import assignment, brokers
+from tests.harness.cores.assignments import assignment, brokers
 
 
 def test_each_topic_is_placed_as_a_new_one_with_the_factor_of_its_first_partition() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.admin.planning.rack_spread import RackSpread
-from tests.support.assignments import brokers
+from tests.harness.cores.assignments import brokers
 
 EVEN = RackSpread(brokers(1, 2, 3, 4, 5, 6, racks="aabbcc"))
 UNEVEN = RackSpread(brokers(1, 2, 3, 4, racks="abbb"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.admin.planning.rack_spread import RackSpread
 from kafkapy.admin.planning.replica_balance import ReplicaTable
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.assignments import brokers
+from tests.harness.cores.assignments import brokers
 
 
 def table(rows: dict[str, list[int]], *ids: int, factor: int | None = None) -> ReplicaTable:

@@ -14,8 +14,8 @@ from kafkapy.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 READ = AclDescription(principal="User:a", host="*", operation=3, permission_type=3)
 WRITE = AclDescription(principal="User:b", host="h", operation=4, permission_type=2)

@@ -1,8 +1,8 @@
 """`kafkapy broker-api-versions`, to the letter."""
 
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.cli import kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 VERSIONS = {
     ApiKey.PRODUCE: (0, 11),

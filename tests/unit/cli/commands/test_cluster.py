@@ -10,8 +10,8 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerResponse
 from kafkapy.tools.local import cluster_layout
 from kafkapy.tools.local.local_cluster import LocalCluster, Member
-from tests.support.cli import kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 USAGE = "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID"
 

@@ -35,9 +35,9 @@ from kafkapy.protocol.messages.list_client_metrics_resources import (
     ClientMetricsResource,
     ListClientMetricsResourcesResponse,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.describing import BROKERS, config_entry, describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import BROKERS, config_entry, describing_cluster
 
 ALTERED = IncrementalAlterConfigsResponse(responses=[AlterConfigsResourceResponse()])
 

@@ -11,8 +11,8 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_user_scram_credentials as altered
 from kafkapy.protocol.messages import describe_user_scram_credentials as described
 from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasResponse
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 USER = ("--entity-type", "users", "--entity-name", "u")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 TOPIC = ("--entity-type", "topics", "--entity-name", "t")
 

@@ -21,7 +21,7 @@ from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.tools.console import console_consumer
 from kafkapy.tools.console.console_consumer import EARLIEST, LATEST, Source
 from kafkapy.tools.console.message_formatter import Message
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 def options(**given: Any) -> ConsoleConsumerOptions:

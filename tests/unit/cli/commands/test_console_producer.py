@@ -13,7 +13,7 @@ from kafkapy.cli.commands.console_producer import (
     reader_properties,
 )
 from kafkapy.tools.console import console_producer
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 def options(**given: Any) -> ConsoleProducerOptions:

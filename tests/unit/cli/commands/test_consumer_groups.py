@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster
-from tests.support.scripted_groups import group_cluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_groups import group_cluster
 
 
 def groups(*words: str, cluster: ScriptedCluster | None = None, **more: Any) -> Outcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_groups import group_cluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_groups import group_cluster
 
 
 def groups(*words: str) -> Outcome:

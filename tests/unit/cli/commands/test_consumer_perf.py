@@ -3,7 +3,7 @@
 import pytest
 
 from kafkapy.cli.commands.consumer_perf import ConsumerPerfOptions, consumer_properties
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 @pytest.mark.parametrize(

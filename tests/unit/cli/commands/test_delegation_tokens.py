@@ -17,8 +17,8 @@ from kafkapy.protocol.messages.describe_delegation_token import (
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 from kafkapy.tools.java_format import DateFormat
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 ISSUE_MS, EXPIRY_MS, MAX_MS = 1_795_376_790_118, 1_795_463_190_118, 1_795_981_590_118
 ISSUE, EXPIRY, MAX = map(DateFormat("yyyy-MM-dd'T'HH:mm").format, (ISSUE_MS, EXPIRY_MS, MAX_MS))

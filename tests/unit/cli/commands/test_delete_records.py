@@ -13,9 +13,9 @@ from kafkapy.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.describing import describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 TWO = (
     '{"version":1,"partitions":[{"topic":"t","partition":0,"offset":5},'

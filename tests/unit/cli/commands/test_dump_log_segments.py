@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 @pytest.fixture

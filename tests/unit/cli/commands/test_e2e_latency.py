@@ -3,7 +3,7 @@
 import pytest
 
 from kafkapy.cli.commands.e2e_latency import parse_words
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 def test_words() -> None:

@@ -13,8 +13,8 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 TOPICS = {
     "foo": {index: (1, [1], [1]) for index in (0, 2, 10)},

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.protocol.api_keys import ApiKey
-from tests.support.cli import Outcome, kafkapy
-from tests.support.electing import electing_cluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_elections import electing_cluster
 
 B = ("--bootstrap-server", "b:1")
 TYPE = ("--election-type", "preferred")

@@ -12,9 +12,9 @@ from kafkapy.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.describing import describing_cluster
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.moving_cluster import MovingCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 
 def log_dirs(*words: str, **more: bool) -> Outcome:

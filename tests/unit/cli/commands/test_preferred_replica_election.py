@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import kafkapy
-from tests.support.electing import electing_cluster
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_elections import electing_cluster
 
 DEPRECATED = (
     "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.commands.producer_perf import ProducerPerfOptions, producer_properties
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 NEEDED = ("--topic", "t", "--num-records", "1", "--throughput", "-1")
 

@@ -18,9 +18,9 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from kafkapy.record.builder import build_batch
-from tests.support.batches import rows
-from tests.support.cli import Outcome, kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.storage.batches import rows
 
 BROKERS = {1: 9092, 2: 9093}
 END = 6

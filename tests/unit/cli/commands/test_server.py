@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.tools.local import broker_processes
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 @pytest.fixture

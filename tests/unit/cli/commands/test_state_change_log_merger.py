@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.commands import state_change_log_merger
-from tests.support.cli import Outcome, kafkapy
+from tests.harness.scripted.cli import Outcome, kafkapy
 
 LINES = [
     f"[2024-01-31 12:00:0{i},000] INFO [Controller id=1 epoch=2] Changed partition t-{i % 2} from"

@@ -19,9 +19,9 @@ from kafkapy.protocol.messages.delete_topics import DeletableTopicResult, Delete
 from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
-from tests.support.cli import Outcome, kafkapy
-from tests.support.describing import TOPIC_ID, describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import TOPIC_ID, describing_cluster
 
 CREATED = CreateTopicsResponse(topics=[CreatableTopicResult(name="n")])
 EXISTS = CreateTopicsResponse(

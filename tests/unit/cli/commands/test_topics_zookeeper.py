@@ -15,9 +15,9 @@ from kafkapy.protocol.messages.create_partitions import (
 )
 from kafkapy.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
-from tests.support.cli import kafkapy
-from tests.support.describing import describing_cluster
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_topics import describing_cluster
 
 
 def cluster_with(scripted: ScriptedCluster) -> tuple[Cluster, TopicMetadata]:

@@ -9,8 +9,8 @@ from kafkapy.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from tests.support.cli import kafkapy
-from tests.support.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 BOOTSTRAP = ("--bootstrap-server", "b:1")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.commands.verifiable_consumer import VerifiableConsumerOptions, consumer_properties
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 NEEDED = ("--topic", "t", "--group-id", "g", "--bootstrap-server", "b:1")
 

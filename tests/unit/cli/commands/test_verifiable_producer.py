@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.cli.commands.verifiable_producer import VerifiableProducerOptions, producer_properties
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """`kafkapy version`."""
 
 from kafkapy import __version__
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 
 def test_forms() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from kafkapy import __version__
 from kafkapy.cli.framework.command_table import COMMANDS
-from tests.support.cli import kafkapy
-from tests.support.scripted_broker import ScriptedCluster
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

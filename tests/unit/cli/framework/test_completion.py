@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.cli.framework.completion_scripts import script
 from kafkapy.tools.local import completion_files
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 LATER = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZDOTDIR", "BASH_COMPLETION_USER_DIR")
 

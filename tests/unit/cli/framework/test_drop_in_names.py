@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from dev.docs.tools_page import BIN
 from kafkapy.cli.framework.command_table import COMMANDS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
-from scripts._tools_page import BIN
 
 
 @pytest.mark.parametrize(("name", "words"), DROP_IN.items())

@@ -4,7 +4,7 @@ import io
 
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.live_line import LiveLine
-from tests.support.cli import Terminal
+from tests.harness.scripted.cli import Terminal
 
 
 def test_a_person_sees_the_newest() -> None:

@@ -16,8 +16,8 @@ from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.typer_form import call, typer_command
-from tests.support.cli import kafkapy
-from tests.support.tool_lines import read_commands
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.tools.tool_lines import read_commands
 
 RUNBOOKS = Path(__file__).parents[3] / "data" / "runbooks"
 

@@ -10,7 +10,7 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from tests.support.describing import TOPIC_ID, describing_cluster
+from tests.harness.scripted.scripted_topics import TOPIC_ID, describing_cluster
 
 
 def described(*names: str, **script: Any) -> list:  # type: ignore[type-arg]

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import DeleteGroups
 from kafkapy.coordinator.groups.record_codec import group_key, offset_key, read_group_value
-from tests.support.group_shell import T0, WALL_MS, GroupShell
+from tests.harness.cores.group_shell import T0, WALL_MS, GroupShell
 
 GROUP_STORE = {
     "UNKNOWN_TOPIC_OR_PARTITION": "COORDINATOR_NOT_AVAILABLE",

@@ -10,7 +10,7 @@ from kafkapy.coordinator.groups.expiry import expired_offsets
 from kafkapy.coordinator.groups.group import Group, GroupState
 from kafkapy.coordinator.groups.messages import OffsetToCommit
 from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata, group_key, offset_key
-from tests.support.group_shell import T0, T1, WALL_MS, GroupShell
+from tests.harness.cores.group_shell import T0, T1, WALL_MS, GroupShell
 
 OTHER = TopicPartition("other", 0)
 MINUTE_MS = 60_000

@@ -21,7 +21,7 @@ from kafkapy.coordinator.groups.group import (
 from kafkapy.coordinator.groups.member import Member
 from kafkapy.coordinator.groups.record_codec import GroupValue, MemberValue
 from kafkapy.coordinator.outbox import Ticket
-from tests.support.group_shell import SUBSCRIBED_T
+from tests.harness.cores.group_shell import SUBSCRIBED_T
 
 # From -> to, as Kafka's GroupState says which states may come before.
 LEGAL = {

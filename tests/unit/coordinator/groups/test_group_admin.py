@@ -11,7 +11,7 @@ from kafkapy.coordinator.groups.messages import (
     ListedGroup,
     ListGroups,
 )
-from tests.support.group_shell import SUBSCRIBED_T, GroupShell
+from tests.harness.cores.group_shell import SUBSCRIBED_T, GroupShell
 
 
 def listed(shell: GroupShell, **filters: list[str]) -> list[str]:

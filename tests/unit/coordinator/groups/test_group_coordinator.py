@@ -26,7 +26,7 @@ from kafkapy.coordinator.groups.messages import (
     OffsetToCommit,
     SyncGroup,
 )
-from tests.support.group_shell import SUBSCRIBED_T, T0, GroupShell
+from tests.harness.cores.group_shell import SUBSCRIBED_T, T0, GroupShell
 
 
 class Case:

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.coordinator.groups.group_offsets import Commit, GroupOffsets
 from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
-from tests.support.group_shell import T0, T1
+from tests.harness.cores.group_shell import T0, T1
 
 PRODUCER = 42
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
-from tests.support.group_shell import GroupShell
+from tests.harness.cores.group_shell import GroupShell
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ from kafkapy.coordinator.groups.record_codec import (
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
-from tests.support.batches import flipped, moved, raw_batch, row_bytes
-from tests.support.group_shell import T0, T1, GroupShell
+from tests.harness.cores.group_shell import T0, T1, GroupShell
+from tests.harness.storage.batches import flipped, moved, raw_batch, row_bytes
 
 PRODUCER = 42
 

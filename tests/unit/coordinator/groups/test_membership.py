@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.messages import LeavingMember
-from tests.support.group_shell import GroupShell
+from tests.harness.cores.group_shell import GroupShell
 
 NONE, UNKNOWN = ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID
 FENCED = ErrorCode.FENCED_INSTANCE_ID

@@ -13,7 +13,7 @@ from kafkapy.coordinator.groups.messages import (
     FetchOffsets,
     OffsetToCommit,
 )
-from tests.support.group_shell import T0, T1, WALL_MS, GroupShell
+from tests.harness.cores.group_shell import T0, T1, WALL_MS, GroupShell
 
 OTHER = TopicPartition("other", 0)
 

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.group import GroupState
-from tests.support.group_shell import GroupShell
+from tests.harness.cores.group_shell import GroupShell
 
 
 def test_without_an_initial_delay_the_first_look_completes_the_join() -> None:

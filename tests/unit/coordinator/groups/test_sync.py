@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
-from tests.support.group_shell import GroupShell
+from tests.harness.cores.group_shell import GroupShell
 
 
 def completing() -> tuple[GroupShell, str, str]:

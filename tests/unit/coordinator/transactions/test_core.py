@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
-from tests.support.transaction_shell import T0, TransactionShell
+from tests.harness.cores.transaction_shell import T0, TransactionShell
 
 
 def test_each_transition_is_one_record_of_its_id() -> None:

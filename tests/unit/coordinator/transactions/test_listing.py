@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.transactions.messages import ListTransactions, ListTransactionsResult
-from tests.support.transaction_shell import T0, T1, TIMEOUT_MS, WALL_MS, TransactionShell
+from tests.harness.cores.transaction_shell import T0, T1, TIMEOUT_MS, WALL_MS, TransactionShell
 
 
 @pytest.fixture

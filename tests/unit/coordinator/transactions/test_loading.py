@@ -7,8 +7,8 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from tests.support.batches import flipped, raw_batch, row_bytes
-from tests.support.transaction_shell import T0, T1, TransactionShell
+from tests.harness.cores.transaction_shell import T0, T1, TransactionShell
+from tests.harness.storage.batches import flipped, raw_batch, row_bytes
 
 
 def test_an_open_transaction_goes_on_with_the_next_coordinator() -> None:

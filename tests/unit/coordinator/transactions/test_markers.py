@@ -8,7 +8,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.markers import RETRY_BACKOFF_MS
 from kafkapy.coordinator.transactions.state import TransactionState
-from tests.support.transaction_shell import T0, T1, TransactionShell
+from tests.harness.cores.transaction_shell import T0, T1, TransactionShell
 
 
 @pytest.fixture

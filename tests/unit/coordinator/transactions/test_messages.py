@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.transactions.messages import PartitionsResult
-from tests.support.transaction_shell import T0, T1
+from tests.harness.cores.transaction_shell import T0, T1
 
 
 def test_a_partition_has_its_own_error_or_that_of_all() -> None:

@@ -10,7 +10,7 @@ from kafkapy.coordinator.transactions.log_records import transaction_key, transa
 from kafkapy.coordinator.transactions.messages import InitProducerId
 from kafkapy.coordinator.transactions.state import LAST_EPOCH, TransactionState, Transition
 from kafkapy.record.builder import RecordData
-from tests.support.transaction_shell import ID, T0, T1, TIMEOUT_MS, WALL_MS, TransactionShell
+from tests.harness.cores.transaction_shell import ID, T0, T1, TIMEOUT_MS, WALL_MS, TransactionShell
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import TransactionConfig
 from kafkapy.coordinator.transactions.markers import RETRY_BACKOFF_MS
-from tests.support.transaction_shell import T0, TransactionShell
+from tests.harness.cores.transaction_shell import T0, TransactionShell
 
 
 def test_it_asks_to_be_called_when_something_is_to_be_repeated() -> None:

@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.security.kerberos.client import gssapi_conversation
 from kafkapy.security.kerberos.gss_context import CHOICE, OFFER, GssContext, GssFailed
 from kafkapy.security.sasl.client import Conversation
-from tests.support.scripted_gss import ScriptedContext
+from tests.harness.security.scripted_gss import ScriptedContext
 
 
 def talk() -> Conversation:

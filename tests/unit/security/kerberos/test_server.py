@@ -10,7 +10,7 @@ from kafkapy.security.kerberos.gss_context import CHOICE, OFFER
 from kafkapy.security.kerberos.names import NoLocalName
 from kafkapy.security.kerberos.server import TRANSITIONS, GssapiServer, GssEvent, GssState
 from kafkapy.security.sasl.server import RefusedSilently
-from tests.support.scripted_gss import ScriptedContext
+from tests.harness.security.scripted_gss import ScriptedContext
 
 WRAPPED_OFFER = b"wrapped " + OFFER
 MUTUAL = (b"AP-REQ", b"AP-REP")

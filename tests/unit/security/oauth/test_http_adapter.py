@@ -13,8 +13,8 @@ import pytest
 from kafkapy.security.oauth import http_adapter
 from kafkapy.security.oauth.http_adapter import fetch
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
-from tests.support.broker_process import free_port
-from tests.support.certificates import can_make, make_identity
+from tests.harness.processes.broker_process import free_port
+from tests.harness.security.certificates import can_make, make_identity
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -24,7 +24,7 @@ from kafkapy.security.oauth.jwks import (
     parse_jwks,
 )
 from kafkapy.security.oauth.tokens import IllegalToken, encode_unsecured
-from tests.support.oauth_issuer import public_jwk, public_pem, rsa_key
+from tests.harness.security.token_issuer import public_jwk, public_pem, rsa_key
 
 NOW_MS = 1_700_000_000_000
 NOW_S = NOW_MS // 1000

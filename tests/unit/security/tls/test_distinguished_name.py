@@ -14,7 +14,7 @@ from kafkapy.security.tls.distinguished_name import (
     alternative_names_of,
     subject_of,
 )
-from tests.support.certificates import can_make
+from tests.harness.security.certificates import can_make
 
 
 @pytest.mark.parametrize(

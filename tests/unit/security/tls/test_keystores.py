@@ -17,7 +17,7 @@ from kafkapy.security.tls import keystores
 from kafkapy.security.tls.keystores import StoreSource
 from kafkapy.security.tls.stores import client_context, server_context
 from kafkapy.server.security.tls_check import check_handshake
-from tests.support.certificates import (
+from tests.harness.security.certificates import (
     JavaAuthority,
     can_keytool,
     can_make,

@@ -11,7 +11,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.security.tls.stores import client_context, openssl_cipher, server_context
-from tests.support.certificates import can_make, make_identity
+from tests.harness.security.certificates import can_make, make_identity
 
 
 @pytest.fixture(scope="module")

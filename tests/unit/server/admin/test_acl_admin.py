@@ -21,10 +21,10 @@ from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores import acl_store
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.call_counts import calls
-from tests.support.ports import ManualClock
-from tests.support.znodes import run
+from tests.harness.cores.call_counts import calls
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 BOB = ALICE._replace(principal="User:bob")

@@ -11,7 +11,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.kafka_config import KafkaConfig
-from tests.support import admins
+from tests.harness.scripted import admins
 
 Created = tuple[str, int, int, object, dict[str, str], bool]
 

@@ -14,10 +14,10 @@ from kafkapy.server.admin.config_admin import BROKER_RESOURCE, TOPIC_RESOURCE, A
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from tests.support import admins
-from tests.support.call_counts import counting_comparisons
-from tests.support.ports import SeededRandom
-from tests.support.znodes import run
+from tests.harness.cores.call_counts import counting_comparisons
+from tests.harness.cores.ports import SeededRandom
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 SET, DELETE, APPEND, SUBTRACT = AlterOp
 Check = Callable[[Mapping[str, str]], None]

@@ -20,8 +20,8 @@ from kafkapy.server.admin.quota_admin import (
 from kafkapy.server.config.addresses import numeric_address
 from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
+from tests.harness.scripted import admins
 
 STORED = {
     ("users", "a%20b"): {"producer_byte_rate": "1", "SCRAM-SHA-256": "secret"},

@@ -11,8 +11,8 @@ from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
 from kafkapy.server.admin.scram_admin import Deletion, Described, ScramAdmin, Upsertion
 from kafkapy.server.requests.turns import Turns
 from kafkapy.zk.stores.store import ZkStore
-from tests.support.call_counts import counting_comparisons
-from tests.support.znodes import run, server
+from tests.harness.cores.call_counts import counting_comparisons
+from tests.harness.cores.znodes import run, server
 
 SHA_256, SHA_512 = ScramMechanism
 

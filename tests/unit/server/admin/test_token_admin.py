@@ -10,9 +10,9 @@ from kafkapy.server.admin.token_admin import TokenAdmin, TokenTimes
 from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.ports import NOW_MS, ManualClock, SeededRandom
-from tests.support.znodes import run
+from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 TIMES = TokenTimes(max_lifetime_ms=1000, expiry_time_ms=100)
 ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"

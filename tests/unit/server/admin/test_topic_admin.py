@@ -14,10 +14,10 @@ from kafkapy.server.admin.topic_admin import TopicAdmin, TopicDefaults
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import WatchEvent
-from tests.support import admins
-from tests.support.controllers import topic_id
-from tests.support.ports import CountingRandom
-from tests.support.znodes import run
+from tests.harness.cores.controllers import topic_id
+from tests.harness.cores.ports import CountingRandom
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 TWO_OF_EACH = TopicDefaults(2, 2)
 

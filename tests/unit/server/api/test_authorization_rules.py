@@ -28,7 +28,7 @@ from kafkapy.security.acls import (
 from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
-from tests.support.rule_desk import Desk
+from tests.harness.scripted.recording_handler import Desk
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _O = Operation

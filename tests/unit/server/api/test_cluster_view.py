@@ -11,7 +11,7 @@ from kafkapy.common.cluster_state import (
 )
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.api.cluster_view import ClusterView
-from tests.support.partitions import TOPIC_ID
+from tests.harness.storage.partitions import TOPIC_ID
 
 
 def update(

@@ -34,7 +34,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
-from tests.support.areas import area
+from tests.harness.cores.areas import area
 
 CONNECTION: Any = SimpleNamespace(
     client_host="10.0.0.7", listener="INSIDE", principal="User:alice", is_token=True

@@ -11,10 +11,10 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replication.partition import Partition
 from kafkapy.server.api.fetch_fast_path import FetchFastPath
-from tests.support.followers import Follower
-from tests.support.hot_path import Client, produce
-from tests.support.partitions import batch, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.followers import Follower
+from tests.harness.cores.hot_path import Client, produce
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import batch, told
 
 PARTITIONS = 3
 

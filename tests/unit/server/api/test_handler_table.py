@@ -7,7 +7,7 @@ from collections import Counter
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import SERVED
-from tests.support.areas import area
+from tests.harness.cores.areas import area
 
 AREAS = (
     handler_table.logs,

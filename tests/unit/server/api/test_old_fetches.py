@@ -22,8 +22,8 @@ from kafkapy.record.records import Record, iter_records
 from kafkapy.server.api import old_fetches
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
-from tests.support.partitions import told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import told
 
 ROWS = [RecordData(b"k", b"v%d" % i * 50, 1000 + i, [("h", b"x")]) for i in range(3)]
 

@@ -9,10 +9,10 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.api import produce_append
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.support.batches import patched
-from tests.support.partitions import batch
-from tests.support.ports import NOW_MS
-from tests.support.server_parts import Parts
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.batches import patched
+from tests.harness.storage.partitions import batch
 
 RECORDS = batch(2, NOW_MS)
 TRANSACTIONAL = patched(RECORDS, attributes=0x10, producer_id=7, producer_epoch=0, base_sequence=0)

@@ -32,11 +32,11 @@ from kafkapy.security.acls import (
 from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.storage.unified_log import UnifiedLog
-from tests.support.batches import patched
-from tests.support.partitions import batch
-from tests.support.ports import NOW_MS
-from tests.support.server_parts import Parts
-from tests.support.transports import FakeTransport
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.cores.server_parts import Parts
+from tests.harness.scripted.transports import FakeTransport
+from tests.harness.storage.batches import patched
+from tests.harness.storage.partitions import batch
 
 NONE = ErrorCode.NONE
 

@@ -17,9 +17,9 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.server.api import throttler
 from kafkapy.server.quotas.client_quotas import Client as QuotaClient
 from kafkapy.server.requests.outcomes import Pending
-from tests.support.hot_path import FETCH, PRODUCE, Client, fetch, produce
-from tests.support.paused_loops import fake_timers
-from tests.support.server_parts import FakeTimers, Parts
+from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch, produce
+from tests.harness.cores.paused_loops import fake_timers
+from tests.harness.cores.server_parts import FakeTimers, Parts
 
 ME = QuotaClient("ANONYMOUS", "me")
 LIST_OFFSETS = 7

@@ -20,7 +20,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.handlers import SERVED
-from tests.support.rule_desk import Desk
+from tests.harness.scripted.recording_handler import Desk
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 ID = ResourceKind.TRANSACTIONAL_ID

@@ -17,9 +17,9 @@ from kafkapy.security.acls import (
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.ports import ManualClock
-from tests.support.znodes import run
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)

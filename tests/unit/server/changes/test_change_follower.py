@@ -26,9 +26,9 @@ from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchKind
-from tests.support import admins
-from tests.support.ports import ManualClock
-from tests.support.znodes import server
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import server
+from tests.harness.scripted import admins
 
 EVENT = WatchEvent(WatchKind.CHILDREN_CHANGED, "/changes")
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)

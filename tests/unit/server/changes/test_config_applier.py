@@ -14,9 +14,9 @@ from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.security.password_encoder import SECRET, PasswordEncoder
 from kafkapy.security.sasl.scram import ScramCredential
-from tests.support.partitions import batch, told
-from tests.support.ports import SeededRandom
-from tests.support.server_parts import Parts
+from tests.harness.cores.ports import SeededRandom
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import batch, told
 
 BOTH = (1, 2)
 SCRAM = ScramCredential(b"salt", b"stored", b"server", 4096).text()

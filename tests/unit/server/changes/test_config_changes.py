@@ -13,9 +13,9 @@ from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
-from tests.support import admins
-from tests.support.ports import ManualClock
-from tests.support.znodes import run
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 Applied = list[tuple[str, str, dict[str, str]]]
 

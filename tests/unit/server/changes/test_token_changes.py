@@ -10,9 +10,9 @@ from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.ports import ManualClock
-from tests.support.znodes import run
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
 
 
 def token(token_id: str, expiry_ms: int = 50) -> TokenInformation:

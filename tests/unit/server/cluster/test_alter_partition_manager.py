@@ -30,9 +30,9 @@ from kafkapy.server.cluster.controller_codec import alter_partition_items, alter
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.isr_counts import IsrCounts
-from tests.support.partitions import TOPIC_ID, batch, log_manager, make_partition, told
-from tests.support.ports import ManualClock
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.cores.ports import ManualClock
+from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.storage.partitions import TOPIC_ID, batch, log_manager, make_partition, told
 
 BROKER_EPOCH = 77
 LEADER_EPOCH = 4

@@ -27,8 +27,7 @@ from kafkapy.protocol.messages.leader_and_isr import (
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrResponse as LeaderAndIsrMessage
 from kafkapy.server.cluster.broker_channels import BrokerChannels
 from kafkapy.server.cluster.control_request_handler import Command
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.scripted_node import (
+from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,
     SILENCE,
@@ -36,6 +35,7 @@ from tests.support.scripted_node import (
     Seen,
     in_loop,
 )
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 LISTENER = "INTERNAL"
 T0 = TopicPartition("t", 0)

@@ -23,10 +23,10 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, OffsetToCommit
 from kafkapy.server.cluster.control_request_handler import Command
 from kafkapy.zk.stores.store import ZkStore
-from tests.support import admins
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.server_parts import Parts
-from tests.support.znodes import run
+from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 T0 = TopicPartition("t", 0)
 STALE_BROKER = CommandResult(ErrorCode.STALE_BROKER_EPOCH)

@@ -26,8 +26,14 @@ from kafkapy.zk.embedded.memory import MemoryZooKeeper
 from kafkapy.zk.stores.fencing import Fence
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import Watch, Znode
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, SILENCE, ScriptedNode, in_loop
-from tests.support.znodes import server
+from tests.harness.cores.znodes import server
+from tests.harness.scripted.scripted_node import (
+    DISCONNECT,
+    LIMIT_MS,
+    SILENCE,
+    ScriptedNode,
+    in_loop,
+)
 
 BROKER_EPOCH = 77
 LED = ControlledShutdownResponse(remaining_partitions=[RemainingPartition(topic_name="t")])

@@ -13,8 +13,8 @@ from kafkapy.controller import events
 from kafkapy.controller.config import ControllerConfig
 from kafkapy.server.cluster import controller_task
 from kafkapy.server.cluster.controller_task import ControllerTask
-from tests.support import admins
-from tests.support.ports import CountingRandom, ManualClock
+from tests.harness.cores.ports import CountingRandom, ManualClock
+from tests.harness.scripted import admins
 
 
 class Deaf:

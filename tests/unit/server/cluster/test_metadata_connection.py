@@ -14,7 +14,7 @@ from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.server.system import SystemClock
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.zookeeper import CreateMode, NoNode
-from tests.support.broker_process import free_port
+from tests.harness.processes.broker_process import free_port
 
 PORTS = (OsFileSystem(), SystemClock(), ZooKeeperMetrics())
 

@@ -12,7 +12,7 @@ from kafkapy.common.cluster_state import (
 )
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
-from tests.support.partitions import TOPIC_ID
+from tests.harness.storage.partitions import TOPIC_ID
 
 A_MINUTE_MS = 60_000
 

@@ -10,7 +10,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import StoreUnavailable
-from tests.support import admins
+from tests.harness.scripted import admins
 
 
 def test_ids_run_through_blocks_and_restarts() -> None:

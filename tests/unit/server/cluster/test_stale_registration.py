@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint
 from kafkapy.server.cluster.stale_registration import outlive
 from kafkapy.zk.stores.store import ZkStore
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 A_MINUTE_MS = 60_000
 AN_INSTANT_MS = 20

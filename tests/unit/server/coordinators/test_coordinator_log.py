@@ -17,7 +17,7 @@ from kafkapy.record.codec import Codec
 from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog, append_and_wait
 from kafkapy.storage.local_log import LocalLog
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 RECORD = RecordData(b"k", b"v", 0)
 T0 = TopicPartition(TRANSACTION_STATE_TOPIC, 0)

@@ -12,8 +12,8 @@ from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.transactions.messages import InitProducerId, ListTransactions
 from kafkapy.server.coordinators.coordinator_service import AnswerToken
 from kafkapy.server.requests.outcomes import Pending
-from tests.support.partitions import told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import told
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import seal
 from kafkapy.record.codec import Codec
 from kafkapy.server.requests.outcomes import Pending
-from tests.support import admins
-from tests.support.partitions import TOPIC_ID
-from tests.support.server_parts import Parts
-from tests.support.znodes import run
+from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
+from tests.harness.scripted import admins
+from tests.harness.storage.partitions import TOPIC_ID
 
 T0 = TopicPartition("t", 0)
 OFFSETS = TopicPartition(GROUP_METADATA_TOPIC, 0)

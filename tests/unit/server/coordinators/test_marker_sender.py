@@ -27,9 +27,9 @@ from kafkapy.protocol.messages.write_txn_markers import (
 )
 from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.interbroker.node_clients import NodeClients
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 T0, T1, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
 

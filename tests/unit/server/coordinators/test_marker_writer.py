@@ -14,7 +14,7 @@ from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, Off
 from kafkapy.coordinator.transactions.messages import Markers
 from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PRODUCER = Producer(7, 0)

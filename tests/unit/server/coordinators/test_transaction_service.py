@@ -18,7 +18,7 @@ from kafkapy.coordinator.transactions.messages import (
     InitProducerId,
 )
 from kafkapy.server.requests.outcomes import Pending
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 T0 = TopicPartition("t", 0)
 

@@ -26,9 +26,9 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 )
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
 from kafkapy.server.interbroker.node_clients import NodeClients
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 T0 = TopicPartition("t", 0)
 WRITING = Writing(T0, Producer(4000, 0))

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.server.cluster.controller_task import TIMED_EVENTS
 from kafkapy.server.counts.metric_table import CONTROLLER_EVENTS, METRICS, gauge
 from kafkapy.server.observability.cluster_metrics import QUANTILES
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 
 def test_the_controller_times_the_events_of_the_table() -> None:

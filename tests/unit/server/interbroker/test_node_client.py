@@ -19,7 +19,14 @@ from kafkapy.protocol.messages.controlled_shutdown import (
     RemainingPartition,
 )
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, SILENCE, ScriptedNode, Seen, in_loop
+from tests.harness.scripted.scripted_node import (
+    DISCONNECT,
+    LIMIT_MS,
+    SILENCE,
+    ScriptedNode,
+    Seen,
+    in_loop,
+)
 
 
 def client_of(node: ScriptedNode, timeout_ms: int = LIMIT_MS) -> NodeClient:

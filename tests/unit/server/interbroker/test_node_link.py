@@ -15,9 +15,9 @@ from kafkapy.protocol.messages.controlled_shutdown import (
 )
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.security.node_security import NodeSecurity
-from tests.support.certificates import can_make
-from tests.support.scripted_node import LIMIT_MS, in_loop
-from tests.support.tls_contexts import TlsContexts
+from tests.harness.scripted.scripted_node import LIMIT_MS, in_loop
+from tests.harness.security.certificates import can_make
+from tests.harness.security.tls_contexts import TlsContexts
 
 
 async def answer_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.controlled_shutdown import (
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController, ask_own_controller
-from tests.support.scripted_node import LIMIT_MS, SILENCE, ScriptedNode, in_loop
+from tests.harness.scripted.scripted_node import LIMIT_MS, SILENCE, ScriptedNode, in_loop
 
 ASK = ControlledShutdownRequest(broker_id=1)
 

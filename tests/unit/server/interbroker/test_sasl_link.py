@@ -27,7 +27,7 @@ from kafkapy.server.interbroker import sasl_link
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.interbroker.sasl_link import SaslLink
 from kafkapy.server.security.node_security import NodeSecurity
-from tests.support.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
+from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
 
 SECURITY = NodeSecurity(
     None, "PLAIN", lambda host: conversation("PLAIN", Credentials("b", "s"), "nonce")

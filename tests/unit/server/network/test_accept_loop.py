@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.server.network import accept_loop
 from kafkapy.server.network.accept_loop import AcceptLoop, has_spare_descriptors
-from tests.support.scripted_node import in_loop
+from tests.harness.scripted.scripted_node import in_loop
 
 
 def test_the_last_descriptors_are_spared() -> None:

@@ -12,7 +12,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.acceptor import Acceptor
 from kafkapy.server.network.connection_table import ConnectionTable
-from tests.support.ports import ManualClock
+from tests.harness.cores.ports import ManualClock
 
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 

@@ -15,9 +15,9 @@ from kafkapy.server.network.connection import PARKED_REQUESTS_MAX, Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
-from tests.support.closing import Disk
-from tests.support.paused_loops import fake_timers
-from tests.support.transports import FakeTransport
+from tests.harness.cores.paused_loops import fake_timers
+from tests.harness.plugins.closing import Disk
+from tests.harness.scripted.transports import FakeTransport
 
 
 class FakeDispatcher:

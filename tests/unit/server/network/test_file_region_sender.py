@@ -14,10 +14,10 @@ import uvloop
 
 from kafkapy.server.network.file_region_sender import FIRST_BYTES, FileRegionSender, has_region
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
-from tests.support.certificates import can_make
-from tests.support.closing import Disk
-from tests.support.tls_contexts import TlsContexts
-from tests.support.waiting import LIMIT_S
+from tests.harness.plugins.closing import Disk
+from tests.harness.processes.waiting import LIMIT_S
+from tests.harness.security.certificates import can_make
+from tests.harness.security.tls_contexts import TlsContexts
 
 HIGH_WATER_BYTES = 1 << 20
 CONTENT = random.Random(7).randbytes(3 << 20)

@@ -20,9 +20,9 @@ from kafkapy.server.network.listener_acceptor import ListenerAcceptor
 from kafkapy.server.quotas.client_quotas import ConnectionRates
 from kafkapy.server.quotas.creation_rates import CreationRates
 from kafkapy.server.quotas.quota_usage import Windows
-from tests.support.certificates import can_make
-from tests.support.scripted_node import in_loop
-from tests.support.tls_contexts import TlsContexts
+from tests.harness.scripted.scripted_node import in_loop
+from tests.harness.security.certificates import can_make
+from tests.harness.security.tls_contexts import TlsContexts
 
 Scenario = Callable[[TlsContexts, int], Coroutine[Any, Any, None]]
 

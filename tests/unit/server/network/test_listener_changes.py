@@ -10,7 +10,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.network.listener_changes import ListenerChanges
 from kafkapy.server.security.listener_tls import ListenerTls
-from tests.support.certificates import can_make, make_identity
+from tests.harness.security.certificates import can_make, make_identity
 
 
 def test_of_two_listeners_neither_changes_when_one_cannot(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.sasl_connection import SaslConnection
 from kafkapy.server.requests.outcomes import ANONYMOUS
 from kafkapy.server.security.listener_security import SaslSettings
-from tests.support.scripted_node import in_loop
-from tests.support.transports import FakeTransport
+from tests.harness.scripted.scripted_node import in_loop
+from tests.harness.scripted.transports import FakeTransport
 
 RECEIVE_BYTES_MAX, REQUEST_BYTES_MAX = 150, 1000
 

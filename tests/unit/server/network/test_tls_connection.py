@@ -16,8 +16,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.tls_connection import TlsConnection
 from kafkapy.server.requests.outcomes import ANONYMOUS
-from tests.support.certificates import can_make, make_identity
-from tests.support.transports import FakeTransport
+from tests.harness.scripted.transports import FakeTransport
+from tests.harness.security.certificates import can_make, make_identity
 
 
 class TlsTransport(FakeTransport):

@@ -6,8 +6,8 @@ import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.unauthenticated import Unauthenticated
-from tests.support.paused_loops import fake_timers
-from tests.support.server_parts import FakeTimers
+from tests.harness.cores.paused_loops import fake_timers
+from tests.harness.cores.server_parts import FakeTimers
 
 
 class Login:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkapy.server.observability.cluster_metrics import controller_gauges
-from tests.support.controllers import Cluster
-from tests.support.partitions import told
-from tests.support.scraped import scrape
-from tests.support.server_parts import Parts
+from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.server_parts import Parts
+from tests.harness.processes.scraped import scrape
+from tests.harness.storage.partitions import told
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from kafkapy.coordinator.transactions.messages import (
     InitProducerIdResult,
 )
 from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
-from tests.support.partitions import told
-from tests.support.scraped import scrape
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.processes.scraped import scrape
+from tests.harness.storage.partitions import told
 
 IDS = "coordinator_transaction_transactionstatemanager_numtransactionalids"
 MARKERS = "coordinator_transaction_transactionmarkerchannelmanager"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.observability.listener_metrics import ListenerMetrics
-from tests.support.scraped import scrape
+from tests.harness.processes.scraped import scrape
 
 CONFIG = KafkaConfig({"listeners": "PLAINTEXT://:1,SSL://:2"})
 PREFIX = "server_socketservermetrics"

@@ -13,8 +13,8 @@ from kafkapy.common.errors import LogDirFailure
 from kafkapy.coordinator.groups.messages import CommitOffsets, OffsetToCommit
 from kafkapy.server.observability import metrics_server
 from kafkapy.server.observability.metrics_server import MetricsServer
-from tests.support.partitions import batch, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import batch, told
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

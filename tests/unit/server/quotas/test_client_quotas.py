@@ -10,7 +10,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.metadata.client_quotas import QuotaKind, Tags
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.quotas.client_quotas import Client, ClientQuotas
-from tests.support.ports import ManualClock
+from tests.harness.cores.ports import ManualClock
 
 NOW_MS = 1_000_000
 ALICE, BOB = Client("alice", "app"), Client("bob", "app")

@@ -9,7 +9,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.quotas.client_quotas import Client, ClientQuotas
 from kafkapy.server.quotas.quota_metrics import QuotaMetrics
-from tests.support.ports import NOW_MS, ManualClock
+from tests.harness.cores.ports import NOW_MS, ManualClock
 
 ALICE = Client("alice", "app")
 

@@ -16,11 +16,11 @@ from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.replica_selector import LEADER_SELECTOR, RACK_AWARE_SELECTOR
 from kafkapy.server.replicas.fetch_reader import FetchReader
-from tests.support import admins
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.partitions import TOPIC_ID, batch, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.plugins.closing import Disk
+from tests.harness.scripted import admins
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.partitions import TOPIC_ID, batch, told
 
 BATCH_BYTES = len(batch())
 MANY = 1 << 20

@@ -23,7 +23,7 @@ from kafkapy.replication.follower_fetcher import LeaderRow
 from kafkapy.replication.follower_session import FetchRow, FollowerFetch, FollowerSession
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, answer
-from tests.support.partitions import TOPIC_ID
+from tests.harness.storage.partitions import TOPIC_ID
 
 OTHER_ID = Uuid(bytes(range(1, 17)))
 

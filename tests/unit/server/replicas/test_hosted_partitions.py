@@ -12,8 +12,8 @@ from kafkapy.replication.delayed_fetch import FetchParams
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from tests.support.partitions import TOPIC_ID, batch, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import TOPIC_ID, batch, told
 
 
 def test_who_lives_is_what_the_metadata_says(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.server.replicas.log_dir_moves import LogDirMoves
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -15,10 +15,10 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replicas.follower_calls import answer
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
-from tests.support.broker_process import free_port
-from tests.support.counting_filesystem import CountingFileSystem
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.processes.broker_process import free_port
+from tests.harness.storage.counting_filesystem import CountingFileSystem
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 LEADER = 2
 

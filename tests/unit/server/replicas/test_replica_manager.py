@@ -21,11 +21,11 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from tests.support.closing import Disk
-from tests.support.faulty_filesystem import FaultyFileSystem
-from tests.support.partitions import LAG_MAX_MS, batch, told
-from tests.support.server_parts import WALL_AHEAD_MS, Parts
-from tests.support.znodes import run
+from tests.harness.cores.server_parts import WALL_AHEAD_MS, Parts
+from tests.harness.cores.znodes import run
+from tests.harness.plugins.closing import Disk
+from tests.harness.storage.faulty_filesystem import FaultyFileSystem
+from tests.harness.storage.partitions import LAG_MAX_MS, batch, told
 
 TP = TopicPartition("t", 0)
 LATEST = 11

@@ -16,9 +16,9 @@ from kafkapy.common.cluster_state import (
     UpdateMetadataPartition,
 )
 from kafkapy.server.cluster.control_request_handler import Command
-from tests.support import admins
-from tests.support.partitions import TOPIC_ID, told
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.scripted import admins
+from tests.harness.storage.partitions import TOPIC_ID, told
 
 IGNORING = "Ignoring LeaderAndIsr request from controller 3 with correlation id 9"
 

@@ -6,8 +6,8 @@ import pytest
 
 from kafkapy.replication.purgatory import DelayedOperation
 from kafkapy.server.replicas.timed_purgatory import TimedPurgatory
-from tests.support.ports import ManualClock
-from tests.support.server_parts import WALL_AHEAD_MS, FakeTimers
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.server_parts import WALL_AHEAD_MS, FakeTimers
 
 
 class Parked(DelayedOperation):

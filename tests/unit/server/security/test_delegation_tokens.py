@@ -13,7 +13,7 @@ from kafkapy.security.sasl.scram import MECHANISMS
 from kafkapy.security.sasl.server import ScramServer
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from tests.support.ports import NOW_MS, ManualClock
+from tests.harness.cores.ports import NOW_MS, ManualClock
 
 TOKEN = TokenInformation("id", "User:a:b", "User:r", (), NOW_MS, NOW_MS + 100, NOW_MS + 50)
 

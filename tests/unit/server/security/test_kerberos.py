@@ -14,7 +14,7 @@ from kafkapy.security.kerberos.gss_context import CHOICE, GssContext, GssFailed
 from kafkapy.security.kerberos.login import MODULE, KerberosLogin
 from kafkapy.security.sasl.server import RefusedSilently
 from kafkapy.server.security.kerberos import OwnLogin, accepting
-from tests.support.scripted_gss import ScriptedContext
+from tests.harness.security.scripted_gss import ScriptedContext
 
 KEY = "listener.name.x.gssapi.sasl.jaas.config"
 KEYTAB = 'useKeyTab=true keyTab="/k" principal="kafka/h@R"'

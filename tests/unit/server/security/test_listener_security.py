@@ -13,8 +13,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.security.listener_security import ListenerSecurity, listener_security
 from kafkapy.server.security.oauth import OAuth
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from tests.support.certificates import can_make, make_identity
-from tests.support.ports import ManualClock, SeededRandom
+from tests.harness.cores.ports import ManualClock, SeededRandom
+from tests.harness.security.certificates import can_make, make_identity
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
 NOT_SERVED = "served are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI"

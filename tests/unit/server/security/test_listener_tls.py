@@ -13,7 +13,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.security.listener_tls import ListenerTls
 from kafkapy.server.security.tls_check import certificate_of
-from tests.support.certificates import can_make, make_identity
+from tests.harness.security.certificates import can_make, make_identity
 
 LISTENER = Listener("X", "127.0.0.1", 0, "SSL")
 KEYSTORE = "listener.name.x.ssl.keystore.location"

@@ -18,7 +18,7 @@ from kafkapy.server.security.node_security import (
     rehearse_login,
 )
 from kafkapy.server.security.oauth import OAuth
-from tests.support.ports import ManualClock, SeededRandom
+from tests.harness.cores.ports import ManualClock, SeededRandom
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 OWN = "listener.name.x.plain.sasl.jaas.config"

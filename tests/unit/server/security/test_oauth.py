@@ -17,10 +17,10 @@ from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import MODULE
 from kafkapy.security.oauth.tokens import BearerToken, encode_unsecured
 from kafkapy.server.security.oauth import HANDLER, JWKS_URL, OAuth
-from tests.support.oauth_broker import LOGIN_HANDLER, VALIDATOR
-from tests.support.oauth_issuer import Signer
-from tests.support.ports import ManualClock, SeededRandom
-from tests.support.scripted_node import in_loop
+from tests.harness.cores.ports import ManualClock, SeededRandom
+from tests.harness.scripted.scripted_node import in_loop
+from tests.harness.security.oauth_broker import LOGIN_HANDLER, VALIDATOR
+from tests.harness.security.token_issuer import Signer
 
 PREFIX = "listener.name.x.oauthbearer."
 JWKS, TOKEN = "http://issuer/jwks", "http://issuer/token"

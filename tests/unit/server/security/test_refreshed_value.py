@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.security.oauth.http_request import FetchFailed
 from kafkapy.server.security.refreshed_value import RefreshedValue, Rhythm
-from tests.support.scripted_node import in_loop
+from tests.harness.scripted.scripted_node import in_loop
 
 NEVER_MS = 1_000_000
 

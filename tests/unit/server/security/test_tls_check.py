@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.server.security.tls_check import certificate_of, check_handshake
-from tests.support.certificates import can_make
-from tests.support.tls_contexts import TlsContexts
+from tests.harness.security.certificates import can_make
+from tests.harness.security.tls_contexts import TlsContexts
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from kafkapy.client.producer_settings import producer_settings
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.spark.sink.row_writer import RowWriter
-from tests.support.produce_desk import ProduceDesk
+from tests.harness.scripted.scripted_leaders import ProduceDesk
 
 
 def written(

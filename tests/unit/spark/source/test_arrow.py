@@ -14,7 +14,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.columns import decode_columns
 from kafkapy.spark.source import arrow
 from kafkapy.spark.source.source_columns import COLUMNS, default_columns, schema_of
-from tests.support.batches import NOW_MS, ROWS, raw_batch, rows
+from tests.harness.storage.batches import NOW_MS, ROWS, raw_batch, rows
 
 TP = TopicPartition("größe", 3)
 

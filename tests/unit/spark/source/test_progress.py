@@ -12,7 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.progress import Metrics, MicroBatch, follow, line, micro_batch
-from tests.support.broker_process import free_port
+from tests.harness.processes.broker_process import free_port
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
 

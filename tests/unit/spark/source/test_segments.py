@@ -13,8 +13,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.pushdown import Bounds, Interval
 from kafkapy.spark.source.segments import Replica, find_replicas, longest, read_segment
 from kafkapy.spark.source.source_columns import COLUMNS
-from tests.support.log_builder import LogBuilder, row
-from tests.support.ports import NOW_MS
+from tests.harness.cores.ports import NOW_MS
+from tests.harness.storage.log_builder import LogBuilder, row
 
 ORDERS = TopicPartition("orders", 0)
 

@@ -19,7 +19,7 @@ from kafkapy.spark.source.segments_source import (
 )
 from kafkapy.spark.source.source_columns import schema_of
 from pyspark_kafkapy_segments import DefaultSource
-from tests.support.log_builder import LogBuilder
+from tests.harness.storage.log_builder import LogBuilder
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from dev.verify.leftovers import outlives
 from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.workers import fork_server, fork_server_launcher
 from kafkapy.spark.workers.fork_server import Caller, decoded, fits, received
 from kafkapy.spark.workers.fork_server_launcher import LENGTH_BYTES, READY, SOCKET_VARIABLE
-from scripts._leftovers import outlives
-from tests.support import leaks
-from tests.support.waiting import wait_until
+from tests.harness.plugins import leaks
+from tests.harness.processes.waiting import wait_until
 
 OWN = Caller("/bin/python", "/here", (), {"HOME": "/root", "OMP_NUM_THREADS": "1"})
 SPARK = {"SPARK_REUSE_WORKER": "1", "PYTHON_WORKER_FACTORY_SECRET": "s", "PYSPARK_PYTHON": "p"}

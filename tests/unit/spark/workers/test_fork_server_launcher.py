@@ -25,7 +25,7 @@ from kafkapy.spark.workers.fork_server_launcher import (
     exit_status,
     is_taken,
 )
-from tests.support.waiting import LIMIT_S
+from tests.harness.processes.waiting import LIMIT_S
 
 WORDS = ["-m", "pyspark.daemon", "two words", "\udcff"]
 

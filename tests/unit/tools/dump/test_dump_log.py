@@ -11,7 +11,7 @@ import pytest
 from kafkapy.record.batch_header import HEADER_SIZE, read_header
 from kafkapy.record.varint import read_varint
 from tests.conformance import dump_twin
-from tests.support.cli import Outcome, kafkapy
+from tests.harness.scripted.cli import Outcome, kafkapy
 
 DATA = Path(__file__).parents[3] / "data" / "dump_log"
 LOGS = DATA / "logs"

@@ -11,8 +11,8 @@ import pytest
 
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.control import end_transaction_marker
-from tests.support.cli import kafkapy
-from tests.support.legacy_messages import message_set
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.storage.legacy_messages import message_set
 
 LOGS = Path(__file__).parents[3] / "data" / "dump_log" / "logs"
 NAME = "00000000000000000000"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.tools.dump.log_dir_check import problems
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 LOGS = Path(__file__).parents[3] / "data" / "dump_log" / "logs"
 NAME = "00000000000000000000"

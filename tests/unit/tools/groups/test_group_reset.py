@@ -10,8 +10,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.tools.groups.group_reset import ClusterOffsets, commit, plan_groups, topic_partitions
 from kafkapy.tools.groups.offset_reset import Offsets, Reset, Scenario, TopicScope
-from tests.support.scripted_broker import ScriptedCluster
-from tests.support.scripted_groups import group_cluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_groups import group_cluster
 
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkapy import __version__
 from kafkapy.tools.local.background import Launched, ended_on_failure, launch
-from tests.support.idle_servers import IdleServers
+from tests.harness.processes.idle_servers import IdleServers
 
 
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, SystemExit])

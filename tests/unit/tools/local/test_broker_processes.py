@@ -12,7 +12,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes as processes
-from tests.support.idle_servers import IdleServers
+from tests.harness.processes.idle_servers import IdleServers
 
 
 def test_a_broker_is_found_on_any_of_its_directories(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.cluster_layout import ClusterLayout
 from kafkapy.tools.local.local_cluster import LocalCluster
 from kafkapy.tools.zookeeper import process as zookeeper_process
-from tests.support.broker_process import free_port
-from tests.support.idle_servers import IdleServers
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.idle_servers import IdleServers
 
 
 @pytest.fixture

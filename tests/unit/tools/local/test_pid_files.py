@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.tools.local import pid_files
-from tests.support.idle_servers import IdleServers
+from tests.harness.processes.idle_servers import IdleServers
 
 NAME = "test-of-kafkapy.pid"
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local.ports import check_port
-from tests.support.broker_process import free_port
+from tests.harness.processes.broker_process import free_port
 
 
 def test_a_port_that_is_taken() -> None:

@@ -11,7 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.tools.reassign.batches import BatchProgress, BatchRun
 from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import prepare
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 QUICK = {"retry.backoff.ms": "1", "default.api.timeout.ms": "500"}
 PARTITIONS = [TopicPartition("t", p) for p in range(5)]

@@ -7,7 +7,7 @@ from kafkapy.admin.reassignments import Reassignment
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.move_progress import MoveProgress, Pace, PaceMeter, measure_moves
-from tests.support.moving_cluster import SIZE_BYTES, MovingCluster
+from tests.harness.scripted.moving_cluster import SIZE_BYTES, MovingCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

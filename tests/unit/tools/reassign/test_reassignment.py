@@ -20,7 +20,7 @@ from kafkapy.tools.reassign.reassignment import (
     verify,
 )
 from kafkapy.tools.reassign.states import LogDirState
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 R01 = Replica("t", 0, 1)

@@ -11,7 +11,7 @@ from kafkapy.tools.reassign.throttles import (
     set_inter_broker_throttle,
     set_log_dir_throttle,
 )
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 LEADER, FOLLOWER = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"

@@ -11,7 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.zookeeper.election import ElectionRefused, request_preferred_election
 from kafkapy.tools.zookeeper.session import with_zookeeper
 from kafkapy.zk.stores.store import ZkStore
-from tests.support.zookeeper_server import ZooKeeperServer
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 T0, T1, NONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("no", 0)
 

@@ -27,8 +27,8 @@ from kafkapy.tools.zookeeper.process import (
     server_of,
     start_in_background,
 )
-from tests.support.broker_process import free_port
-from tests.support.idle_servers import IdleServers
+from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.idle_servers import IdleServers
 
 
 def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None:

@@ -21,8 +21,8 @@ from kafkapy.tools.zookeeper.reassign import (
     verify,
 )
 from kafkapy.zk.stores.store import ZkStore
-from tests.support.admins import store
-from tests.support.znodes import run
+from tests.harness.cores.znodes import run
+from tests.harness.scripted.admins import store
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

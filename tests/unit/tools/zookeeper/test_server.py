@@ -21,9 +21,9 @@ from kafkapy.zk.wire.frames import framed
 from kafkapy.zk.wire.jute import encode
 from kafkapy.zk.wire.records import Acl
 from kafkapy.zk.wire.requests import CreateRequest, SetDataRequest, WatchedRequest, encode_request
-from tests.support.own_zookeeper import OwnZooKeeper
-from tests.support.waiting import wait_until
-from tests.support.zookeeper_desk import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
+from tests.harness.processes.waiting import wait_until
 
 LIMIT_S = 60.0
 HELLO = framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))

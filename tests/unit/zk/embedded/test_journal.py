@@ -21,7 +21,7 @@ from kafkapy.zk.embedded.znode_tree import (
     WriteZnode,
 )
 from kafkapy.zk.zookeeper import CreateMode, Delete, SetData, ZnodeStat
-from tests.support.znodes import BytesFile, run, server
+from tests.harness.cores.znodes import BytesFile, run, server
 
 
 def nodes_of(file: BytesFile) -> dict[str, TreeNode]:

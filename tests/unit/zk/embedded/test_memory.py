@@ -23,7 +23,7 @@ from kafkapy.zk.zookeeper import (
     ZnodeStat,
     ZooKeeper,
 )
-from tests.support.znodes import BytesFile, run, server
+from tests.harness.cores.znodes import BytesFile, run, server
 
 
 def client() -> MemoryZooKeeper:

@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.zk.kazoo.client_config import TlsConfig, ZooKeeperClientConfig
 from kafkapy.zk.kazoo.tls import ssl_context
-from tests.support.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
+from tests.harness.security.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 
 
 def tls(**settings: str) -> TlsConfig:

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tests.support.znodes import BytesFile
-from tests.support.zookeeper_conversation import new_service, recorded, replayed, told
+from tests.harness.cores.znodes import BytesFile
+from tests.harness.cores.zookeeper_conversation import new_service, recorded, replayed, told
 
 
 @pytest.mark.parametrize("name", ["kazoo", "kafka", "requests"])

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.zk.service.four_letter_words import Traffic
 from kafkapy.zk.service.settings import ServiceSettings
-from tests.support.zookeeper_desk import Client, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import Client, ZooKeeperDesk
 
 
 def asked(desk: ZooKeeperDesk, word: str) -> str:

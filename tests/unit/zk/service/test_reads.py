@@ -8,7 +8,7 @@ from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.records import Stat
 from kafkapy.zk.wire.requests import PathRequest, VersionRequest, WatchedRequest
 from kafkapy.zk.zookeeper import ZnodeStat
-from tests.support.zookeeper_desk import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
 
 
 def test_changes_of_children_are_counted_and_the_last_is_told() -> None:

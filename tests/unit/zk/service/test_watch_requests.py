@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.zk.wire.codes import EventType, OpCode
 from kafkapy.zk.wire.requests import SetDataRequest, SetWatchesRequest
-from tests.support.zookeeper_desk import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
 
 
 def test_what_was_missed_is_told_and_the_rest_is_watched() -> None:

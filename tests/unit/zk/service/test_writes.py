@@ -15,7 +15,7 @@ from kafkapy.zk.wire.requests import (
     SetDataRequest,
     VersionRequest,
 )
-from tests.support.zookeeper_desk import OPEN, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import OPEN, ZooKeeperDesk
 
 
 def test_sequence_numbers_count_all_children_ever_made() -> None:

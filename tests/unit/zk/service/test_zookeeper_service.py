@@ -20,7 +20,7 @@ from kafkapy.zk.wire.requests import (
     WatchKindRequest,
     encode_request,
 )
-from tests.support.zookeeper_desk import Client, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import Client, ZooKeeperDesk
 
 
 def test_a_session_gets_a_password_and_a_timeout_within_the_limits() -> None:

@@ -23,7 +23,7 @@ from kafkapy.zk.stores.acl_store import (
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NoNode, WatchEvent, ZooKeeper
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 BOB = AccessControlEntry("User:bob", "10.0.0.1", Operation.DESCRIBE_CONFIGS, Permission.DENY)

@@ -8,7 +8,7 @@ from kafkapy.common.cluster_state import BrokerInfo, Endpoint
 from kafkapy.zk.stores.broker_store import BrokerIdTaken, Registration
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import WatchEvent
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 
 def info(broker_id: int, port: int = 9092) -> BrokerInfo:

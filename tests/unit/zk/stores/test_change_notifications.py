@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS, purge, sequences
 from kafkapy.zk.zookeeper import CreateMode, NoNode, WatchEvent
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 
 def test_they_are_read_by_their_numbers_and_their_prefix() -> None:

@@ -9,8 +9,8 @@ from kafkapy.zk.stores.fencing import ControllerMoved
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import WatchEvent
-from tests.support.ports import ManualClock
-from tests.support.znodes import run, server
+from tests.harness.cores.ports import ManualClock
+from tests.harness.cores.znodes import run, server
 
 
 def prepared() -> ZkStore:

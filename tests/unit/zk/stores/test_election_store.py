@@ -7,7 +7,7 @@ import pytest
 from kafkapy.zk.stores.fencing import ControllerMoved, Fence
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import WatchEvent
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 
 def test_the_first_winner_has_epoch_one() -> None:

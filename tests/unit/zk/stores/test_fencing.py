@@ -14,7 +14,7 @@ from kafkapy.zk.stores.fencing import (
     fenced_each,
 )
 from kafkapy.zk.zookeeper import BadVersion, Create, NodeExists, NoNode, SetData
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 
 def prepared() -> tuple[MemoryZooKeeper, Fence]:

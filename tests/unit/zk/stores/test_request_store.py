@@ -9,7 +9,7 @@ from kafkapy.zk.stores.fencing import ControllerMoved, Fence
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import encode_partitions, encode_reassignments
 from kafkapy.zk.zookeeper import NodeExists, WatchEvent
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -9,7 +9,7 @@ from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ProducerIdBlock, encode_producer_id_block
 from kafkapy.zk.zookeeper import BadVersion
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 
 def test_persistent_paths_can_be_created_again_and_again() -> None:

@@ -9,7 +9,7 @@ from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.token_store import TokenStore, decode_token, encode_token
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NodeExists, WatchEvent, ZooKeeper
-from tests.support.znodes import run, server
+from tests.harness.cores.znodes import run, server
 
 # As Apache Kafka 3.9.1 wrote it.
 KAFKAS = (

@@ -15,8 +15,8 @@ from kafkapy.zk.stores.fencing import ControllerMoved, Fence
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode, Op, OpResult, ZooKeeper
-from tests.support.controllers import topic_id
-from tests.support.znodes import run, server
+from tests.harness.cores.controllers import topic_id
+from tests.harness.cores.znodes import run, server
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 STATE = LeaderAndIsr(1, 0, (1,), 0, 1)

@@ -9,8 +9,8 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from tests.support.cli import Outcome, kafkapy
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 LEADER, FOLLOWER = "leader.replication.throttled.rate", "follower.replication.throttled.rate"

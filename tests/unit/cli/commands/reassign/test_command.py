@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkapy.admin.dry_run import CHANGES
-from tests.support.cli import kafkapy
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 MOVES = '{"partitions":[{"topic":"t","partition":0,"replicas":[2,3]}]}'
 B = ("--bootstrap-server", "b:9002")

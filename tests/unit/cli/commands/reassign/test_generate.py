@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import Outcome, kafkapy
-from tests.support.moving_cluster import SIZE_BYTES, MovingCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.moving_cluster import SIZE_BYTES, MovingCluster
 
 TOPICS = {"t": [[1, 2], [2, 1]], "u": [[1, 2]], "__consumer_offsets": [[1]]}
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.cli.commands.reassign.options import broker_ids
 from kafkapy.common.errors import ConfigError
-from tests.support.cli import kafkapy
+from tests.harness.scripted.cli import kafkapy
 
 B = ("--bootstrap-server", "b:1")
 FILE = ("--reassignment-json-file", "f")

@@ -7,8 +7,8 @@ from pathlib import Path
 from kafkapy.cli.commands.reassign.watch import progress_line
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.move_progress import Pace
-from tests.support.cli import Outcome, kafkapy
-from tests.support.moving_cluster import MovingCluster
+from tests.harness.scripted.cli import Outcome, kafkapy
+from tests.harness.scripted.moving_cluster import MovingCluster
 
 MOVES = '{"partitions":[{"topic":"t","partition":0,"replicas":[2,3]}]}'
 

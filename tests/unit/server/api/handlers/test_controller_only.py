@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.elect_leaders import TopicPartitions
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.zk.stores.znodes import ProducerIdBlock
-from tests.support.areas import area
+from tests.harness.cores.areas import area
 
 TOPIC_ID = Uuid(bytes(15) + b"\1")
 REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [

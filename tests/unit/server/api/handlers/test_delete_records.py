@@ -21,8 +21,8 @@ from kafkapy.server.api.handlers import delete_records
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import finished
-from tests.support.partitions import TOPIC_ID, batch
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import TOPIC_ID, batch
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ from kafkapy.security.acls import (
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
-from tests.support.areas import area
-from tests.support.partitions import TOPIC_ID
-from tests.support.server_parts import Parts
+from tests.harness.cores.areas import area
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import TOPIC_ID
 
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 ALLOW, DENY = Permission.ALLOW, Permission.DENY

@@ -18,9 +18,9 @@ from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import elect_leaders
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from tests.support import admins
-from tests.support.areas import area
-from tests.support.ports import ManualClock
+from tests.harness.cores.areas import area
+from tests.harness.cores.ports import ManualClock
+from tests.harness.scripted import admins
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 REQUEST = ElectLeadersRequest(

@@ -19,10 +19,10 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from tests.support.hot_path import Client, fetch, produce
-from tests.support.partitions import TOPIC_ID
-from tests.support.ports import SeededRandom
-from tests.support.server_parts import Parts
+from tests.harness.cores.hot_path import Client, fetch, produce
+from tests.harness.cores.ports import SeededRandom
+from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.partitions import TOPIC_ID
 
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
 CLUSTER = ResourcePattern(ResourceKind.CLUSTER, "kafka-cluster", PatternType.LITERAL)

@@ -18,7 +18,7 @@ from kafkapy.server.api.handlers import list_offsets
 from kafkapy.server.api.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
-from tests.support.server_parts import Parts
+from tests.harness.cores.server_parts import Parts
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Programs of this project's own: benchmarks, chaos, conformance, the demo, generated docs."""

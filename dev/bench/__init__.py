@@ -1,0 +1,1 @@
+"""`scripts/bench`: kafkapy beside Apache Kafka, and beside itself as work grows."""

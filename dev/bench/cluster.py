@@ -1,0 +1,237 @@
+"""`scripts/bench --cluster`: three kafkapy brokers beside three of Apache Kafka 3.9, in turn.
+
+Two scenarios, each on a fresh cluster, several runs of each kind in turn: what 1,000 partitions
+cost and what follows the death of a broker that leads 1,000; the same for the controller of 10,000.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from dev import report
+from dev.bench.cluster_probes import (
+    TOPIC_PARTITIONS,
+    all_led,
+    all_served,
+    controller_answers,
+    create,
+    settle,
+    topic_name,
+    until,
+)
+from dev.bench.cluster_servers import BROKER_IDS, SESSION_TIMEOUT_MS, Kind, Servers, running
+from tests.harness.processes import apache_kafka
+
+Figures = dict[str, float]
+
+CONTROLLER = BROKER_IDS[0]
+LEADER = BROKER_IDS[1]
+SMALL = 1000
+LARGE = 10_000
+RUNS = 3
+WARM_UP = 999
+"""The number of a topic of three partitions that every cluster has before anything is measured."""
+TITLE = "A cluster of three brokers, beside Apache Kafka"
+
+
+class Row(NamedTuple):
+    """One line of the table: smaller is better, wherever `is_compared`."""
+
+    key: str
+    name: str
+    unit: str
+    is_compared: bool = True
+
+
+ROWS = (
+    Row("create-led", "create 1,000 partitions: all led, as every broker says", "s"),
+    Row("create-served", "... and a record of each acknowledged (acks=all)", "s"),
+    Row("small-rss", "memory a partition, 1,000 partitions: resident", "KiB"),
+    Row("small-pss", "... proportional (PSS)", "KiB"),
+    Row(
+        "leader-expiry", "kill -9 of a broker leading 1,000 of 3,000: its session ends", "s", False
+    ),
+    Row("leader-led", "... from then until all partitions are led, as both others say", "s"),
+    Row("leader-served", "... from then until all have acknowledged a record", "s"),
+    Row("leader-all", "... kill -9 until all are led", "s"),
+    Row("create-large", "create 10,000 partitions: all led, as every broker says", "s"),
+    Row("large-rss", "memory a partition, 10,000 partitions: resident", "KiB"),
+    Row("large-pss", "... proportional (PSS)", "KiB"),
+    Row("controller-expiry", "kill -9 of the controller of 10,000: its session ends", "s", False),
+    Row("controller-elected", "... from then until `/controller` names another", "s"),
+    Row("controller-ready", "... from then until the new one has taken over and answers", "s"),
+    Row("controller-led", "... from then until all partitions are led, as both others say", "s"),
+    Row("controller-served", "... from then until all have acknowledged a record", "s"),
+    Row("controller-all", "... kill -9 until all are led", "s"),
+)
+
+
+def small(servers: Servers) -> Figures:
+    """1,000 partitions created; then 3,000, and the death of a broker that leads a third."""
+    figures, memory = _created(servers, 1)
+    figures |= _memory_rows("small", servers, memory, SMALL)
+    for number in (1, 2):
+        create(servers, number)
+    topics = {topic_name(number): TOPIC_PARTITIONS for number in range(3)}
+    all_led(servers, topics, len(BROKER_IDS))
+    all_served(servers, topics)
+    killed_at, gone_at = _kill(servers, LEADER)
+    led_at = all_led(servers, topics, len(servers.live))
+    served_at = all_served(servers, topics)
+    return figures | _timeline("leader", killed_at, gone_at, led=led_at, served=served_at)
+
+
+def large(servers: Servers) -> Figures:
+    """10,000 partitions, and the death of their controller, which leads a third of them too."""
+    count = LARGE // TOPIC_PARTITIONS
+    made, memory = _created(servers, count)
+    figures = {"create-large": made["create-led"]}
+    figures |= _memory_rows("large", servers, memory, LARGE)
+    topics = {topic_name(number): TOPIC_PARTITIONS for number in range(count)}
+    killed_at, gone_at = _kill(servers, CONTROLLER)
+    elected_at = until(lambda: servers.controller_id() in servers.live, "another controller")
+    elected = servers.controller_id()
+    ready_at = until(lambda: controller_answers(servers, elected), "the controller answers")
+    led_at = all_led(servers, topics, len(servers.live))
+    served_at = all_served(servers, topics)
+    return figures | _timeline(
+        "controller", killed_at, gone_at, elected=elected_at, ready=ready_at, led=led_at,
+        served=served_at,
+    )  # fmt: skip
+
+
+SCENARIOS: tuple[Callable[[Servers], Figures], ...] = (small, large)
+
+
+def _created(servers: Servers, topics: int) -> tuple[Figures, tuple[float, float]]:
+    """Create topics one after the other; the times, and the memory before."""
+    create(servers, WARM_UP, len(BROKER_IDS))
+    warm = {topic_name(WARM_UP): len(BROKER_IDS)}
+    all_led(servers, warm, len(BROKER_IDS))
+    all_served(servers, warm)
+    settle()
+    memory = servers.resident_bytes()
+    names = {topic_name(number): TOPIC_PARTITIONS for number in range(topics)}
+    started = time.monotonic()
+    for number in range(topics):
+        create(servers, number)
+    led_s = all_led(servers, names, len(BROKER_IDS)) - started
+    served_s = all_served(servers, names) - started
+    return {"create-led": led_s, "create-served": served_s}, memory
+
+
+def _memory_rows(
+    key: str, servers: Servers, before: tuple[float, float], partitions: int
+) -> Figures:
+    """KiB a partition: every broker has a replica of each."""
+    settle()
+    rss, pss = (
+        (after - start) / partitions / 1024
+        for after, start in zip(servers.resident_bytes(), before, strict=True)
+    )
+    return {f"{key}-rss": rss, f"{key}-pss": pss}
+
+
+def _kill(servers: Servers, broker_id: int) -> tuple[float, float]:
+    """Kill -9; when that was, and when its session had ended."""
+    assert servers.controller_id() == CONTROLLER, "the controller moved before anything was killed"
+    killed_at = time.monotonic()
+    servers.brokers[broker_id].kill()
+    return killed_at, until(lambda: not servers.is_registered(broker_id), "its session ends")
+
+
+def _timeline(key: str, killed_at: float, gone_at: float, **steps: float) -> Figures:
+    """Seconds from the end of the session to each step."""
+    figures = {f"{key}-{step}": at - gone_at for step, at in steps.items()}
+    return {
+        **figures,
+        f"{key}-expiry": gone_at - killed_at,
+        f"{key}-all": steps["led"] - killed_at,
+    }
+
+
+class Results:
+    """Every run's figures by kind and row."""
+
+    def __init__(self) -> None:
+        self.runs: dict[Kind, defaultdict[str, list[float]]] = {
+            kind: defaultdict(list) for kind in Kind
+        }
+
+    def add(self, kind: Kind, figures: Mapping[str, float]) -> None:
+        for key, figure in figures.items():
+            self.runs[kind][key].append(figure)
+
+    def rows(self) -> list[list[str]]:
+        return [self._cells(row) for row in ROWS if any(row.key in r for r in self.runs.values())]
+
+    def _cells(self, row: Row) -> list[str]:
+        found = [self.runs[kind].get(row.key, []) for kind in Kind]
+        cells = [row.name, row.unit]
+        for figures in found:
+            cells.append(f"{median(figures):,.2f}" if figures else "")
+            cells.append(f"{min(figures):,.2f} - {max(figures):,.2f}" if figures else "")
+        ours, theirs = found
+        if not row.is_compared or not ours or not theirs or median(theirs) <= 0:
+            return [*cells, "", ""]
+        share = median(ours) / median(theirs)
+        return [*cells, f"{share:.2f}", "yes" if share < 1 else "NO"]
+
+
+HEAD = ("what", "unit", "kafkapy", "runs", "Apache Kafka", "runs", "ratio", "less than Kafka")
+
+
+def run(options: Namespace, document: Path) -> int:
+    """Measure and print; write the document unless told not to. The exit status."""
+    # Ended from outside, it still ends its servers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    machine = report.machine()
+    results = Results()
+    kinds = [kind for kind in Kind if options.kind in kind.value]
+    scenarios = [scenario for scenario in SCENARIOS if options.only in scenario.__name__]
+    for number in range(options.runs or RUNS):
+        for scenario in scenarios:
+            for kind in kinds:
+                # A killed process may leave files half written.
+                scratch = tempfile.TemporaryDirectory(
+                    prefix="kafkapy-bench-", ignore_cleanup_errors=True
+                )
+                with scratch as directory, running(kind, Path(directory, "cluster")) as servers:
+                    figures = scenario(servers)
+                results.add(kind, figures)
+                text = ", ".join(f"{key} {figure:.2f}" for key, figure in figures.items())
+                print(f"{number + 1} {kind.value}: {text}", flush=True)
+    rows = results.rows()
+    print(report.table(HEAD, rows))
+    if options.json:
+        runs = {kind.value: found for kind, found in results.runs.items()}
+        options.json.write_text(json.dumps(runs, indent=1))
+    if not options.no_write and not options.only and kinds == list(Kind):
+        body = _body(machine, options.runs or RUNS, rows)
+        report.replace_part(document, TITLE, body, "")
+    return 0
+
+
+def _body(machine: str, runs: int, rows: Sequence[Sequence[str]]) -> str:
+    return (
+        f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
+        f" {machine}"
+        f" before the first run. Medians of {runs} runs, the two in turn on fresh clusters. Three"
+        " brokers, every topic of 1,000 partitions with three replicas, the same ZooKeeper 3.9 and"
+        f" settings, `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`; Apache Kafka with the JVM"
+        " flags of its own scripts (1 GiB heap, G1). *Led*: the Metadata of every live broker names"
+        " a live leader, and all live replicas in sync, for every partition. Memory is the mean of"
+        " the brokers' growth since they served three partitions, over the partitions; each broker"
+        " has a replica of every one. *From then*: the time from the end of the session, which the"
+        " session timeout decides and no broker.\n\n" + report.table(HEAD, rows)
+    )

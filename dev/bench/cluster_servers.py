@@ -1,0 +1,129 @@
+"""Three brokers on one ZooKeeper, of kafkapy or of Apache Kafka 3.9: what `--cluster` measures.
+
+Both kinds get the same ZooKeeper build with the same settings, the same session timeout and the
+same disk, and say the same (INFO) into one file a broker. Apache Kafka runs with the JVM flags of
+its `kafka-server-start.sh` and `kafka-run-class.sh`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from dev.bench import kafka_meter as meter
+from kafkapy.client.cluster import Cluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import ServerProcess, free_port
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+
+BROKER_IDS = (0, 1, 2)
+SESSION_TIMEOUT_MS = 6000
+SETTINGS = {
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "zookeeper.connection.timeout.ms": "30000",
+    # Nothing but what is measured moves leaders.
+    "auto.leader.rebalance.enable": "false",
+    "auto.create.topics.enable": "false",
+}
+# A broker at work on 10,000 partitions may let a request wait.
+CLIENT = {"request.timeout.ms": "300000", "default.api.timeout.ms": "300000"}
+JVM_FLAGS = (
+    *("-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
+START_LIMIT_S = 120.0
+
+
+class Kind(Enum):
+    """Whose brokers."""
+
+    KAFKAPY = "kafkapy"
+    APACHE = "Apache Kafka"
+
+
+class Servers:
+    """Running brokers by id, a client of each, and a client of their ZooKeeper."""
+
+    def __init__(self, kind: Kind, directory: Path) -> None:
+        self.kind = kind
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper")
+        self.brokers: dict[int, ServerProcess] = {}
+        self.clients: dict[int, Cluster] = {}
+        for broker_id in BROKER_IDS:
+            port = free_port()
+            properties = {
+                **SETTINGS,
+                "broker.id": str(broker_id),
+                "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                "log.dirs": str(directory / f"logs-{broker_id}"),
+                "zookeeper.connect": self.zookeeper.connect(),
+            }
+            file = apache_kafka.write_properties(
+                directory / f"broker-{broker_id}.properties", properties
+            )
+            self.brokers[broker_id] = ServerProcess(
+                _command(kind, file), port, directory / f"broker-{broker_id}.out", kind.value
+            )
+            self.clients[broker_id] = Cluster(f"127.0.0.1:{port}", CLIENT)
+        self.znodes = KazooClient(self.zookeeper.connect())
+
+    @property
+    def live(self) -> list[int]:
+        return [broker_id for broker_id, broker in self.brokers.items() if broker.running]
+
+    def controller_id(self) -> int:
+        """Who `/controller` names; -1 when there is none."""
+        if self.znodes.exists("/controller") is None:
+            return -1
+        data, _ = self.znodes.get("/controller")
+        return int(re.search(rb'"brokerid":(-?\d+)', data)[1])  # type: ignore[index]
+
+    def is_registered(self, broker_id: int) -> bool:
+        return self.znodes.exists(f"/brokers/ids/{broker_id}") is not None
+
+    def resident_bytes(self) -> tuple[float, float]:
+        """Mean of the live brokers: resident set, and its proportional share."""
+        found = [meter.memory(self.brokers[broker_id].pid) for broker_id in self.live]
+        return (
+            sum(rss for rss, _ in found) / len(found),
+            sum(pss for _, pss in found) / len(found),
+        )
+
+
+@contextmanager
+def running(kind: Kind, directory: Path) -> Iterator[Servers]:
+    """A fresh cluster, the first broker its controller; killed at the end."""
+    directory.mkdir(parents=True)
+    servers = Servers(kind, directory)
+    with ExitStack() as undo:
+        undo.callback(_end, servers.zookeeper)
+        servers.zookeeper.start()
+        servers.znodes.start()
+        undo.callback(servers.znodes.close)
+        undo.callback(servers.znodes.stop)
+        for broker_id, broker in servers.brokers.items():
+            undo.callback(servers.clients[broker_id].close)
+            undo.callback(_end, broker)
+            broker.launch()
+            broker.wait_until_ready(START_LIMIT_S)
+        yield servers
+
+
+def _end(server: ServerProcess) -> None:
+    if server.running:
+        server.kill()
+
+
+def _command(kind: Kind, properties: Path) -> list[str]:
+    if kind is Kind.KAFKAPY:
+        return [str(Path(sys.executable).parent / "kafkapy"), "server", "start", str(properties)]
+    java, *words = apache_kafka.java_command(apache_kafka.BROKER, str(properties), level="INFO")
+    kept = [word for word in words if not word.startswith("-X")]
+    return [java, *JVM_FLAGS, *kept]

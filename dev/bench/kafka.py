@@ -1,0 +1,220 @@
+"""`scripts/bench --kafka`: one kafkapy broker beside Apache Kafka 3.9, on the same work, in turn.
+
+    scripts/bench --kafka [--quick] [--runs N] [--only WORD] [--json FILE] [--no-write]
+
+Each round starts a broker of each system and gives every load to the one and to the other by turns,
+until three runs in a row of each agree; the other system is first in every second round. Then the
+scenarios that need brokers of their own. Writes docs/evidence/benchmarks.md, the plot and JSON
+beside it, after each round: one that is broken off leaves the rounds before it. 30 minutes at most,
+unless --runs says how many rounds. --quick: the first load warms the brokers so, and the others run
+once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from dev import report
+from dev.bench import kafka_systems as systems
+from dev.bench.kafka_meter import ClientFailed
+from dev.bench.kafka_rows import (
+    BASE,
+    FULL,
+    GROUPS,
+    MB,
+    QUICK,
+    Measured,
+    Scale,
+    Session,
+    Task,
+)
+from dev.bench.kafka_scenarios import ALONE, Scenario
+from dev.bench.kafka_systems import Guard, System
+from dev.bench.kafka_table import HEAD, Results, plot
+from dev.bench.kafka_turns import in_turn
+from dev.bench.page_cache import FullPageCache
+from tests.harness.processes import apache_kafka
+
+FAILURES = (ClientFailed, AssertionError, OSError, RuntimeError, KafkaException)
+ROUNDS = 3
+QUICK_ROUNDS = 1
+LIMIT_S = 30 * 60.0
+"""Another round begins only if it is over by then, should it take as long as those before; where
+the number of rounds is given, they take what they take."""
+TITLE = "One broker, beside Apache Kafka"
+PLOT = "kafkapy-and-apache-kafka.svg"
+CAPTION = "rates of kafkapy divided by those of Apache Kafka 3.9.1"
+
+
+class Bench:
+    """What to measure, how much of it, and what was found."""
+
+    def __init__(self, options: Namespace, memory: FullPageCache) -> None:
+        self.scale: Scale = QUICK if options.quick else FULL
+        self.wanted: int = options.runs or (QUICK_ROUNDS if options.quick else ROUNDS)
+        self.limit_s = math.inf if options.runs else LIMIT_S
+        self.rounds = 0
+        self.results = Results()
+        self.failures: list[str] = []
+        self._is_quick = options.quick
+        self._groups = [
+            (guard, [task for task in tasks if self._is_wanted(task, options)])
+            for guard, tasks in GROUPS
+        ]
+        self._scenarios = [one for one in ALONE if self._is_wanted(one, options)]
+        self.is_whole = not options.only
+        self._memory = memory
+
+    def _is_wanted(self, one: Task | Scenario, options: Namespace) -> bool:
+        # The names of the others say how much they measure, which is less in a quick run.
+        if options.quick and not one.is_quick:
+            return False
+        return any(options.only in row.name for row in one.rows)
+
+    def run(self, after_round: Callable[[], None]) -> None:
+        started = time.monotonic()
+        for number in range(self.wanted):
+            if number and (time.monotonic() - started) / number * (number + 1) > self.limit_s:
+                print(f"{number} rounds took all the time there is", file=sys.stderr, flush=True)
+                break
+            order = list(System) if number % 2 == 0 else list(reversed(System))
+            for guard, tasks in self._groups:
+                if tasks:
+                    self._group(order, guard, tasks)
+            for scenario in self._scenarios:
+                for system in order:
+                    self._memory.fill()
+                    with self._attempt([system], scenario.rows[0].name), _scratch() as directory:
+                        found = scenario.run(system, Path(directory, "run"), self.scale)
+                        self._scenario_found(system, scenario, found)
+            self.rounds += 1
+            after_round()
+
+    def _group(self, order: list[System], guard: Guard, tasks: list[Task]) -> None:
+        """Every load on one broker and on the other, by turns: what else the machine does changes
+        more in minutes than in seconds. The one that has no load is idle."""
+        with ExitStack() as brokers:
+            self._memory.fill()
+            sessions = {system: self._session(system, guard, brokers) for system in order}
+
+            def run(task: Task, system: System) -> Measured:
+                # What the last one wrote is not this one's to wait for.
+                os.sync()
+                self._memory.fill()
+                measured = task.run(sessions[system])
+                sessions[system].delete_topics()
+                return measured
+
+            if self._is_quick:
+                in_turn(partial(run, BASE), order)
+            for task in tasks:
+                names = [row.name for row in task.rows]
+                with self._attempt(order, names[0]):
+                    if self._is_quick:
+                        found = {system: run(task, system) for system in order}
+                    else:
+                        found = in_turn(partial(run, task), order)
+                    for system, measured in found.items():
+                        self.results.add(system, task.rows, measured)
+                        _say(system, names, measured.values)
+
+    def _session(self, system: System, guard: Guard, brokers: ExitStack) -> Session:
+        directory = Path(brokers.enter_context(_scratch()))
+        servers = brokers.enter_context(systems.running(system, directory / "run", guard=guard))
+        return Session(servers, self.scale, directory)
+
+    @contextmanager
+    def _attempt(self, tried: list[System], name: str) -> Iterator[None]:
+        """A row that cannot be measured is told, and does not cost the others."""
+        try:
+            yield
+        except FAILURES as failure:
+            who = " or ".join(system.value for system in tried)
+            text = f"{who}: {name}: {type(failure).__name__} {failure}"
+            print(f"NOT MEASURED {text}", file=sys.stderr, flush=True)
+            self.failures.append(f"{who}, {name}")
+
+    def _scenario_found(self, system: System, scenario: Scenario, found: list[Measured]) -> None:
+        left = list(scenario.rows)
+        for measured in found:
+            rows, left = left[: len(measured.values)], left[len(measured.values) :]
+            self.results.add(system, rows, measured)
+            _say(system, [row.name for row in rows], measured.values)
+
+
+def _say(system: System, names: list[str], values: list[float]) -> None:
+    for name, value in zip(names, values, strict=True):
+        print(f"{system.value:>12}  {value:>12,.3f}  {name}", flush=True)
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    # Killed brokers may leave files half made.
+    return tempfile.TemporaryDirectory(prefix="kafkapy-bench-", ignore_cleanup_errors=True)
+
+
+def run(options: Namespace, document: Path) -> int:
+    """Measure and print; write the documents unless told not to. The exit status."""
+    machine = report.machine()
+    with tempfile.TemporaryFile(prefix="kafkapy-page-cache-") as file:
+        bench = Bench(options, FullPageCache(file))
+
+        def tell() -> None:
+            _tell(bench, machine, options, document)
+
+        bench.run(tell)
+    return 1 if bench.failures else 0
+
+
+def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
+    """What the rounds until now have found."""
+    results = bench.results
+    table = report.table(HEAD, [line.cells() for line in results.lines])
+    print(f"\n{table}\n\n{results.summary()}", flush=True)
+    about = (
+        f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
+        f" {machine}"
+        f" before the first run and {os.getloadavg()[0]:.1f} after the last. Medians of runs:"
+        f" {bench.rounds}. Loads of {bench.scale.bytes // MB} MB, fixed rates for"
+        f" {bench.scale.seconds:g} s."
+    )
+    if bench.failures:
+        about += f" Not measured in every run: {'; '.join(sorted(set(bench.failures)))}."
+    figures = {"about": about, "rows": [line.figures() for line in results.lines]}
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    if not options.no_write and bench.is_whole:
+        plot(results.lines, document.parent / PLOT)
+        document.with_name("benchmarks-kafka.json").write_text(json.dumps(figures, indent=1) + "\n")
+        text = f"{about} {results.summary()} {NOTES}\n\n![{CAPTION}]({PLOT})\n\n{table}"
+        report.replace_part(document, TITLE, text, "")
+
+
+NOTES = """
+
+Both brokers run with their default configs and replication factors of 1 where there is one broker,
+on the same disk; each load goes to the one and then to the other, which is idle meanwhile, and
+again, until three runs in a row of either differ by a tenth at most (ten runs at most); a figure is
+the median of those three, so that no system is judged while a JVM still compiles. The one that goes
+first changes with every round. When a load begins, no memory is free: all of it is page
+cache, so that neither pays for what a virtual machine gave back to its host
+(`dev/bench/page_cache.py`). Apache
+Kafka is in ZooKeeper mode with the JVM flags of its own scripts (1 GiB heap, G1); kafkapy keeps its
+metadata itself unless there are three brokers, which share a ZooKeeper in both systems. *produce*
+is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), *consume* its
+ConsumerPerformance, unless another client is named; MB/s count values. *processor* and *resident*
+are of the broker processes while the load ran, kafkapy / Apache Kafka: the clients' are not in
+them. *the limit* is who could do no more meanwhile: the busiest thread of the client or of the
+broker, on a processor for 85 % of the time; or all processors of the machine. Where it is the
+client, a faster broker would not show. A latency counts from when its request was due."""

@@ -1,0 +1,264 @@
+"""The systems under test of `scripts/bench --kafka`: kafkapy and Apache Kafka 3.9, as they come.
+
+Both with their default broker configs but for what a cluster of one needs (replication factors of
+1), a port, and what guards the clients' way. Apache Kafka in ZooKeeper mode with the JVM flags of
+its kafka-run-class.sh.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from kafkapy.client.cluster import Cluster
+from tests.harness.processes import apache_kafka
+from tests.harness.processes.broker_process import ServerProcess, free_port
+from tests.harness.processes.waiting import wait_until
+from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.security.certificates import make_identity
+
+START_LIMIT_S = 300.0
+KAFKAPY = str(Path(sys.executable).parent / "kafkapy")
+PERFORMANCE_FLAGS = (
+    *("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    *("-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
+BROKER_HEAP = ("-Xmx1G", "-Xms1G")
+TOOL_HEAP = ("-Xmx512M",)
+OF_ONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",  # or who consumes meanwhile begins after the load
+}
+
+
+AUTHORIZED = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",  # of the cluster, so that topics can be made
+}
+ANYBODY = "User:ANONYMOUS"
+TOPICS = "bench"
+"""What the names of all topics begin with."""
+UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
+
+
+class System(Enum):
+    """Whose broker."""
+
+    KAFKAPY = "kafkapy"
+    APACHE = "Apache Kafka"
+
+
+class Guard(NamedTuple):
+    """What stands between clients and the log: TLS, ACLs of an authorizer, a quota of the client
+    that it does not reach."""
+
+    tls: bool = False
+    authorizer: bool = False
+    quota: bool = False
+
+
+OPEN = Guard()
+
+
+def jvm_command(main_class: str, *args: str, heap: tuple[str, ...] = TOOL_HEAP) -> list[str]:
+    """One of Kafka's classes as its own scripts start it."""
+    level = "INFO" if main_class == apache_kafka.BROKER else "WARN"
+    java, *words = apache_kafka.java_command(main_class, *args, level=level)
+    kept = [word for word in words if not word.startswith("-X")]
+    return [java, *heap, *PERFORMANCE_FLAGS, *kept]
+
+
+class Servers:
+    """Brokers of one system on `directory`; `system`, `brokers` and where they log.
+
+    `client_servers` and `client_properties` are for Kafka's own clients, in their words.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        directory: Path,
+        count: int,
+        settings: Mapping[str, str],
+        guard: Guard = OPEN,
+    ) -> None:
+        self.system = system
+        self.directory = directory
+        self._guard = guard
+        self._tls_ports: list[int] = []
+        self.client_properties: dict[str, str] = {}
+        if guard.tls:
+            identity = make_identity(directory, "broker")
+            trust = {
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(identity.with_suffix(".crt")),
+            }
+            keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(identity)}
+            settings = {**settings, **trust, **keys}
+            self.client_properties = {"security.protocol": "SSL", **trust}
+        if guard.authorizer:
+            settings = {**settings, **AUTHORIZED}
+        # kafkapy on its own keeps the metadata itself: that is its default.
+        needs_zookeeper = system is System.APACHE or count > 1
+        self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
+        self.brokers = [self._broker(index, settings if count > 1 else {**OF_ONE, **settings})
+                        for index in range(count)]  # fmt: skip
+
+    def _broker(self, broker_id: int, settings: Mapping[str, str]) -> ServerProcess:
+        port = free_port()
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if self._guard.tls:
+            self._tls_ports.append(free_port())
+            listeners += f",SSL://localhost:{self._tls_ports[-1]}"
+        properties = {
+            "broker.id": str(broker_id),
+            "listeners": listeners,
+            "log.dirs": str(self.directory / f"logs-{broker_id}"),
+            **settings,
+        }
+        if self.zookeeper is not None:
+            properties["zookeeper.connect"] = self.zookeeper.connect()
+        file = self.directory / f"broker-{broker_id}.properties"
+        apache_kafka.write_properties(file, properties)
+        if self.system is System.KAFKAPY:
+            command = [KAFKAPY, "server", "start", str(file)]
+        else:
+            command = jvm_command(apache_kafka.BROKER, str(file), heap=BROKER_HEAP)
+        output = self.directory / f"broker-{broker_id}.out"
+        return ServerProcess(command, port, output, self.system.value)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    @property
+    def client_servers(self) -> str:
+        """Where the clients are served whose way is guarded."""
+        if self._guard.tls:
+            return ",".join(f"localhost:{port}" for port in self._tls_ports)
+        return self.bootstrap_servers
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the brokers: ZooKeeper is not measured."""
+        return [broker.pid for broker in self.brokers if broker.running]
+
+    def start(self) -> None:
+        """Start ZooKeeper and the brokers; return when all know each other."""
+        if self.zookeeper is not None:
+            self.zookeeper.start()
+        for broker in self.brokers:
+            broker.launch()
+        for broker in self.brokers:
+            broker.wait_until_ready(START_LIMIT_S)
+        self.wait_until_known()
+        if self._guard.authorizer:
+            allowed = ("--add", "--allow-principal", ANYBODY, "--operation", "All")
+            topics = ("--topic", TOPICS, "--resource-pattern-type", "prefixed")
+            self._administer("acls", *allowed, *topics)
+            self._administer("acls", *allowed, "--group", "*")
+        if self._guard.quota:
+            of_all = ("--entity-type", "clients", "--entity-default")
+            self._administer("configs", *of_all, "--alter", "--add-config", UNREACHED)
+
+    def _administer(self, tool: str, *words: str) -> None:
+        command = [KAFKAPY, tool, "--bootstrap-server", self.bootstrap_servers, *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def wait_until_known(self) -> None:
+        """Return when every broker knows all, and a controller: librdkafka, which would have to
+        wait for one, looks again only after minutes."""
+        for broker in self.brokers:
+            with Cluster(broker.bootstrap_servers) as cluster:
+                for _ in cluster.attempts():
+                    seen = cluster.metadata([], refresh=True)
+                    if len(seen.brokers) == len(self.brokers) and seen.controller_id >= 0:
+                        break
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    ) -> None:
+        """With a replica on every broker; the first one leads: raw clients know no other."""
+        brokers = list(range(len(self.brokers)))
+        wanted = NewTopic(
+            name, partitions, replica_assignment=[brokers] * partitions, config=dict(config or {})
+        )
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
+        limits = {"operation_timeout": START_LIMIT_S, "request_timeout": START_LIMIT_S}
+        client.create_topics([wanted], **limits)[name].result(timeout=START_LIMIT_S)
+
+    def delete_topics(self, names: list[str]) -> None:
+        """They are gone when this returns; their files go a minute later."""
+        if not names:
+            return
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 2})
+        limits = {"operation_timeout": START_LIMIT_S, "request_timeout": START_LIMIT_S}
+        for deleted in client.delete_topics(names, **limits).values():
+            deleted.result(timeout=START_LIMIT_S)
+
+    def create_partitions(
+        self, prefix: str, count: int, made: int = 0, topic_partitions: int = 1000
+    ) -> None:
+        """`count` of them, of which `made` are there, in topics named by their first one."""
+        for first in range(made, count, topic_partitions):
+            self.create_topic(f"{prefix}-{first}", min(topic_partitions, count - first))
+
+    def kill(self) -> None:
+        """kill -9 of the broker; return when ZooKeeper has ended its session, or it could not
+        start."""
+        [broker] = self.brokers
+        broker.kill()
+        if self.zookeeper is not None:
+            znodes = KazooClient(self.zookeeper.connect())
+            znodes.start()
+            wait_until(lambda: znodes.exists("/brokers/ids/0") is None, "its session ends")
+            znodes.stop()
+            znodes.close()
+
+    def end(self) -> None:
+        """Kill what runs: the figures are taken, the data is thrown away."""
+        everything = [*self.brokers, *([self.zookeeper] if self.zookeeper else [])]
+        for server in everything:
+            if server.running:
+                server.kill()
+
+
+@contextmanager
+def prepared(
+    system: System,
+    directory: Path,
+    count: int = 1,
+    settings: Mapping[str, str] | None = None,
+    guard: Guard = OPEN,
+) -> Iterator[Servers]:
+    """Servers that are not started yet; killed at the end."""
+    directory.mkdir(parents=True)
+    servers = Servers(system, directory, count, settings or {}, guard)
+    with ExitStack() as undo:
+        undo.callback(servers.end)
+        yield servers
+
+
+@contextmanager
+def running(
+    system: System,
+    directory: Path,
+    count: int = 1,
+    settings: Mapping[str, str] | None = None,
+    guard: Guard = OPEN,
+) -> Iterator[Servers]:
+    """Servers that serve; killed at the end."""
+    with prepared(system, directory, count, settings, guard) as servers:
+        servers.start()
+        yield servers

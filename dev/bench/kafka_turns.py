@@ -1,0 +1,40 @@
+"""Warm systems: each gets the same load by turns, until its last three runs agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from statistics import median
+from typing import TypeVar
+
+from dev.bench.kafka_rows import Measured
+
+IN_A_ROW = 3
+SPREAD = 1.1
+MOST = 10
+"""A system whose runs differ more after these is uneven when it is warm, too."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+def agree(values: Sequence[float]) -> bool:
+    """Whether the last three are alike: the greatest is at most a tenth above the least."""
+    last = values[-IN_A_ROW:]
+    return len(last) == IN_A_ROW and max(last) <= SPREAD * min(last)
+
+
+def in_turn(run: Callable[[T], Measured], systems: Sequence[T]) -> dict[T, Measured]:
+    """The medians of the last three runs of each, once these agree; every system has as many."""
+    runs: dict[T, list[Measured]] = {system: [] for system in systems}
+    for _ in range(MOST):
+        for system in systems:
+            runs[system].append(run(system))
+        if all(agree([one.values[0] for one in found]) for found in runs.values()):
+            break
+    return {system: _middle(found[-IN_A_ROW:]) for system, found in runs.items()}
+
+
+def _middle(runs: Sequence[Measured]) -> Measured:
+    """The median of each figure; usage is that of the run in the middle."""
+    values = [median(column) for column in zip(*(one.values for one in runs), strict=True)]
+    chosen = sorted(runs, key=lambda one: one.values[0])[len(runs) // 2]
+    return Measured(values, chosen.usage, chosen.moved_bytes)

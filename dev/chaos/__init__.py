@@ -1,0 +1,1 @@
+"""`scripts/chaos`: real clusters and clients under faults that a seed draws."""

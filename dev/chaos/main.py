@@ -1,0 +1,183 @@
+"""Chaos: a real cluster of brokers, real clients, and faults chosen by a seed.
+
+A failing run names its seed and keeps its directories: `scripts/chaos --seed N` aims the same
+faults in the same order (what the processes do meanwhile is not repeated).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException
+from kazoo.exceptions import KazooException
+
+from dev.report import ROOT, add_row, kafkapy_version, machine, replace_rows, table, today
+from tests.harness.faults import chaos_run
+from tests.harness.faults.chaos_run import Verdict, Workload
+from tests.harness.faults.fault_cluster import FaultCluster
+from tests.harness.faults.faults import FAULTS, Chaos
+from tests.harness.faults.scenario import Scenario
+from tests.harness.faults.system_scenarios import SYSTEM
+
+DOCUMENT = ROOT / "docs" / "evidence" / "chaos.md"
+RUNS = "Runs"
+SYSTEM_RUN = "Kafka's system tests, the last run of each"
+HEAD = ["scenario", "outcome", "date", "version", "machine", "seconds", "acknowledged",
+        "ISR full after", "anomalies", "what was done"]  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    """How a run ended: with a verdict, or with what did not hold."""
+
+    verdict: Verdict | None
+    complaint: str
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict is not None and self.verdict.clean
+
+
+def main() -> int:
+    options = parse()
+    if options.system is not None:
+        return system(options)
+    names = options.faults.split(",") if options.faults else sorted(FAULTS)
+    unknown = sorted(set(names) - FAULTS.keys())
+    if unknown:
+        print(f"no such fault: {', '.join(unknown)}; there are {', '.join(FAULTS)}")
+        return 2
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
+    title = f"seed {seed}, {options.minutes:g} minutes, RF {options.rf}, min ISR {options.min_isr}"
+    title += f", {options.rate:g} records/s" + f", {options.faults}" * bool(options.faults)
+    if options.apache:
+        title += f", Apache Kafka's: {', '.join(map(str, options.apache))}"
+    started_on = measured()
+    outcome = run_one(title, lambda path: chaos(path, names, seed, options), options)
+    if outcome.verdict is not None:
+        faults = str(len(outcome.verdict.faults))
+        add_row(DOCUMENT, RUNS, [*started_on, title, faults, *figures(outcome.verdict)])
+    return 0 if outcome.passed else 1
+
+
+def system(options: argparse.Namespace) -> int:
+    """Kafka's system tests, one after another whatever comes of each; a table at the end.
+
+    Their rows in the document are replaced.
+    """
+    chosen = {name: s for name, s in SYSTEM.items() if options.system in name}
+    if not chosen:
+        print(f"no such scenario: {options.system}; there are: {'; '.join(SYSTEM)}")
+        return 2
+    rows, passed = [], True
+    for name, scenario in chosen.items():
+        started_on = measured()
+        outcome = run_one(name, scenario.run, options)
+        passed = passed and outcome.passed
+        rows.append(row(name, started_on, outcome))
+    print(table(HEAD, rows), flush=True)
+    replace_rows(DOCUMENT, SYSTEM_RUN, HEAD, rows)
+    return 0 if passed else 1
+
+
+def chaos(directory: Path, names: list[str], seed: int, options: argparse.Namespace) -> Verdict:
+    """Faults by a seed for as long as wanted."""
+
+    def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
+        aimed = Chaos(cluster, chaos_run.TOPIC, chaos_run.PARTITIONS, seed)
+        for done in aimed.run_for(options.minutes * 60, names):
+            print(f"{time.strftime('%H:%M:%S')} {workload.acked:8d} acked; {done}", flush=True)
+            yield done
+
+    shape = Scenario(
+        faults,
+        brokers=options.brokers,
+        rf=options.rf,
+        min_isr=options.min_isr,
+        rate=options.rate,
+        apache=tuple(options.apache),
+    )
+    return shape.run(directory)
+
+
+def run_one(
+    title: str, scenario: Callable[[Path], Verdict], options: argparse.Namespace
+) -> Outcome:
+    """Run and print. The directories of a failure stay."""
+    directory = Path(tempfile.mkdtemp(prefix="kafkapy-chaos-", dir=options.dir))
+    print(f"{title}: in {directory}", flush=True)
+    start = time.monotonic()
+    verdict, complaint = None, ""
+    try:
+        verdict = scenario(directory)
+    except (AssertionError, RuntimeError, OSError, KafkaException, KazooException) as fault:
+        traceback.print_exc()
+        complaint = f"{type(fault).__name__}: {fault}".partition("\n")[0]
+    outcome = Outcome(verdict, complaint, time.monotonic() - start)
+    print(complaint if verdict is None else verdict.text(), flush=True)
+    if not outcome.passed:
+        print(f"FAILED: {title}; the directories stay in {directory}", flush=True)
+    elif not options.keep:
+        shutil.rmtree(directory)
+    return outcome
+
+
+def measured() -> list[str]:
+    """When, what and where."""
+    return [today(), kafkapy_version(), machine()]
+
+
+def figures(verdict: Verdict) -> list[str]:
+    """What a verdict counts: acknowledged records, the time of recovery, the anomalies."""
+    found = {name: len(cases) for name, cases in verdict.anomalies.items() if cases}
+    return [
+        str(verdict.acked),
+        f"{verdict.full_isr_s:.1f} s" if verdict.full_isr_s >= 0 else "never",
+        ", ".join(f"{name} {count}" for name, count in found.items()) or "none",
+    ]
+
+
+def row(name: str, started_on: list[str], outcome: Outcome) -> list[str]:
+    """A scenario's row of the table."""
+    said = "passed" if outcome.passed else "FAILED"
+    head = [name, said, *started_on, f"{outcome.seconds:.0f}"]
+    if outcome.verdict is None:
+        return [*head, "", "", "", outcome.complaint]
+    return [*head, *figures(outcome.verdict), "; ".join(outcome.verdict.faults)]
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__)
+    parser.add_argument(
+        "--system",
+        nargs="?",
+        const="",
+        metavar="WORDS",
+        help="Kafka's system tests instead, those that have WORDS in their name",
+    )
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--faults", help=f"of {','.join(FAULTS)}; all if not given")
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--rf", type=int, default=3)
+    parser.add_argument("--min-isr", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=400.0, help="records a second")
+    parser.add_argument(
+        "--apache", type=int, nargs="*", default=(), metavar="ID", help="Apache Kafka's brokers"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the directories of a clean run")
+    parser.add_argument("--dir", help="where the directories are made; the system's place for them")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`scripts/docs` and `scripts/completions`: generated tables, pages and completions."""

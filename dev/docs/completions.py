@@ -1,0 +1,34 @@
+"""completions/ holds what `kafkapy completion show` prints: for packages, and for a look at it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from dev.report import ROOT
+from kafkapy.cli.framework import completion_scripts
+
+DIRECTORY: Final = ROOT / "completions"
+NAMES: Final = {"kafkapy.bash": "bash", "_kafkapy": "zsh", "kafkapy.fish": "fish"}
+
+
+def files() -> dict[str, str]:
+    """The text of each completion file, by its name."""
+    return {name: completion_scripts.script(shell) for name, shell in NAMES.items()}
+
+
+def main() -> int:
+    """Write the files, or with --check say which are not what they should be."""
+    check = sys.argv[1:] == ["--check"]
+    DIRECTORY.mkdir(exist_ok=True)
+    stale = []
+    for name, text in files().items():
+        path = DIRECTORY / name
+        if path.exists() and path.read_text() == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.write_text(text)
+    for name in stale:
+        print(f"completions/{name} {'is not up to date' if check else 'written'}")
+    return 1 if check and stale else 0

@@ -1,0 +1,223 @@
+"""Pictures for README.md and docs/, as SVG files that stay the same while their data does.
+
+scripts/pictures                 draw what comes from the code, and from committed data
+scripts/pictures --check         fail, naming the files, if one of those is out of date
+scripts/pictures --record        first run the demo session again (docs/pictures/demo.cast)
+scripts/pictures --spark         first run the Spark job again (docs/pictures/log-levels.txt)
+scripts/pictures --benchmark     draw the warm table of docs/evidence/benchmarks.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dev.bench.kafka_table import PLOTTED, chart
+from dev.docs import layered_graph, recording
+from dev.docs.svg import BLUE, GREEN, WIDTH, Bar, Box, Drawing, bars
+from dev.report import ROOT
+from kafkapy.controller import partition_states, replica_states
+from kafkapy.controller.partition_states import PartitionState
+from kafkapy.controller.replica_states import ReplicaState
+from kafkapy.coordinator.groups import group
+from kafkapy.coordinator.groups.group import GroupState
+from kafkapy.coordinator.transactions import state as transactions
+from kafkapy.coordinator.transactions.state import TransactionState
+from tests import test_layers as layers
+
+DIRECTORY = ROOT / "docs" / "pictures"
+BENCHMARK = ROOT / "docs" / "evidence" / "kafkapy-and-apache-kafka.svg"
+WARM = "## Both brokers warm"
+DEMO, LEVELS = "demo.cast", "log-levels.txt"
+
+
+def packages() -> str:
+    """The packages and what each may import: the table of tests/test_layers.py."""
+    late = {(a, b) for a, targets in layers.MAY_IMPORT_LATE.items() for b in targets}
+    edges = {name: set(targets) for name, targets in layers.MAY_IMPORT.items() if name}
+    for a, b in late:
+        edges[a].add(b)
+    fill = {name: GREEN if name in layers.PURE else BLUE for name in edges}
+    drawing = layered_graph.draw(edges, "The packages of kafkapy", fill, dashed=late)
+    drawing.legend([(GREEN, "pure: decides, touches nothing"), (BLUE, "shell: sockets, loop, CLI")])
+    drawing.caption(
+        "A package imports only packages below it. Arrows that a longer path implies are left out.",
+        "Dashed: imported only by the function that needs it.",
+    )
+    return str(drawing)
+
+
+def rooms() -> str:
+    """The rooms of the server and what they import, from the imports in the code."""
+    edges: dict[str, set[str]] = {room: set() for room in layers.ROOMS}
+    for path, targets in layers.graph().items():
+        if (room := layers.room_of(path)) in edges:
+            edges[room] |= {layers.room_of(target) for target in targets} & edges.keys() - {room}
+    fill = dict.fromkeys(edges, BLUE)
+    drawing = layered_graph.draw(edges, "The rooms of kafkapy/server", fill)
+    drawing.caption(
+        "A room imports only rooms below it. Arrows that a longer path implies are left out.",
+        "root: `broker`, which builds the rest, and `process`, which runs it.",
+    )
+    return str(drawing)
+
+
+class Machine(NamedTuple):
+    """One state machine: the table of the code, and where each state is drawn (column, row)."""
+
+    title: str
+    previous: Mapping[str, set[str]]
+    places: Mapping[str, tuple[float, float]]
+    columns: int
+
+
+def _names(table: Mapping[Any, Collection[Any]], name: Callable[[Any], str]) -> dict[str, set[str]]:
+    """A table of previous states by the names that Kafka prints."""
+    return {name(state): {name(before) for before in befores} for state, befores in table.items()}
+
+
+def partitions() -> Machine:
+    s = PartitionState
+    places = {s.NON_EXISTENT: (0, 0), s.NEW: (1, 0), s.ONLINE: (2, 0), s.OFFLINE: (1, 1)}
+    table = _names(partition_states.VALID_PREVIOUS_STATES, lambda state: state.value)
+    return Machine("Partition", table, {state.value: at for state, at in places.items()}, 3)
+
+
+def replicas() -> Machine:
+    s = ReplicaState
+    places = {
+        s.NON_EXISTENT: (0, 0),
+        s.NEW: (1, 0),
+        s.ONLINE: (2, 0),
+        s.OFFLINE: (1, 1),
+        s.DELETION_INELIGIBLE: (2, 1),
+        s.DELETION_STARTED: (1, 2),
+        s.DELETION_SUCCESSFUL: (0, 2),
+    }
+    table = _names(replica_states.VALID_PREVIOUS_STATES, lambda state: state.value)
+    return Machine("Replica", table, {state.value: at for state, at in places.items()}, 3)
+
+
+def groups() -> Machine:
+    s = GroupState
+    places = {
+        s.EMPTY: (0, 0),
+        s.PREPARING_REBALANCE: (1, 0),
+        s.COMPLETING_REBALANCE: (2, 0),
+        s.DEAD: (1, 1),
+        s.STABLE: (2, 1),
+    }
+    table = _names(group.VALID_PREVIOUS_STATES, lambda state: state.value)
+    return Machine("Consumer group", table, {s.value: at for s, at in places.items()}, 3)
+
+
+def transaction_ids() -> Machine:
+    s = TransactionState
+    places = {
+        s.DEAD: (0, 1),
+        s.COMPLETE_COMMIT: (1, 0),
+        s.EMPTY: (1, 1),
+        s.COMPLETE_ABORT: (1, 2),
+        s.PREPARE_COMMIT: (2, 0),
+        s.ONGOING: (2, 1),
+        s.PREPARE_ABORT: (2, 2),
+        s.PREPARE_EPOCH_FENCE: (3, 1),
+    }
+    table = _names(transactions.PREVIOUS, lambda state: state.text)
+    return Machine("Transaction", table, {state.text: at for state, at in places.items()}, 4)
+
+
+def state_machines(title: str, machines: Sequence[Machine]) -> str:
+    """State machines below each other."""
+    drawing = Drawing(title)
+    for machine in machines:
+        top = drawing.heading(machine.title) + 30
+        boxes = {}
+        for name in machine.previous:
+            column, row = machine.places[name]
+            x = WIDTH * (column + 0.5) / machine.columns
+            boxes[name] = Box(x, top + 95 * row, max(7.6 * len(name) + 20, 90), 30)
+            drawing.box(boxes[name], name)
+        for name, befores in machine.previous.items():
+            for before in sorted(befores):
+                both = before != name and name in machine.previous[before]
+                drawing.transition(boxes[before], boxes[name], both, boxes.values())
+    return str(drawing)
+
+
+def controller_states() -> str:
+    """The states of partitions and replicas."""
+    return state_machines("States in the controller", [partitions(), replicas()])
+
+
+def coordinator_states() -> str:
+    """The states of consumer groups and transactions."""
+    return state_machines("States in the coordinators", [groups(), transaction_ids()])
+
+
+def log_levels() -> str:
+    """The result of a real Spark job."""
+    rows = recording.log_levels(DIRECTORY / LEVELS)
+    return bars(
+        "Log lines by level, counted by kafkapy spark-submit --sql",
+        [Bar(level, count, f"{count:,}") for level, count in rows],
+    )
+
+
+def benchmark(document: Path) -> str:
+    """The table with both brokers warm as a chart."""
+    section = document.read_text().partition(WARM)[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", section, re.M)
+    found = {name: (ours, theirs, float(ratio)) for name, ours, theirs, ratio in cells}
+    return chart({name: found[name] for name in PLOTTED})
+
+
+def drawings() -> dict[Path, str]:
+    """Every picture that comes from the code or from committed data."""
+    return {
+        DIRECTORY / "packages.svg": packages(),
+        DIRECTORY / "rooms.svg": rooms(),
+        DIRECTORY / "controller-states.svg": controller_states(),
+        DIRECTORY / "coordinator-states.svg": coordinator_states(),
+        DIRECTORY / "demo.svg": recording.rendered(DIRECTORY / DEMO),
+        DIRECTORY / "log-levels.svg": log_levels(),
+    }
+
+
+def stale() -> dict[Path, str]:
+    """Those of `drawings` that are not on disk as they should be."""
+    return {
+        path: text
+        for path, text in drawings().items()
+        if not path.exists() or path.read_text() != text
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/pictures", description=__doc__)
+    for flag in ("check", "record", "spark", "benchmark"):
+        parser.add_argument(f"--{flag}", action="store_true")
+    asked = parser.parse_args()
+    DIRECTORY.mkdir(exist_ok=True)
+    if asked.record:
+        recording.record(DIRECTORY / DEMO)
+    if asked.spark:
+        recording.run_spark_job(DIRECTORY / LEVELS)
+    if asked.benchmark:
+        document = ROOT / "docs" / "evidence" / "benchmarks.md"
+        BENCHMARK.write_text(benchmark(document))
+    found = stale()
+    for path, text in found.items():
+        name = path.relative_to(ROOT)
+        print(f"{name} {'is out of date: run scripts/pictures' if asked.check else 'written'}")
+        if not asked.check:
+            path.write_text(text)
+    return 1 if asked.check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`scripts/fuzz`: hostile but well-formed requests over every API."""

@@ -1,0 +1,1 @@
+"""`scripts/simulate`: the cluster simulator, a seed or many."""

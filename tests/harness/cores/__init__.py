@@ -1,0 +1,1 @@
+"""Parts of a broker without sockets, tasks or time."""

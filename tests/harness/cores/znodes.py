@@ -1,0 +1,56 @@
+"""An in-memory ZooKeeper to test against, driven by hand: no event loop is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from kafkapy.zk.embedded.journal import Journal
+from kafkapy.zk.embedded.memory import MemoryServer
+from tests.harness.cores.ports import ManualClock
+
+T = TypeVar("T")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits for nothing but memory."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise AssertionError("the coroutine waits for something")
+
+
+class BytesFile:
+    """A `JournalFile` in memory that can be told to fail, or to tear its next append."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = data
+        self.fail = False
+        self.tear_at: int | None = None
+
+    def read(self) -> bytes:
+        return self.data
+
+    def append(self, data: bytes) -> None:
+        if self.tear_at is not None:
+            self.data += data[: self.tear_at]
+            self.tear_at = None
+            raise OSError(28, "No space left on device")
+        if self.fail:
+            raise OSError(28, "No space left on device")
+        self.data += data
+
+    def truncate(self, size: int) -> None:
+        self.data = self.data[:size]
+
+    def replace(self, data: bytes) -> None:
+        if self.fail:
+            raise OSError(28, "No space left on device")
+        self.data = data
+
+
+def server(file: BytesFile | None = None) -> MemoryServer:
+    """A server, durable in `file` if there is one."""
+    return MemoryServer(ManualClock(), None if file is None else Journal(file))

@@ -1,0 +1,1 @@
+"""Clusters whose links, disks and processes fail, loads on them, and their judgement."""

@@ -1,0 +1,198 @@
+"""A run: a workload, faults, then peace, a drain and a verdict."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.harness.faults import chaos_workload
+from tests.harness.faults.anomalies import History
+from tests.harness.faults.chaos_workload import Reader, Writer
+from tests.harness.faults.fault_cluster import FaultCluster, wait_until
+from tests.harness.storage import replica_bytes
+
+TOPIC = "chaos"
+GROUP = "chaos-group"
+PARTITIONS = 4
+CREATE_LIMIT_S = 60.0
+ISR_LIMIT_S = 60.0
+DRAIN_LIMIT_S = 120.0
+
+
+class Verdict(NamedTuple):
+    """What a run found. `anomalies` has all names, with their cases."""
+
+    faults: list[str]
+    anomalies: dict[str, list[str]]
+    acked: int
+    failures: dict[str, int]
+    full_isr_s: float
+    bytes_compared: int
+    failed_starts: list[str]
+
+    @property
+    def clean(self) -> bool:
+        return not any(self.anomalies.values())
+
+    def text(self) -> str:
+        """One line each: what was found, and up to five cases of each anomaly."""
+        lines = [
+            f"{len(self.faults)} faults, {self.acked} acknowledged records, failed sends"
+            f" {self.failures or 'none'}, ISR full after {self.full_isr_s:.1f} s,"
+            f" {self.bytes_compared} bytes of replicas compared,"
+            f" {len(self.failed_starts)} failed starts"
+        ]
+        reasons = Counter(re.sub("[0-9]+", "N", reason) for reason in self.failed_starts)
+        lines += [f"  failed start, {count} times: {why}" for why, count in reasons.items()]
+        for name, cases in self.anomalies.items():
+            lines.append(f"  {name}: {len(cases)}")
+            lines += [f"    {case}" for case in cases[:5]]
+        return "\n".join(lines)
+
+
+def create_topic(cluster: FaultCluster, topic: str, partitions: int, rf: int, min_isr: int) -> None:
+    """Make a topic, also while the controller changes."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    config = {"min.insync.replicas": str(min_isr)}
+    wanted = NewTopic(topic, partitions, rf, config=config)
+
+    def lacking() -> list[str]:
+        try:
+            admin.create_topics([wanted])[topic].result(timeout=30)
+        except KafkaException as refused:
+            known = refused.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+            return [] if known else [str(refused)]
+        return []
+
+    wait_until(lacking, CREATE_LIMIT_S, f"topic {topic} not created")
+
+
+class Workload:
+    """Two producers, one assigned reader of all partitions, a group of two."""
+
+    def __init__(
+        self,
+        cluster: FaultCluster,
+        rate: float,
+        topic: str = TOPIC,
+        partitions: int = PARTITIONS,
+    ) -> None:
+        self.history = History()
+        self.cluster = cluster
+        self._topic = topic
+        self._partitions = partitions
+        common = (cluster.bootstrap_servers, topic, partitions, self.history)
+        self.writers = [
+            Writer(
+                *common,
+                rate / 2,
+                number,
+                cluster.directory / f"writer-{number}.log",
+                in_flight=1 if cluster.is_mixed else 5,
+            )
+            for number in range(2)
+        ]
+        self.readers = [
+            Reader(*common, "assigned"),
+            Reader(*common, "member-1", GROUP),
+            Reader(*common, "member-2", GROUP),
+        ]
+
+    def abandon(self) -> None:
+        """End the threads, if `finish` did not."""
+        for writer in self.writers:
+            writer.abandon()
+        self._stop_readers()
+
+    def _stop_readers(self) -> None:
+        for reader in self.readers:
+            if reader.is_alive():
+                reader.stop()
+
+    @property
+    def acked(self) -> int:
+        return sum(writer.acked for writer in self.writers)
+
+    def wait_for_progress(self, more: int, limit_s: float = 60.0) -> float:
+        """Seconds until `more` records have been acknowledged from now on."""
+        wanted = self.acked + more
+
+        def lacking() -> list[str]:
+            return [] if self.acked >= wanted else [f"{wanted - self.acked} to go"]
+
+        return wait_until(lacking, limit_s, f"no {more} more acknowledged records")
+
+    def finish(self, faults: list[str]) -> Verdict:
+        """After the faults: full ISRs, a drain, clean stops, the verdict."""
+        found: dict[str, list[str]] = {"not-healed": [], "replicas-differ": [], "lost-position": []}
+        threads: list[Writer | Reader] = [*self.writers, *self.readers]
+        found["thread-ended"] = [thread.name for thread in threads if not thread.is_alive()]
+        full_isr_s = -1.0
+        try:
+            full_isr_s = self.cluster.wait_for_full_isr(ISR_LIMIT_S)
+        except AssertionError as lacking:
+            found["not-healed"].append(str(lacking))
+        for writer in self.writers:
+            writer.stop()
+        try:
+            ends = chaos_workload.high_watermarks(
+                self.cluster.bootstrap_servers, self._topic, self._partitions
+            )
+            wait_until(
+                lambda: chaos_workload.drained(self.readers, ends), DRAIN_LIMIT_S, "not drained"
+            )
+        except AssertionError as lacking:
+            found["not-healed"].append(str(lacking))
+        self._stop_readers()
+        for reader in self.readers:
+            found["lost-position"] += reader.lost_positions
+        found["fatal-producer-error"] = [e for w in self.writers for e in w.fatal_errors]
+        assignment = self.cluster.assignment()
+        # A member whose leave was lost expires, and that is a record: it must not be written while
+        # one broker after another stops.
+        chaos_workload.wait_for_empty_group(self.cluster.bootstrap_servers, GROUP)
+        self.cluster.stop_brokers()
+        found["replicas-differ"], compared = replica_bytes.differences(
+            self.cluster.log_dirs, assignment
+        )
+        failures: dict[str, int] = {}
+        for writer in self.writers:
+            for name, count in writer.failures.items():
+                failures[name] = failures.get(name, 0) + count
+        anomalies = {**self.history.judge(), **found}
+        return Verdict(
+            faults,
+            anomalies,
+            self.acked,
+            failures,
+            full_isr_s,
+            compared,
+            self.cluster.failed_starts,
+        )
+
+
+def run_on(
+    cluster: FaultCluster,
+    faults: Callable[[FaultCluster, Workload], Iterable[str]],
+    *,
+    rf: int = 3,
+    min_isr: int = 2,
+    rate: float = 400.0,
+    topic: str = TOPIC,
+    partitions: int = PARTITIONS,
+) -> Verdict:
+    """Start a workload, let `faults` do its work, and judge; the brokers are stopped then."""
+    with ExitStack() as open_:
+        create_topic(cluster, topic, partitions, rf, min_isr)
+        workload = Workload(cluster, rate, topic, partitions)
+        open_.callback(workload.abandon)
+        workload.wait_for_progress(200)
+        done = list(faults(cluster, workload))
+        cluster.heal_links()
+        return workload.finish(done)

@@ -1,0 +1,298 @@
+"""Producers and consumers that keep a history while the cluster under them fails.
+
+One thread each. Producers are idempotent with acks=all; each of an assigned reader and a group
+member reads all, or its share, from the beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
+from tests.harness.faults.fault_cluster import wait_until
+
+PADDING = b"x" * 80
+DELIVERY_LIMIT_S = 90.0
+QUICK_TO_RECONNECT = {
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+    "socket.timeout.ms": 6000,
+    "topic.metadata.refresh.interval.ms": 5000,
+    "log_level": 0,
+}
+
+
+class Writer(threading.Thread):
+    """Sends to each partition in turn, about `rate` records a second, until told to stop.
+
+    A producer with a fatal error is replaced; `fatal_errors` keeps them. The file `log` has what
+    librdkafka says of epochs and sequences. `in_flight`: how many requests a broker is sent before
+    it has answered. A leader of Apache Kafka's that refuses one and takes the next makes librdkafka
+    lose or double records (docs/decisions/0009).
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        partitions: int,
+        history: History,
+        rate: float,
+        number: int,
+        log: Path,
+        in_flight: int,
+    ) -> None:
+        super().__init__(name=f"writer-{number}", daemon=True)
+        self._logger = logging.Logger(self.name)
+        handler = logging.FileHandler(log, delay=True)
+        handler.setFormatter(logging.Formatter("[%(asctime)s] %(message)s"))
+        self._logger.addHandler(handler)
+        self.fatal_errors: list[str] = []
+        self.failures: dict[str, int] = defaultdict(int)
+        self._servers = servers
+        self._topic = topic
+        self._partitions = partitions
+        self._history = history
+        self._interval_s = partitions / rate
+        self._number = number
+        self._in_flight = in_flight
+        self._next = [0] * partitions
+        self._stopping = threading.Event()
+        self._abandoned = False
+        self.acked = 0
+        self.start()
+
+    def stop(self) -> None:
+        """Stop sending and wait for the last answer."""
+        self._stopping.set()
+        self.join()
+
+    def abandon(self) -> None:
+        """Stop, whatever is in flight."""
+        self._abandoned = True
+        self.stop()
+
+    def run(self) -> None:
+        producer = self._producer()
+        while not self._stopping.wait(self._interval_s):
+            try:
+                self._send_to_all(producer)
+            except KafkaException as error:
+                # Fatal: what is in flight has an unknown outcome, says its callback. librdkafka's
+                # binding may raise the same error from here once more, as a SystemError.
+                self.fatal_errors.append(str(error.args[0]))
+                with contextlib.suppress(KafkaException, SystemError):
+                    producer.flush(10)
+                self._number += 10
+                self._next = [0] * self._partitions
+                producer = self._producer()
+        if self._abandoned:
+            producer.purge()
+        left = producer.flush(DELIVERY_LIMIT_S + 10)
+        for handler in self._logger.handlers:
+            handler.close()
+        assert left == 0, f"{left} records without an answer"
+
+    def _producer(self) -> Producer:
+        return Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "enable.idempotence": True,
+                "acks": "all",
+                "linger.ms": 5,
+                "queue.buffering.max.messages": 5000,
+                "delivery.timeout.ms": int(DELIVERY_LIMIT_S * 1000),
+                "request.timeout.ms": 5000,
+                "max.in.flight.requests.per.connection": self._in_flight,
+                **QUICK_TO_RECONNECT,
+                "debug": "eos",
+                "log_level": 7,
+            },
+            logger=self._logger,
+        )
+
+    def _send_to_all(self, producer: Producer) -> None:
+        try:
+            for partition in range(self._partitions):
+                self._send(producer, partition)
+            producer.poll(0)
+        except BufferError:
+            producer.poll(0.1)
+
+    def _send(self, producer: Producer, partition: int) -> None:
+        value = self._number * PRODUCER_STEP + self._next[partition]
+        producer.produce(
+            self._topic,
+            b"%d %s" % (value, PADDING),
+            partition=partition,
+            on_delivery=self._answered(partition, value),
+        )
+        self._next[partition] += 1
+
+    def _answered(self, partition: int, value: int) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                offset = message.offset()
+                known = offset if offset is not None and offset >= 0 else -1
+                self._history.sends.append(Send(partition, value, Outcome.ACKED, known))
+                self.acked += 1
+            else:
+                self.failures[error.name()] += 1
+                never_sent = error.code() == KafkaError._PURGE_QUEUE
+                outcome = Outcome.FAILED if never_sent else Outcome.UNKNOWN
+                self._history.sends.append(Send(partition, value, outcome))
+
+        return note
+
+
+class Reader(threading.Thread):
+    """Polls until told to stop. `position[partition]` is the next offset due.
+
+    An assigned reader resets nothing: a position that the cluster says it never had is kept in
+    `lost_positions`, and it goes on there.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        partitions: int,
+        history: History,
+        name: str,
+        group: str | None = None,
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.mode = Mode.ASSIGN if group is None else Mode.SUBSCRIBE
+        self.position = [0] * partitions
+        self.lost_positions: list[str] = []
+        self.errors: dict[str, int] = defaultdict(int)
+        self._topic = topic
+        self._history = history
+        self._stopping = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group or name,
+                "enable.auto.commit": group is not None,
+                "auto.commit.interval.ms": 1000,
+                "auto.offset.reset": "earliest" if group else "error",
+                "session.timeout.ms": 10_000,
+                "fetch.wait.max.ms": 200,
+                **QUICK_TO_RECONNECT,
+            }
+        )
+        if group is None:
+            self._assign()
+        else:
+            self._consumer.subscribe([topic])
+        self.start()
+
+    def _assign(self) -> None:
+        """Go on where this reader is."""
+        here = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
+        self._consumer.assign(here)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+        self._consumer.close()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            rows: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            for message in self._consumer.consume(500, 0.2):
+                error = message.error()
+                if error is not None:
+                    self._failed(error, message)
+                    continue
+                value = int(message.value().split(b" ", 1)[0])
+                rows[message.partition()].append((message.offset(), value))
+                self.position[message.partition()] = message.offset() + 1
+            for partition, run in rows.items():
+                self._history.polls.append(Poll(self.name, self.mode, partition, *run_of(run)))
+
+    def _failed(self, error: KafkaError, message: Message) -> None:
+        self.errors[error.name()] += 1
+        if error.code() == KafkaError._AUTO_OFFSET_RESET and self.mode is Mode.ASSIGN:
+            partition = message.partition()
+            self.lost_positions.append(
+                f"partition {partition} position {self.position[partition]}: {error.str()}"
+            )
+            self._assign()
+
+
+def high_watermarks(servers: str, topic: str, partitions: int, limit_s: float = 60.0) -> list[int]:
+    """What the leaders say now; a new one may not know it for a moment (KIP-207)."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "judge", **QUICK_TO_RECONNECT})
+    found: list[int] = []
+
+    def lacking() -> list[str]:
+        try:
+            found[:] = [
+                consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)[1]
+                for p in range(partitions)
+            ]
+        except KafkaException as error:
+            return [str(error)]
+        return []
+
+    try:
+        wait_until(lacking, limit_s, "no high watermarks")
+        return found
+    finally:
+        consumer.close()
+
+
+def committed(servers: str, group: str, topic: str, partitions: int) -> list[int]:
+    """A group's committed offsets; 0 where there is none yet."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, **QUICK_TO_RECONNECT})
+    try:
+        wanted = [TopicPartition(topic, p) for p in range(partitions)]
+        return [max(found.offset, 0) for found in consumer.committed(wanted, timeout=20)]
+    finally:
+        consumer.close()
+
+
+def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> None:
+    """Wait until no member is left in `group`."""
+    admin = AdminClient({"bootstrap.servers": servers, **QUICK_TO_RECONNECT})
+
+    def lacking() -> list[str]:
+        try:
+            found = admin.describe_consumer_groups([group], request_timeout=10)[group].result()
+        except KafkaException as error:
+            return [str(error)]
+        return [f"{member.client_id} is a member" for member in found.members]
+
+    wait_until(lacking, limit_s, f"group {group} is not empty")
+
+
+def drained(readers: list[Reader], ends: list[int]) -> list[str]:
+    """Who has not read up to `ends` yet: each assigned reader, and the group as a whole."""
+    late = []
+    groups: dict[Mode, list[int]] = {}
+    for reader in readers:
+        if reader.mode is Mode.ASSIGN:
+            late += _late(reader.name, reader.position, ends)
+        else:
+            best = groups.setdefault(reader.mode, [0] * len(ends))
+            groups[reader.mode] = [max(pair) for pair in zip(best, reader.position, strict=True)]
+    for mode, position in groups.items():
+        late += _late(mode.value, position, ends)
+    return late
+
+
+def _late(name: str, position: list[int], ends: list[int]) -> list[str]:
+    return [
+        f"{name} is at {at} of {end} in partition {partition}"
+        for partition, (at, end) in enumerate(zip(position, ends, strict=True))
+        if at < end
+    ]

@@ -1,0 +1,105 @@
+"""A log directory that is lost while records flow (log_dir_failure_test).
+
+Kafka's test takes the right to write away, which means nothing to root; here the directory is gone,
+as when a disk is unmounted: what is open can still be written, nothing new can be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.harness.faults.chaos_run import TOPIC, Workload, create_topic
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT
+from tests.harness.faults.fault_cluster import FaultCluster, wait_until
+from tests.harness.faults.scenario import Scenario, leader
+
+LIMIT_S = 60.0
+BESIDE = "beside"
+"""A topic that the lost directory has no replica of, and that one replica is enough for."""
+
+
+def log_dir_failure(*, of_leader: bool, bounce: bool) -> Scenario:
+    """The second log directory of a broker is lost: its replicas are led by others and in no ISR,
+    the broker goes on with the rest, also alone, and when the directory is back so are they."""
+
+    def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
+        broker_id, lost = whom(cluster, of_leader)
+        broker, lost_dir = cluster.brokers[broker_id], cluster.log_dirs[broker_id][1]
+        create_topic(cluster, BESIDE, 2, 3, 1)
+        wait_until(lambda: ["no topic"] * (len(beside(cluster, broker_id)) == 0), LIMIT_S, "none")
+        away = lost_dir.with_name(f"{lost_dir.name}.away")
+        lost_dir.rename(away)
+        lost_dir.touch()
+        if bounce:
+            broker.stop()
+            cluster.start_again(broker)
+        wait_until(lambda: still_there(cluster, broker_id, lost), LIMIT_S, "not taken over")
+        assert broker.running
+        workload.wait_for_progress(500)
+        yield f"broker {broker_id} lost partitions {lost}, bounce {bounce}"
+        alone(cluster, broker_id)
+        yield f"broker {broker_id} alone serves what it has left"
+        broker.stop()
+        lost_dir.unlink()
+        away.rename(lost_dir)
+        cluster.start_again(broker)
+        cluster.wait_for_full_isr(2 * LIMIT_S)
+
+    # A new segment every 3 s, as there: the directory is looked for when one is made.
+    return Scenario(faults, log_dirs=2, overrides={"log.roll.ms": "3000"})
+
+
+def whom(cluster: FaultCluster, of_leader: bool) -> tuple[int, list[int]]:
+    """A broker whose second directory has a replica that it leads, or follows; and all of them."""
+    for broker_id in sorted(cluster.brokers):
+        lost = held(cluster.log_dirs[broker_id][1], TOPIC)
+        if any((cluster.leader(TOPIC, p) == broker_id) == of_leader for p in lost):
+            return broker_id, lost
+    raise AssertionError(f"nobody has a suitable replica of {TOPIC}; {leader(cluster)} leads 0")
+
+
+def held(log_dir: Path, topic: str) -> list[int]:
+    """The partitions of a topic in a log directory."""
+    return sorted(int(path.name.rpartition("-")[2]) for path in log_dir.glob(f"{topic}-*[0-9]"))
+
+
+def beside(cluster: FaultCluster, broker_id: int) -> list[int]:
+    return held(cluster.log_dirs[broker_id][0], BESIDE)
+
+
+def still_there(cluster: FaultCluster, broker_id: int, partitions: list[int]) -> list[str]:
+    """Of what the broker has lost: where it is in the ISR, or where nobody leads."""
+    states = {p: cluster.state(TOPIC, p) for p in partitions}
+    return [
+        f"{TOPIC}-{p}: {state}"
+        for p, state in states.items()
+        if broker_id in state.get("isr", [broker_id]) or state["leader"] in (-1, broker_id)
+    ]
+
+
+def alone(cluster: FaultCluster, broker_id: int) -> None:
+    """Kill the others: who has lost a directory leads what is in the other one. Then start them."""
+    others = [broker for i, broker in cluster.brokers.items() if i != broker_id]
+    [partition, *_] = beside(cluster, broker_id)
+    for broker in others:
+        broker.kill()
+    wait_until(
+        lambda: ["not led"] * (cluster.state(BESIDE, partition).get("isr") != [broker_id]),
+        LIMIT_S,
+        f"broker {broker_id} does not lead {BESIDE}-{partition}",
+    )
+    servers = cluster.brokers[broker_id].bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", **QUICK_TO_RECONNECT})
+    producer.produce(BESIDE, b"alone", partition=partition)
+    assert producer.flush(LIMIT_S) == 0
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": BESIDE, **QUICK_TO_RECONNECT})
+    consumer.assign([TopicPartition(BESIDE, partition, 0)])
+    message = consumer.poll(LIMIT_S)
+    assert message is not None
+    assert message.value() == b"alone", message.error()
+    consumer.close()
+    for broker in others:
+        cluster.start_again(broker)

@@ -1,0 +1,194 @@
+"""Consume, transform, produce in transactions (KIP-98), and what readers see of it.
+
+with Copier(servers, "in", "out", total) as copier:
+    copier.wait_for(total // 2)
+    ...                              # a fault
+assert committed(servers, "out") == ...
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from tests.harness.processes.waiting import wait_until
+
+LIMIT_S = 120.0
+_CALL_S = 20.0
+_RECORDS = 20
+_ABORT_EVERY = 5
+_EOF = KafkaError._PARTITION_EOF
+
+
+def fill(servers: str, topic: str, total: int) -> None:
+    """Put the numbers below `total` into a topic."""
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+    for number in range(total):
+        producer.produce(topic, str(number), key=str(number))
+    assert producer.flush(LIMIT_S) == 0
+
+
+@contextmanager
+def _reader(servers: str, isolation: str, group: str = "reader") -> Iterator[Consumer]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "isolation.level": isolation,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
+    found = consumer.list_topics(topic, timeout=_CALL_S).topics[topic].partitions
+    return [TopicPartition(topic, partition, 0) for partition in found]
+
+
+def read(
+    servers: str, topic: str, isolation: str = "read_committed", partition: int | None = None
+) -> list[str]:
+    """All values of a topic, or of one partition, up to where a reader of that isolation comes
+    now."""
+    values: list[str] = []
+    with _reader(servers, isolation) as consumer:
+        wait_until(lambda: bool(_partitions(consumer, topic)), f"the partitions of {topic}")
+        partitions = [
+            found
+            for found in _partitions(consumer, topic)
+            if partition is None or found.partition == partition
+        ]
+        consumer.assign(partitions)
+        ended: set[int] = set()
+
+        def is_read() -> bool:
+            for message in consumer.consume(500, 0.2):
+                if message.error() is None:
+                    values.append(message.value().decode())
+                else:
+                    assert message.error().code() == _EOF, message.error()
+                    ended.add(message.partition())
+            return len(ended) == len(partitions)
+
+        wait_until(is_read, f"{topic} is read", LIMIT_S)
+    return values
+
+
+class Copier:
+    """A thread that copies a topic in transactions of 20, of which it aborts every fifth, until
+    `total` records are committed. After an error that says so it begins anew, as a new instance
+    with the same transactional id would."""
+
+    def __init__(self, servers: str, source: str, target: str, total: int) -> None:
+        self.copied = 0
+        self.aborted = 0
+        self.restarts = 0
+        self._servers = servers
+        self._source, self._target, self._total = source, target, total
+        self._stop = threading.Event()
+        self._fault: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=f"copy {source}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._stop.set()
+        self._thread.join(LIMIT_S)
+        self._stop.set()
+        self._thread.join(LIMIT_S)
+        if error is None and self._fault is not None:
+            raise self._fault
+
+    def wait_for(self, copied: int) -> None:
+        wait_until(
+            lambda: self._fault is not None or self.copied >= copied, f"{copied} copied", LIMIT_S
+        )
+
+    def _run(self) -> None:
+        try:
+            while self.copied < self._total and not self._stop.is_set():
+                self._live()
+        except BaseException as fault:
+            self._fault = fault
+            raise
+
+    def _live(self) -> None:
+        """One instance, until it is done or is told that it cannot go on."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "transactional.id": f"copy-{self._source}",
+                "transaction.timeout.ms": 10_000,
+                # It keeps to a coordinator that is gone until its metadata are that old.
+                "metadata.max.age.ms": 2000,
+                "log_level": 0,
+            }
+        )
+        with _reader(self._servers, "read_committed", f"copy-{self._source}") as consumer:
+            try:
+                producer.init_transactions(_CALL_S)
+                partitions = _partitions(consumer, self._source)
+                committed = consumer.committed(partitions, timeout=_CALL_S)
+                consumer.assign(committed)
+                self.copied = sum(max(0, p.offset) for p in committed)
+                while self.copied < self._total and not self._stop.is_set():
+                    self._transaction(producer, consumer, partitions)
+            except KafkaException:
+                self.restarts += 1
+
+    def _transaction(
+        self, producer: Producer, consumer: Consumer, partitions: list[TopicPartition]
+    ) -> None:
+        messages = [m for m in consumer.consume(_RECORDS, 1.0) if m.error() is None]
+        if not messages:
+            return
+        producer.begin_transaction()
+        for message in messages:
+            producer.produce(self._target, message.value(), key=message.key())
+        positions = [p for p in consumer.position(partitions) if p.offset >= 0]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), _CALL_S)
+        if (self.copied // _RECORDS + self.aborted) % _ABORT_EVERY == _ABORT_EVERY - 1:
+            producer.flush(_CALL_S)
+            producer.abort_transaction(_CALL_S)
+            self.aborted += 1
+            back: dict[int, int] = {}
+            for message in messages:
+                partition = message.partition()
+                back[partition] = min(message.offset(), back.get(partition, message.offset()))
+            for partition, offset in back.items():
+                consumer.seek(TopicPartition(self._source, partition, offset))
+            return
+        _commit(producer)
+        self.copied += len(messages)
+
+
+def _commit(producer: Any) -> None:
+    """Commit; a time limit that passes is no error of the transaction."""
+    for _ in range(3):
+        try:
+            producer.commit_transaction(_CALL_S)
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+    producer.commit_transaction(_CALL_S)

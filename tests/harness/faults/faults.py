@@ -1,0 +1,310 @@
+"""What chaos does to a cluster: each fault breaks something, waits, and heals it.
+
+Chosen and aimed by a seed. A fault returns what it did, for the report.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from kazoo.exceptions import KazooException
+from kazoo.handlers.threading import KazooTimeoutError
+
+from kafkapy.common.topic_partition import TopicPartition
+from tests.harness.faults.fault_cluster import (
+    ADMIN_LIMIT_S,
+    LAG_TIME_MAX_MS,
+    SESSION_TIMEOUT_S,
+    FaultCluster,
+    wait_until,
+)
+from tests.harness.faults.links import ANYONE, Link, Trouble
+from tests.harness.processes.broker_process import ServerProcess
+
+ALONE: Final = 0.6
+_HALF_OPEN: Final = (Trouble.HOLD, Trouble.HOLD_REQUESTS, Trouble.HOLD_ANSWERS)
+
+
+class Chaos:
+    """Faults on one cluster, of which the records of `topic` must not notice."""
+
+    def __init__(self, cluster: FaultCluster, topic: str, partitions: int, seed: int) -> None:
+        self.cluster = cluster
+        self._topic = topic
+        self._partitions = partitions
+        self._chance = random.Random(seed)
+        self._deck: list[str] = []
+        self._clock = threading.Event()  # never set: waits are the length of faults
+
+    def wait(self, seconds: float) -> None:
+        self._clock.wait(seconds)
+
+    def run(self, name: str) -> str:
+        """Do the fault of this name, see FAULTS."""
+        return f"{name}: {FAULTS[name](self)}"
+
+    def run_each(self, names: Iterable[str]) -> Iterator[str]:
+        """These faults in this order, with some calm between them."""
+        for name in names:
+            yield self.run(name)
+            self._calm()
+
+    def _calm(self) -> None:
+        self.wait(self._chance.uniform(0.5, 4.0))
+
+    def run_for(self, seconds: float, names: list[str]) -> Iterator[str]:
+        """Faults with some calm between them; each has its turn before one comes again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            yield self.round(names)
+            self._calm()
+
+    def round(self, names: list[str]) -> str:
+        """The next of the faults; sometimes one of processes and one of links at the same time."""
+        if not self._deck:
+            self._deck = self._chance.sample(names, len(names))
+        name = self._deck.pop()
+        others = [n for n in names if (n in OF_PROCESSES) != (name in OF_PROCESSES)]
+        if not others or self._chance.random() < ALONE:
+            return self.run(name)
+        twin = Chaos(self.cluster, self._topic, self._partitions, self._chance.randrange(10**9))
+        with ThreadPoolExecutor(1) as executor:
+            other = executor.submit(twin.run, self._chance.choice(others))
+            done = self.run(name)
+            return f"{done}, with {other.result()}"
+
+    # whom
+
+    def _any(self) -> int:
+        return self._chance.choice(sorted(self.cluster.brokers))
+
+    def _leader(self) -> int:
+        found = self.cluster.leader(self._topic, self._chance.randrange(self._partitions))
+        return found if found in self.cluster.brokers else self._any()
+
+    def _follower(self) -> int:
+        partition = self._chance.randrange(self._partitions)
+        leader = self.cluster.leader(self._topic, partition)
+        return self._chance.choice([b for b in sorted(self.cluster.brokers) if b != leader])
+
+    def _controller(self) -> int:
+        found = self.cluster.controller_id()
+        return found if found in self.cluster.brokers else self._any()
+
+    # processes
+
+    def _down(self, ids: list[int], clean: bool) -> str:
+        brokers = [self.cluster.brokers[broker_id] for broker_id in ids]
+        for broker in brokers:
+            if clean:
+                broker.stop()
+            else:
+                broker.kill()
+        seconds = self._chance.choice([0.0, 0.5, SESSION_TIMEOUT_S * 1.5])
+        self.wait(seconds)
+        for broker in brokers:
+            broker.launch()
+        if self._chance.random() < 0.25 and not clean:
+            # Once more, while it recovers.
+            self.wait(self._chance.uniform(0.2, 1.5))
+            brokers[0].kill()
+        for broker in brokers:
+            self.cluster.start_again(broker)
+        return f"brokers {ids}, down for {seconds:.1f} s"
+
+    def kill(self) -> str:
+        return self._down([self._any()], clean=False)
+
+    def kill_leader(self) -> str:
+        return self._down([self._leader()], clean=False)
+
+    def kill_follower(self) -> str:
+        return self._down([self._follower()], clean=False)
+
+    def kill_controller(self) -> str:
+        return self._down([self._controller()], clean=False)
+
+    def kill_two(self) -> str:
+        return self._down(self._chance.sample(sorted(self.cluster.brokers), 2), clean=False)
+
+    def kill_all(self) -> str:
+        ids = sorted(self.cluster.brokers)
+        self._chance.shuffle(ids)
+        return self._down(ids, clean=False)
+
+    def bounce(self) -> str:
+        return self._down([self._any()], clean=True)
+
+    def bounce_leader(self) -> str:
+        return self._down([self._leader()], clean=True)
+
+    def bounce_controller(self) -> str:
+        return self._down([self._controller()], clean=True)
+
+    def _pause(self, broker_id: int) -> str:
+        broker = self.cluster.brokers[broker_id]
+        seconds = SESSION_TIMEOUT_S * self._chance.choice([0.5, 1.5, 2.5])
+        stopped(broker, lambda: self.wait(seconds))
+        return f"broker {broker_id} for {seconds:.1f} s"
+
+    def pause(self) -> str:
+        return self._pause(self._any())
+
+    def pause_leader(self) -> str:
+        return self._pause(self._leader())
+
+    def pause_follower(self) -> str:
+        return self._pause(self._follower())
+
+    def pause_controller(self) -> str:
+        return self._pause(self._controller())
+
+    # links between brokers
+
+    def _trouble(self, links: list[tuple[Link, int]], trouble: Trouble, seconds: float) -> None:
+        for link, source_pid in links:
+            self.cluster.network.set(link, trouble, source_pid)
+        self.wait(seconds)
+        broken = self._chance.random() < 0.5
+        for link, _ in links:
+            self.cluster.network.heal(link, broken=broken)
+
+    def _between(self, trouble: Trouble) -> str:
+        """One direction or both between two, or all towards one."""
+        one, other = self._chance.sample(sorted(self.cluster.brokers), 2)
+        pid = {broker_id: broker.pid for broker_id, broker in self.cluster.brokers.items()}
+        to = self.cluster.internal
+        shape = self._chance.choice(["to", "with", "towards"])
+        links = {
+            "to": [(to[other], pid[one])],
+            "with": [(to[other], pid[one]), (to[one], pid[other])],
+            "towards": [(to[other], ANYONE)],
+        }[shape]
+        seconds = LAG_TIME_MAX_MS / 1000 * self._chance.choice([0.3, 1.5, 3.0])
+        self._trouble(links, trouble, seconds)
+        origin = "all" if shape == "towards" else f"broker {one}"
+        return f"{trouble.name} from {origin} {shape} broker {other} for {seconds:.1f} s"
+
+    def cut(self) -> str:
+        return self._between(Trouble.CUT)
+
+    def half_open(self) -> str:
+        return self._between(self._chance.choice(_HALF_OPEN))
+
+    def delay(self) -> str:
+        return self._between(Trouble.DELAY)
+
+    def isolate(self) -> str:
+        return self._isolate(self._leader())
+
+    def isolate_controller(self) -> str:
+        return self._isolate(self._controller())
+
+    def _isolate(self, alone: int) -> str:
+        """A broker alone with its clients: no other broker, no ZooKeeper."""
+        pid = self.cluster.brokers[alone].pid
+        links = [(link, pid) for link in self.cluster.internal.values()]
+        links += [(self.cluster.internal[alone], ANYONE)]
+        links += [(self.cluster.to_zookeeper[alone], ANYONE)]
+        trouble = self._chance.choice([Trouble.CUT, *_HALF_OPEN])
+        seconds = SESSION_TIMEOUT_S * self._chance.choice([1.5, 2.5])
+        self._trouble(links, trouble, seconds)
+        return f"{trouble.name} around broker {alone} for {seconds:.1f} s"
+
+    # ZooKeeper
+
+    def _zookeeper_link(self, broker_id: int, trouble: Trouble) -> str:
+        seconds = SESSION_TIMEOUT_S * self._chance.choice([0.3, 1.5, 2.5])
+        self._trouble([(self.cluster.to_zookeeper[broker_id], ANYONE)], trouble, seconds)
+        return f"{trouble.name} for broker {broker_id} for {seconds:.1f} s"
+
+    def zk_cut(self) -> str:
+        return self._zookeeper_link(self._any(), Trouble.CUT)
+
+    def zk_cut_controller(self) -> str:
+        return self._zookeeper_link(self._controller(), Trouble.CUT)
+
+    def zk_half_open(self) -> str:
+        return self._zookeeper_link(self._any(), self._chance.choice(_HALF_OPEN))
+
+    def zk_restart(self) -> str:
+        self.cluster.zookeeper.kill()
+        seconds = self._chance.choice([0.0, SESSION_TIMEOUT_S * 1.5])
+        self.wait(seconds)
+        self.cluster.zookeeper.start()
+        return f"down for {seconds:.1f} s"
+
+    def zk_pause(self) -> str:
+        seconds = SESSION_TIMEOUT_S * self._chance.choice([0.5, 1.5])
+        self.cluster.zookeeper.pause()
+        self.wait(seconds)
+        self.cluster.zookeeper.resume()
+        return f"for {seconds:.1f} s"
+
+    def _expire(self, broker_id: int) -> str:
+        try:
+            self.cluster.expire(broker_id)
+        except (KazooException, KazooTimeoutError) as error:
+            return f"not of broker {broker_id}: {type(error).__name__}"
+        return f"the session of broker {broker_id}"
+
+    def expire(self) -> str:
+        return self._expire(self._any())
+
+    def expire_controller(self) -> str:
+        return self._expire(self._controller())
+
+    # what operators do meanwhile
+
+    def reassign(self) -> str:
+        """A partition loses a replica, and gets it back in another order."""
+        partition = self._chance.randrange(self._partitions)
+        replicas = self.cluster.assignment()[TopicPartition(self._topic, partition)]
+        fewer = self._chance.sample(replicas, max(1, len(replicas) - 1))
+        anew = self._chance.sample(replicas, len(replicas))
+        for target in (fewer, anew):
+            self.cluster.reassign(self._topic, {partition: target})
+            self._reassigned({partition: target})
+        return f"partition {partition} from {replicas} to {fewer} to {anew}"
+
+    def _reassigned(self, target: dict[int, list[int]]) -> None:
+        wait_until(
+            lambda: self.cluster.not_reassigned(self._topic, target),
+            ADMIN_LIMIT_S,
+            "reassignment not done",
+        )
+
+    def elect(self) -> str:
+        self.cluster.elect_preferred(self._topic, self._partitions)
+        return "all preferred leaders"
+
+
+FAULTS: Final[dict[str, Callable[[Chaos], str]]] = {
+    name.replace("_", "-"): getattr(Chaos, name)
+    for name in (
+        "kill", "kill_leader", "kill_follower", "kill_controller", "kill_two", "kill_all",
+        "bounce", "bounce_leader", "bounce_controller", "pause", "pause_leader", "pause_follower",
+        "pause_controller", "cut", "half_open", "delay", "isolate", "isolate_controller",
+        "zk_cut", "zk_cut_controller", "zk_half_open", "zk_restart", "zk_pause", "expire",
+        "expire_controller", "reassign", "elect",
+    )
+}  # fmt: skip
+
+
+OF_PROCESSES: Final = {name for name in FAULTS if name.startswith(("kill", "bounce", "pause"))}
+
+
+def stopped(broker: ServerProcess, during: Callable[[], object]) -> None:
+    """SIGSTOP a broker, do something, SIGCONT it."""
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        during()
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)

@@ -1,0 +1,208 @@
+"""Members of one group who come and go, and what each was assigned, lost and consumed."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, committed
+from tests.harness.faults.fault_cluster import FaultCluster, wait_until
+
+SETTLE_LIMIT_S = 90.0
+CONSUME_LIMIT_S = 120.0
+
+
+class Member(threading.Thread):
+    """One life of a member. A fatal error, such as that it was fenced, ends it.
+
+    With `commits` a record is consumed once its commit was accepted. `accepted` has the highest
+    offset by partition that a commit was accepted for; `refused` the partitions of others.
+    """
+
+    def __init__(self, topic: str, name: str, settings: dict[str, Any], commits: bool) -> None:
+        super().__init__(name=name, daemon=True)
+        self.consumed: list[tuple[int, int]] = []  # (partition, offset)
+        self.assigned: set[int] = set()
+        self.revocations = 0
+        self.fatal: str | None = None
+        self.accepted: dict[int, int] = {}
+        self.refused: set[int] = set()
+        self._commits = commits
+        self._stopping = threading.Event()
+        self._consumer = Consumer({**settings, "on_commit": self._committed})
+        self._consumer.subscribe(
+            [topic], on_assign=self._gained, on_revoke=self._lost, on_lost=self._lost
+        )
+        self.start()
+
+    def stop(self) -> None:
+        """Leave cleanly; a static member leaves by being away."""
+        self._stopping.set()
+        self.join()
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set() and self.fatal is None:
+                message = self._consumer.poll(0.2)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is not None:
+                    self.fatal = error.name() if is_fatal(error) else None
+                    continue
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                if self._commits:
+                    self._consumer.commit(message, asynchronous=False)
+                self.consumed.append((partition, offset))
+        except KafkaException as fault:
+            self.fatal = fault.args[0].name()
+        finally:
+            self._consumer.close()
+            self.assigned.clear()
+
+    def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        for each in partitions:
+            if each.offset < 0:
+                continue  # nothing was to be committed
+            if error is None and each.error is None:
+                before = self.accepted.get(each.partition, 0)
+                self.accepted[each.partition] = max(before, each.offset)
+            else:
+                self.refused.add(each.partition)
+
+    def _gained(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.assigned |= {p.partition for p in partitions}
+
+    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        if not self._stopping.is_set():
+            self.revocations += 1
+        self.assigned -= {p.partition for p in partitions}
+
+
+def is_fatal(error: KafkaError) -> bool:
+    """Whether a consumer is of no more use."""
+    return bool(error.fatal()) or error.code() == KafkaError.FENCED_INSTANCE_ID
+
+
+class Group:
+    """A group by its name, from the beginning of the topic. `lives` are all members ever."""
+
+    def __init__(
+        self,
+        cluster: FaultCluster,
+        topic: str,
+        partitions: int,
+        name: str,
+        *,
+        static: bool = False,
+        commits: bool = False,
+        **settings: Any,
+    ) -> None:
+        """`commits`: after each record, instead of automatically."""
+        self.name = name
+        self.lives: list[Member] = []
+        self.members: dict[int, Member] = {}
+        self._servers = cluster.bootstrap_servers
+        self._topic = topic
+        self._partitions = partitions
+        self._static = static
+        self._commits = commits
+        self._settings = {
+            "bootstrap.servers": self._servers,
+            "group.id": name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": not commits,
+            "auto.commit.interval.ms": 500,
+            "session.timeout.ms": 30_000,
+            "heartbeat.interval.ms": 500,
+            "fetch.wait.max.ms": 100,
+            **QUICK_TO_RECONNECT,
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+
+    def start(self, *numbers: int) -> None:
+        """Members by number; a static one has it in its group.instance.id."""
+        for number in numbers:
+            self.members[number] = self.life(number)
+
+    def life(self, number: int) -> Member:
+        """Another life of a member, whoever else may have its number."""
+        settings = dict(self._settings)
+        if self._static:
+            settings["group.instance.id"] = f"{self.name}-{number}"
+        member = Member(self._topic, f"{self.name}-{number}", settings, self._commits)
+        self.lives.append(member)
+        return member
+
+    def stop(self, *numbers: int) -> None:
+        for number in numbers:
+            self.members.pop(number).stop()
+
+    def stop_all(self) -> None:
+        """Whoever lives, also those whose number another has."""
+        for member in self.lives:
+            member.stop()
+        self.members.clear()
+
+    def settle(self) -> None:
+        """Wait until each partition belongs to one member, and each member has its share."""
+
+        def lacking() -> list[str]:
+            shares = {number: set(member.assigned) for number, member in self.members.items()}
+            least, most = divmod(self._partitions, len(shares))
+            wrong = [
+                f"member {number} has {sorted(share)}"
+                for number, share in shares.items()
+                if not least <= len(share) <= least + bool(most)
+            ]
+            owned = sorted(p for share in shares.values() for p in share)
+            return wrong or ([] if owned == list(range(self._partitions)) else [f"{shares}"])
+
+        wait_until(lacking, SETTLE_LIMIT_S, f"group {self.name} not settled")
+
+    def wait_for_consumption(self, more: int = 100) -> None:
+        """Wait until the members have consumed `more` records from now on."""
+        wanted = self.consumed + more
+
+        def lacking() -> list[str]:
+            return [] if self.consumed >= wanted else [f"{wanted - self.consumed} to go"]
+
+        wait_until(lacking, CONSUME_LIMIT_S, f"group {self.name} consumes nothing")
+
+    @property
+    def consumed(self) -> int:
+        return sum(len(member.consumed) for member in self.lives)
+
+    @property
+    def revocations(self) -> int:
+        """How often members that live lost partitions."""
+        return sum(member.revocations for member in self.members.values())
+
+    def check(self) -> None:
+        """Of a group that was stopped: no commit is lost, and each record up to it was consumed
+        once, and nothing after it. After a commit that was refused records may come again: a member
+        that ends while its coordinator is away does not try again."""
+        offsets: dict[int, list[int]] = defaultdict(list)
+        for member in self.lives:
+            for partition, offset in member.consumed:
+                offsets[partition].append(offset)
+        commits = committed(self._servers, self.name, self._topic, self._partitions)
+        for partition, end in enumerate(commits):
+            accepted = max(member.accepted.get(partition, 0) for member in self.lives)
+            is_refused = any(partition in member.refused for member in self.lives)
+            found = sorted(offsets[partition])
+            told = (
+                f"group {self.name}, partition {partition}: committed {end}, accepted {accepted},"
+                f" {'some' if is_refused else 'none'} refused, consumed {len(found)} records, of"
+                f" which {len(set(found))} are different, up to {found[-1:]}"
+            )
+            assert end >= accepted, f"a commit is lost: {told}"
+            if is_refused:
+                found = sorted(set(found))
+                end = max(end, len(found))
+            assert found == list(range(end)), told

@@ -1,0 +1,1 @@
+"""pytest plugins: time limits, leaks, lanes, what could not be checked."""

@@ -1,0 +1,170 @@
+"""Leaks of this process: descriptors, child processes and threads that a test leaves. Also a plugin
+of pytest: no module answers for resources that a fixture of the session opens."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import stat
+import threading
+import traceback
+from collections.abc import Callable, Generator, Hashable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.harness.processes.waiting import wait_until
+
+GRACE_S: Final = 10.0
+"""Libraries end their threads, and with them close sockets, a little after they are told to."""
+
+KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
+"""Pools of the whole process."""
+
+Held = Mapping[Hashable, str]
+
+_parents = {os.getpid()}
+_of_the_session: set[Hashable] = set()
+_is_of_the_session: list[Callable[[str], bool]] = []
+
+
+def held() -> Held:
+    """What is held now: a key for each, and a description for who reads of a leak."""
+    return {**_descriptors(), **_children(), **_threads()}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+    """Not in a conftest.py: pytest asks none below its root about fixtures of the session."""
+    if fixturedef.scope != "session":
+        return (yield)
+    before = held()
+    try:
+        return (yield)
+    finally:
+        _of_the_session.update(held().keys() - before.keys())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed holds nothing by its traceback: Python keeps the last one, and with it
+    the variables of its frames."""
+    report = yield
+    if call.excinfo is not None and not item.config.getoption("usepdb"):
+        error: BaseException | None = call.excinfo.value
+        while error is not None:
+            traceback.clear_frames(error.__traceback__)
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                _ = frame.f_locals  # the copy that the report was made of is brought up to date
+            error = error.__context__
+    return report
+
+
+def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
+    """Whatever is so described is held until the end of the session, whenever it comes."""
+    _is_of_the_session.append(is_of_it)
+
+
+def answer_for_children_of(pid: int) -> None:
+    """Children of that process are this one's as well: it forks for it."""
+    _parents.add(pid)
+
+
+def left_since(before: Held) -> list[str]:
+    """What came since `before` and is still there, described."""
+    return [
+        said
+        for key, said in held().items()
+        if key not in before
+        and key not in _of_the_session
+        and not any(is_of_it(said) for is_of_it in _is_of_the_session)
+    ]
+
+
+def expect_none_since(before: Held) -> None:
+    """Fail, naming each, if anything is still held that was not held `before`. Child processes
+    among it are ended."""
+    if not left_since(before):
+        return
+    gc.collect()
+    with suppress(AssertionError):
+        wait_until(lambda: not left_since(before), "nothing is left", GRACE_S)
+        return
+    left = left_since(before)
+    for process in _children().keys() - before.keys():
+        os.kill(process[1], signal.SIGKILL)
+    pytest.fail("\n  ".join([f"not closed ({len(left)}):", *left]), pytrace=False)
+
+
+def forget_raised(kind: type[BaseException]) -> None:
+    """Let go of the frames that errors of a kind have passed, and of what their variables refer to.
+
+    confluent-kafka never frees an exception that was raised in a callback of its own.
+    """
+    for error in [each for each in gc.get_objects() if isinstance(each, kind)]:
+        passed: BaseException | None = error
+        while passed is not None:
+            passed.__traceback__ = None
+            passed = passed.__context__
+
+
+def _descriptors() -> Held:
+    found: dict[Hashable, str] = {}
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        try:
+            status = os.fstat(fd)
+            target = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue  # of the listing itself
+        if stat.S_ISSOCK(status.st_mode):
+            target = _addresses(fd)
+        found["descriptor", fd, status.st_dev, status.st_ino] = f"descriptor {fd}: {target}"
+    return found
+
+
+def _addresses(fd: int) -> str:
+    """Both ends of a socket."""
+    with socket.socket(fileno=os.dup(fd)) as ours:
+        try:
+            peer = f" to {ours.getpeername()}"
+        except OSError:
+            peer = ", not connected"
+        return f"socket of {ours.getsockname()}{peer}"
+
+
+def _children() -> dict[tuple[str, int], str]:
+    """Not by /proc/self/task/*/children: that list may lack some while another one ends."""
+    found: dict[tuple[str, int], str] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            _, _, rest = (entry / "stat").read_text().rpartition(") ")
+        except OSError:
+            continue  # it ended meanwhile
+        if int(rest.split()[1]) in _parents:
+            found["process", int(entry.name)] = (
+                f"child process {entry.name}: {_command(entry.name)}"
+            )
+    return found
+
+
+def _command(pid: str) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+    except OSError:
+        return "ended"
+    return words.decode(errors="replace")[:200] or "ended, and nobody has waited for it"
+
+
+def _threads() -> Held:
+    return {
+        ("thread", thread.ident): f"thread {thread.name}"
+        for thread in threading.enumerate()
+        if not thread.name.startswith(KEPT_THREADS)
+    }

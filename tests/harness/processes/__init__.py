@@ -1,0 +1,1 @@
+"""Brokers, ZooKeeper, Apache Kafka and clients as real processes."""

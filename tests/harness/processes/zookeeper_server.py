@@ -1,0 +1,118 @@
+"""A real ZooKeeper as a child process: on a free loopback port, gone with the test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from kafkapy.tools.zookeeper.implementations import Implementation
+from kafkapy.tools.zookeeper.process import effective_config, prepare, serves
+from tests.harness.plugins import leaks
+from tests.harness.processes.broker_process import ServerProcess, free_port
+from tests.harness.processes.forked_brokers import ForkedBroker
+
+TICK_MS = 100
+"""Session timeouts from 2 to 20 ticks are granted, unless the configuration says otherwise."""
+
+
+class ZooKeeperServer(ServerProcess):
+    """Apache ZooKeeper from pyspark's jars on `directory`; its output is `<directory>.out`.
+
+    It grants short sessions (1 s and more), so that tests of expiry need not wait long.
+    """
+
+    chroot = ""
+
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        port = free_port()
+        chosen = {
+            "dataDir": str(directory),
+            "clientPort": str(port),
+            "clientPortAddress": "127.0.0.1",
+            "tickTime": str(TICK_MS),
+            "minSessionTimeout": "1000",
+            "maxSessionTimeout": "60000",
+        }
+        command = prepare(effective_config(chosen, settings or {}, Implementation.APACHE))
+        super().__init__(command, port, Path(f"{directory}.out"), "Apache ZooKeeper")
+
+    def answers(self) -> bool:
+        """Whether it takes sessions."""
+        return serves("127.0.0.1", self.port)
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nothing."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def connect(self, chroot: str = "") -> str:
+        """A `zookeeper.connect` for this server."""
+        return f"{self.bootstrap_servers}{chroot}"
+
+    def release(self) -> None:
+        """No test needs it any more."""
+        if self.running:
+            self.kill()
+
+
+class Chroot(ZooKeeperServer):
+    """A tree of its own on a server that others use as well, before and after: it is started when
+    it does not run, and stays."""
+
+    def __init__(self, server: ZooKeeperServer, path: str) -> None:
+        self._server = server
+        self.chroot = path
+        self.command, self.name = server.command, server.name
+        self.port, self.output = server.port, server.output
+        self.bootstrap_servers = server.connect(path)
+
+    @property
+    def _process(self) -> subprocess.Popen[bytes] | ForkedBroker | None:
+        return self._server._process
+
+    @_process.setter
+    def _process(self, process: subprocess.Popen[bytes] | ForkedBroker | None) -> None:
+        self._server._process = process
+
+    def start(self) -> ZooKeeperServer:
+        """Have it run."""
+        return self if self.running else super().start()
+
+    def release(self) -> None:
+        """Leave it running for the next."""
+        if self.running:
+            self.resume()
+
+
+_shared: ZooKeeperServer | None = None
+_numbers = itertools.count(1)
+
+
+def zookeeper_for(directory: Path) -> ZooKeeperServer:
+    """A ZooKeeper for a cluster below `directory`: while one is shared, a tree on that."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if _shared is None:
+        return ZooKeeperServer(directory / "zookeeper")
+    return Chroot(_shared, f"/{directory.name}-{next(_numbers)}")
+
+
+@contextmanager
+def sharing(directory: Path) -> Iterator[None]:
+    """Meanwhile the clusters of this process share one server, which the first of them starts. They
+    live one after the other, so that it is theirs to pause and to kill."""
+    global _shared
+    server = _shared = ZooKeeperServer(directory)
+    leaks.belongs_to_the_session_if(
+        lambda said: server.running and said.startswith(f"child process {server.pid}:")
+    )
+    yield
+    _shared = None
+    server.release()

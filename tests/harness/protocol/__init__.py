@@ -1,0 +1,1 @@
+"""Examples and strategies of wire messages."""

@@ -1,0 +1,1 @@
+"""Brokers that exist only as bytes or as scripted answers."""

@@ -1,0 +1,1 @@
+"""Topics, sessions and jobs for Spark tests."""

@@ -1,0 +1,45 @@
+"""Spark jobs as processes of their own, all of whose processes have ended when they have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dev.verify.leftovers import VARIABLE, marked, outlives
+
+LIMIT_S = 60.0
+
+
+@contextmanager
+def running_job(
+    command: Sequence[str], log: Path, **environ: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A job whose output is to be read. All that it started bears its mark, and has ended at the
+    end."""
+    mark = str(uuid.uuid4())
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, **environ, "KAFKAPY_TEST_RUN": mark},
+            start_new_session=True,
+        ) as process,
+    ):
+        yield process
+        process.wait(LIMIT_S)
+    left = [command for pid, command in marked({VARIABLE: mark}) if outlives(pid, LIMIT_S)]
+    assert not left
+
+
+def printed(process: subprocess.Popen[str]) -> dict[str, str]:
+    """The lines of a job by their first words."""
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    return {word: rest for word, _, rest in (line.partition(" ") for line in lines)}

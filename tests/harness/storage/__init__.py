@@ -1,0 +1,1 @@
+"""Logs, batches and file systems for tests."""

@@ -1,0 +1,151 @@
+"""What may differ between Apache Kafka's tools and ours, with reasons: `differences.toml`.
+
+[[rule]]        a pattern in Kafka's lines, and what stands there in ours; "" drops the line
+[[line]]        one command: exactly what ours prints (and its status, where that differs), or
+                `ours_like`, patterns of which every line of ours matches one; `broker`: the
+                difference is our broker's, not the tool's
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.harness.scripted.cli import kafkapy
+from tests.harness.tools.tool_lines import DIFFERENCES, RECORD, Steps, ToolLine, masked
+
+# Words of lines that are not to be run twice.
+CHANGES = frozenset(
+    {
+        *("--create", "--alter", "--delete", "--add", "--remove", "--execute"),
+        *("--delete-offsets", "abort"),
+    }
+)
+_TRIES = 20
+# What stands in Kafka's log lines, and what ours say besides: what to do, and where help is.
+_NOISE = ("Try 'kafkapy", "Hint: ", "WARN ")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a tool left: its exit status and its lines, masked."""
+
+    status: int
+    lines: tuple[str, ...]
+
+    def sorted(self) -> Printed:
+        """For lines without an order: Kafka's blocks begin with a blank, whatever comes first."""
+        return Printed(self.status, tuple(sorted(line.strip() for line in self.lines)))
+
+
+class Differences:
+    """The file; remembers what it was asked for, so that stale entries are found."""
+
+    def __init__(self, path: Path = DIFFERENCES, *, apache: bool = False) -> None:
+        """`apache`: ours run on Apache Kafka's brokers, so entries about our broker are out."""
+        found: dict[str, list[dict[str, Any]]] = tomllib.loads(path.read_text())
+        self.rules = [(re.compile(r["theirs"]), r["ours"], r["reason"]) for r in found["rule"]]
+        entries = [e for e in found.get("line", []) if not (apache and e.get("broker", False))]
+        self.lines = {entry["command"]: entry for entry in entries}
+
+    def expected(self, line: ToolLine, theirs: Printed) -> Printed:
+        """What ours must print, given what Kafka's tool printed."""
+        entry = self.lines.get(line.text)
+        if entry is not None and "ours" in entry:
+            return Printed(entry.get("status", theirs.status), tuple(entry["ours"]))
+        return self.ruled(theirs)
+
+    def ruled(self, theirs: Printed) -> Printed:
+        """Kafka's lines as the rules leave them."""
+        lines = [part for text in theirs.lines for part in self._ruled_line(text).split("\n")]
+        return Printed(theirs.status, tuple(text.rstrip() for text in lines if text.strip()))
+
+    def complaint(self, line: ToolLine, theirs: Printed, ours: Printed) -> str | None:
+        """What is wrong with what ours printed, if anything."""
+        alike = self.is_like(line, ours)
+        if alike is not None:
+            return None if alike else f"{line.text}\n{ours}"
+        expected = self.expected(line, theirs)
+        if line.unordered:
+            expected, ours = expected.sorted(), ours.sorted()
+        return None if expected == ours else f"{line.text}\n- {expected}\n+ {ours}"
+
+    def is_like(self, line: ToolLine, ours: Printed) -> bool | None:
+        """Whether ours is as an entry's patterns say; None where there is no such entry."""
+        patterns = self.lines.get(line.text, {}).get("ours_like")
+        if patterns is None:
+            return None
+        met = {
+            pattern for text in ours.lines for pattern in patterns if re.fullmatch(pattern, text)
+        }
+        known = all(any(re.fullmatch(p, text) for p in patterns) for text in ours.lines)
+        return known and met == set(patterns)
+
+    def is_needed(self, line: ToolLine, theirs: Printed) -> bool:
+        """Whether a listed command would fail without its entry."""
+        if "ours_like" in self.lines[line.text]:
+            return True
+        ruled, listed = self.ruled(theirs), self.expected(line, theirs)
+        return (ruled.sorted() != listed.sorted()) if line.unordered else (ruled != listed)
+
+    def _ruled_line(self, text: str) -> str:
+        for pattern, ours, _ in self.rules:
+            text = pattern.sub(ours, text)
+        return text
+
+
+def run_ours(
+    lines: Sequence[ToolLine],
+    brokers: Sequence[str],
+    directory: Path,
+    is_right: Callable[[int, Printed], bool] | None = None,
+) -> dict[int, Printed]:
+    """What ours print in this process, by the place of the line; steps are done in between.
+
+    With `is_right`, a line that only reads is run again until it is right, or for a few seconds:
+    ours ask sooner than a JVM starts, and changes take their time to reach every broker.
+    """
+    servers = ",".join(brokers)
+    steps = Steps(servers, directory)
+    found = {}
+    try:
+        for index, line in enumerate(lines):
+            if line.is_step:
+                steps.do(line)
+                continue
+            found[index] = _run(line, brokers, directory)
+            if is_right is None or CHANGES.intersection(line.words):
+                continue
+            for _ in range(_TRIES):
+                if is_right(index, found[index]):
+                    break
+                found[index] = _run(line, brokers, directory)
+    finally:
+        steps.close()
+    return found
+
+
+def _run(line: ToolLine, brokers: Sequence[str], directory: Path) -> Printed:
+    outcome = kafkapy(line.words[0], *line.arguments(",".join(brokers), directory))
+    text = masked(outcome.stdout + "\n" + outcome.stderr, brokers, directory)
+    return without_hints(Printed(outcome.status, tuple(text)))
+
+
+def without_hints(printed: Printed) -> Printed:
+    """What ours printed but for what Kafka's print in log lines or not at all."""
+    kept = (line for line in printed.lines if not line.startswith(_NOISE))
+    return Printed(printed.status, tuple(kept))
+
+
+def read_record(path: Path = RECORD) -> dict[str, list[Printed]]:
+    """What Kafka's tools printed, by command; a command may stand in the table more than once."""
+    found: dict[str, list[Printed]] = {}
+    for entry in json.loads(path.read_text()):
+        printed = Printed(entry["status"], tuple(entry["lines"]))
+        found.setdefault(entry["command"], []).append(printed)
+    return found

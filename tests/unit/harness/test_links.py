@@ -1,0 +1,21 @@
+"""The links of a test leave nothing behind, whatever was on its way when they ended."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+from tests.harness.faults.links import Network
+from tests.harness.plugins import leaks
+from tests.harness.processes.broker_process import free_port
+
+
+def test_connections_that_are_accepted_as_the_links_end_are_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as target:
+        before = leaks.held()
+        for _ in range(20):
+            with contextlib.ExitStack() as clients, Network() as network:
+                link = network.link(free_port(), target.getsockname()[1])
+                for _ in range(5):
+                    clients.enter_context(socket.create_connection(("127.0.0.1", link.port)))
+        assert leaks.left_since(before) == []
