@@ -176,7 +176,7 @@ def run(say: Say) -> tuple[bool, str]:
         " through our tools: what they print is what stands there; *beside Kafka's own tool*: what"
         f" Kafka {apache_kafka.KAFKA_4.version}'s tool printed on the same node in the same moment,"
         " and its exit status, but for widths of columns, orders that are a hash's, and the rules"
-        " of `differences.toml`. Groups of the classic and of the new protocol. Replicas move between"
-        " log directories; between brokers they cannot on one node. What `__cluster_metadata` holds"
-        " is not decoded, which `--cluster-metadata-decoder` says.\n\n" + report.table(head, rows)
+        " of `differences.toml`. Groups of the classic and of the new protocol. Replicas move"
+        " between log directories; between brokers they cannot on one node. What"
+        " `__cluster_metadata` holds is not decoded, which `--cluster-metadata-decoder` says.\n\n" + report.table(head, rows)
     )
