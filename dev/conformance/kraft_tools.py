@@ -178,5 +178,6 @@ def run(say: Say) -> tuple[bool, str]:
         " and its exit status, but for widths of columns, orders that are a hash's, and the rules"
         " of `differences.toml`. Groups of the classic and of the new protocol. Replicas move"
         " between log directories; between brokers they cannot on one node. What"
-        " `__cluster_metadata` holds is not decoded, which `--cluster-metadata-decoder` says.\n\n" + report.table(head, rows)
+        " `__cluster_metadata` holds is not decoded, which `--cluster-metadata-decoder` says.\n\n"
+        + report.table(head, rows)
     )

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -155,7 +156,8 @@ def talk_as_kafka(port: int) -> None:
         class At:
             bootstrap_servers = f"127.0.0.1:{port}"
 
-        with apache_kafka.ApacheBroker(log_dir, overrides, At()) as broker:  # type: ignore[arg-type]
+        zookeeper: Any = At()
+        with apache_kafka.ApacheBroker(log_dir, overrides, zookeeper) as broker:
             words = ("--create", "--topic", "t", "--partitions", "3")
             where = ("--bootstrap-server", broker.bootstrap_servers)
             done = apache_kafka.run_tool(apache_kafka.TOPICS, *where, *words)
