@@ -240,7 +240,7 @@ COMMAND: Final = Command(
     ),
     groups={
         "Connection": "config",
-        "A local cluster": "dir brokers base-port override",
+        "A local cluster": "dir brokers base-port zookeeper override",
         "Unregister a broker": "id strict",
     },
     examples={

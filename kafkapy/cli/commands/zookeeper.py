@@ -117,7 +117,7 @@ COMMAND: Final = Command(
     help="Start or stop a ZooKeeper on this machine.",
     operands="words",
     groups={
-        "start": "daemon port",
+        "start": "daemon port implementation",
         "stop": "pid timeout-ms",
         "start and stop": "data-dir",
     },

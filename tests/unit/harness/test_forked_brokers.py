@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.processes import forked_brokers
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.forked_brokers import ForkedBroker, can_fork
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment that is inherited, whatever tests before have left in it."""
+    monkeypatch.setattr(forked_brokers, "_inherited", forked_brokers._environment())
 
 
 def test_its_life_and_its_statuses(tmp_path: Path) -> None:
