@@ -36,7 +36,7 @@ def kafkapy_version() -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on, and how busy it was with other things."""
+    """Machine of the measurements: processors, kernel, Python version and load average."""
     models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     cpu = f"{len(models)} x {models[0]}" if models else platform.machine()
     system = f"Linux {platform.release()}, Python {platform.python_version()}"

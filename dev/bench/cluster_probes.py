@@ -1,7 +1,7 @@
-"""How `scripts/bench --cluster` looks at a cluster from outside, the same way for every kind.
+"""Probes of `scripts/bench --cluster`: they observe clusters of every kind from outside.
 
-A partition counts as led when every live broker's Metadata says so, and as served when its leader
-has acknowledged a record with acks=all.
+A partition counts as led when the Metadata of every live broker names its leader, and as served
+when its leader has acknowledged a record with acks=all.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def until(condition: Callable[[], bool], what: str, poll_s: float = POLL_S) -> f
 
 
 def settle() -> None:
-    """Let background work end before memory is read."""
+    """Wait for background work to end before memory is read."""
     time.sleep(SETTLE_S)
 
 

@@ -42,7 +42,7 @@ START_LIMIT_S = 120.0
 
 
 class Kind(Enum):
-    """Whose brokers."""
+    """Implementation of the brokers."""
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
@@ -79,7 +79,7 @@ class Servers:
         return [broker_id for broker_id, broker in self.brokers.items() if broker.running]
 
     def controller_id(self) -> int:
-        """Who `/controller` names; -1 when there is none."""
+        """Broker id in the znode `/controller`; -1 when there is none."""
         if self.znodes.exists("/controller") is None:
             return -1
         data, _ = self.znodes.get("/controller")

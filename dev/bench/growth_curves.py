@@ -1,4 +1,4 @@
-"""What `scripts/bench --growth` lets grow, each on a broker of its own."""
+"""Curves of `scripts/bench --growth`: each grows one thing on a broker of its own."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def groups(directory: Path, sizes: Sequence[int], windows: Windows) -> Points:
 
 
 def until_coordinated(servers: str) -> None:
-    """Have the topic of the offsets made, and led."""
+    """Trigger the creation of the offsets topic, and wait until it has a leader."""
     caller = Caller(servers)
     request = encoded(FindCoordinatorRequest(key="group-0"), 2)
     wait_until(
@@ -208,7 +208,7 @@ def until_loaded(servers: str, every_group: bytes, count: int) -> None:
 
 
 def join(caller: Caller, group_id: str) -> bytes:
-    """Have a member join, be assigned and commit; the request of its commit."""
+    """Join a group as its one member, sync and commit; returns the encoded OffsetCommit request."""
     # A subscription: version 0, one topic, no user data.
     subscription = struct.pack(">hih", 0, 1, len(PROBE)) + PROBE.encode() + struct.pack(">i", -1)
     joining = JoinGroupRequest(

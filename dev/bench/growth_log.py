@@ -37,7 +37,7 @@ class SparseLog:
         return self.first_ms + offset * BETWEEN_BATCHES_MS
 
     def grow(self, segments: int) -> None:
-        """Have so many full segments, and an active one of a single batch."""
+        """Grow to `segments` full segments, and an active one of a single batch."""
         for path in self.directory.glob(f"{self.end - 1 if self.end else 0:020d}.*"):
             path.unlink()
         for path in self.directory.glob(f"*{log_names.SNAPSHOT_SUFFIX}"):

@@ -1,5 +1,4 @@
-"""What `scripts/bench --growth` looks at on a broker of any size: memory, what it does when nobody
-asks it anything, and how long an answer takes."""
+"""Measurements of `scripts/bench --growth` on a broker: memory, load at rest, latencies."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class Caller:
         self._client = loads.RawClient(servers)
 
     def ms(self, request: bytes) -> float:
-        """How long the answer took."""
+        """Latency of one request."""
         started = time.perf_counter()
         self._client.send(request)
         self._client.receive()
@@ -67,8 +66,10 @@ class Caller:
         return topic.partition_responses[0].error_code == 0
 
     def processor_ms(self, request: bytes, pid: int) -> float:
-        """What an answer costs the broker: how long it takes, if it is long, tells as much of what
-        else the machine does."""
+        """Mean processor time that the broker spends on one request.
+
+        A long latency depends as much on the other processes of the machine.
+        """
         before = _processor_ns(pid)
         for _ in range(SAMPLES):
             self.ms(request)
@@ -132,7 +133,7 @@ def latencies(servers: str, more: Mapping[str, bytes], seconds: float) -> Figure
 
 
 def first_record(servers: Servers) -> None:
-    """Have a record acknowledged: a broker that answers may not lead its partitions yet."""
+    """Wait for a first acknowledged record: a broker that answers may not lead partitions yet."""
     caller = Caller(servers.bootstrap_servers)
     wait_until(caller.produces, "a record acknowledged")
     caller.close()

@@ -1,4 +1,4 @@
-"""What `scripts/bench --growth` found: a table a curve, how steep each is, and a plot of all."""
+"""Report of `scripts/bench --growth`: a table for each curve, growth exponents, one plot."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def section(title: str, points: Mapping[int, Figures]) -> str:
 
 
 def steep(found: Mapping[str, Mapping[int, Figures]]) -> list[str]:
-    """What is worse than linear."""
+    """Measures that grow faster than linearly, with the titles of their curves."""
     return [
         f"{measure.name.rpartition(',')[0]} over {title}"
         for title, points in found.items()

@@ -59,7 +59,7 @@ CAPTION = "rates of kafkapy divided by those of Apache Kafka 3.9.1"
 
 
 class Bench:
-    """What to measure, how much of it, and what was found."""
+    """Tasks and scale of a benchmark, its rounds, and their results."""
 
     def __init__(self, options: Namespace, memory: FullPageCache) -> None:
         self.scale: Scale = QUICK if options.quick else FULL
@@ -178,7 +178,7 @@ def run(options: Namespace, document: Path) -> int:
 
 
 def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
-    """What the rounds until now have found."""
+    """Print the results of the rounds so far, and write them to the documents."""
     results = bench.results
     table = report.table(HEAD, [line.cells() for line in results.lines])
     print(f"\n{table}\n\n{results.summary()}", flush=True)

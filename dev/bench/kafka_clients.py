@@ -96,7 +96,7 @@ def python_client(load: str, **arguments: Any) -> list[str]:
 
 
 def figures(output: str) -> Figures:
-    """What a load of this module printed last."""
+    """Figures in the last line that a load of this module printed."""
     found: Figures = json.loads(output.splitlines()[-1])
     return found
 

@@ -1,7 +1,7 @@
-"""What a load costs: processor and memory of the brokers, and who was the limit (Linux's /proc).
+"""Cost of a load: processor time and memory of the brokers, and the bottleneck (Linux's /proc).
 
-Clients run as processes of their own, so that measuring takes nothing from them and their threads
-can be told from the brokers'.
+Clients run in processes of their own: measuring does not slow them down, and their threads can be
+distinguished from the brokers'.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Usage(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """Who could do no more: the client, the broker, or the processors of the machine."""
+        """Bottleneck: client, broker or both; else the machine's processors, or an empty string."""
         found = []
         if self.busiest_client >= BUSY:
             found.append("client")

@@ -58,7 +58,7 @@ class _Producer:
         return bool(self._unsent or self.due)
 
     def receive(self) -> int:
-        """How many answers came now. Raises AssertionError for one with an error code."""
+        """Read pending responses; returns their number. Raises AssertionError on an error code."""
         data = self._received
         try:
             data += self.socket.recv(1 << 18)

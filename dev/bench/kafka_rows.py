@@ -43,7 +43,7 @@ class Measured:
 
 
 class Scale(NamedTuple):
-    """How much: `bytes` of values a load moves, `seconds` a fixed rate lasts."""
+    """Size of the work. A load moves `bytes` of values; a fixed rate lasts `seconds`."""
 
     bytes: int
     seconds: float

@@ -53,7 +53,7 @@ class Scenario(NamedTuple):
 
 
 def first_record(servers: systems.Servers) -> None:
-    """Have one record acknowledged, acks=all."""
+    """Produce one record and wait for its acknowledgement, acks=all."""
     loads.produce_raw(servers.bootstrap_servers, TOPIC, 100, 1, loads.PIPELINED)
 
 

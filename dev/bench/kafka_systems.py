@@ -53,15 +53,17 @@ UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
 
 
 class System(Enum):
-    """Whose broker."""
+    """Implementation of a broker."""
 
     KAFKAPY = "kafkapy"
     APACHE = "Apache Kafka"
 
 
 class Guard(NamedTuple):
-    """What stands between clients and the log: TLS, ACLs of an authorizer, a quota of the client
-    that it does not reach."""
+    """Checks between clients and the log: TLS, an authorizer with ACLs, a client quota.
+
+    The load does not reach the quota.
+    """
 
     tls: bool = False
     authorizer: bool = False

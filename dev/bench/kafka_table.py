@@ -1,4 +1,4 @@
-"""What `scripts/bench --kafka` found, as a table, as JSON and as a chart."""
+"""Results of `scripts/bench --kafka` as a table, as JSON and as a chart."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Line:
 
     @property
     def advantage(self) -> float:
-        """How many times better ours is."""
+        """Factor by which kafkapy is better than Apache Kafka; below 1 it is worse."""
         if self.row.more_is_better:
             return self.ratio
         return 1 / self.ratio if self.ratio else inf
@@ -124,7 +124,7 @@ class Results:
         return [line for line in self._lines.values() if line.is_complete]
 
     def summary(self) -> str:
-        """How the goals of the table stand, in a sentence."""
+        """Summary of the table in a sentence: rows ahead, and ratios of rates and resources."""
         lines = self.lines
         rates = [line.ratio for line in lines if line.row.more_is_better]
         ahead = sum(line.advantage >= 1 for line in lines)

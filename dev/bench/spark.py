@@ -178,14 +178,14 @@ def submitted(format: str, servers: str, topic: str) -> Spent:
 
 
 class Spent(NamedTuple):
-    """What a job took: on the wall, and of processors in Spark's processes, seconds."""
+    """Cost of a job in seconds: wall time, and processor time of Spark's processes."""
 
     wall_s: float
     processor_s: float
 
 
 def timed(job: Callable[[], None], top: int | None = None) -> Spent:
-    """What a job takes; processor seconds as of `processor_s`."""
+    """Run a job; returns its cost. `top` is that of `processor_s`."""
     used, started = processor_s(top), time.monotonic()
     job()
     return Spent(time.monotonic() - started, processor_s(top) - used)
@@ -257,7 +257,7 @@ def fill(servers: str, size: int, codec: str, records: int) -> str:
 
 
 def filling(size: int) -> bytes:
-    """What follows the number of a record of `size` bytes, or somewhat more."""
+    """Filler after the number in a record: at least `size` bytes, which callers cut."""
     return b" GET /item/17 HTTP/1.1 200 agent" * (size // 30 + 1)
 
 
@@ -351,7 +351,7 @@ def in_submit(format: str, servers: str, topic: str) -> Spent:
 
 
 def last_line(command: list[str], environ: dict[str, str]) -> Any:
-    """What a command prints last, as JSON."""
+    """Run a command; returns the last line of its output, parsed as JSON."""
     done = subprocess.run(
         command,
         capture_output=True,

@@ -1,9 +1,10 @@
-"""How soon each one-shot command is done, beside Apache Kafka's tool on the same broker.
+"""Benchmark of one-shot commands beside Apache Kafka's tools on the same broker.
 
     scripts/bench --tools [--only starts] [--runs N] [--no-write]
 
-Wall time of the whole process, in turn. The work is small on purpose: a topic of four partitions,
-a group, a segment of a few records. What is measured is how long an operator waits at the prompt.
+The figures are wall times of the whole process, ours and Kafka's in turn: how long an operator
+waits at the prompt. The work is small on purpose: a topic of four partitions, a group, a segment of
+a few records.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Start(NamedTuple):
 
 
 def starts(servers: str, scratch: Path, segment: Path) -> list[Start]:
-    """What is measured."""
+    """Command lines to measure."""
     classes = record_tools.CLASSES | FILE_CLASSES
     made = []
     for text in (*COMMANDS, *FILE_COMMANDS):
@@ -99,7 +100,7 @@ def row(start: Start, runs: int, env: Mapping[str, str]) -> list[object]:
 
 
 def files(scratch: Path) -> None:
-    """What the commands read."""
+    """Write the files that the commands read."""
     place = {"topic": "orders", "partition": 0}
     moves = {"version": 1, "partitions": [{**place, "replicas": [0]}]}
     (scratch / "moves.json").write_text(json.dumps(moves))

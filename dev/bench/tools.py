@@ -48,7 +48,7 @@ class Job(NamedTuple):
 
 
 def seconds(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
-    """How long it runs, its output thrown away."""
+    """Wall time of a command in seconds; its output is discarded."""
     started = time.monotonic()
     null = subprocess.DEVNULL
     subprocess.run(command, stdin=null, stdout=null, stderr=null, env=env, check=True)
@@ -96,7 +96,7 @@ def write_segment(path: Path, codec: Codec) -> Path:
 
 
 def jobs(scratch: Path) -> list[Job]:
-    """What is measured."""
+    """Write the input files; returns the jobs to measure."""
     dump = (apache_kafka.DUMP_LOG_SEGMENTS, "dump-log-segments")
     made = []
     for codec in (Codec.NONE, Codec.LZ4):

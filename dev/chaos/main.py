@@ -36,7 +36,7 @@ HEAD = ["scenario", "outcome", "date", "version", "machine", "seconds", "acknowl
 
 
 class Outcome(NamedTuple):
-    """How a run ended: with a verdict, or with what did not hold."""
+    """Result of a run: its verdict, or the reason why there is none."""
 
     verdict: Verdict | None
     complaint: str
@@ -137,7 +137,7 @@ def measured() -> list[str]:
 
 
 def figures(verdict: Verdict) -> list[str]:
-    """What a verdict counts: acknowledged records, the time of recovery, the anomalies."""
+    """Figures of a verdict: acknowledged records, recovery time, anomalies."""
     found = {name: len(cases) for name, cases in verdict.anomalies.items() if cases}
     return [
         str(verdict.acked),

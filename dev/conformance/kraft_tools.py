@@ -53,7 +53,7 @@ class Check:
     status: int = 0
 
     def complaint(self, ours: Printed, theirs: Printed | None) -> str | None:
-        """What is wrong with what ours printed, if anything."""
+        """Differences between our output and the expected one; None if there are none."""
         if theirs is not None:
             if self.line.unordered:
                 ours, theirs = ours.sorted(), theirs.sorted()

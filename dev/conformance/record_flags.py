@@ -131,7 +131,7 @@ def shell_commands_in(help_text: str) -> list[list[str]]:
 
 
 def asked(script: Script) -> Iterator[dict[str, Any]]:
-    """What the help of one class names, and below it that of each of its verbs."""
+    """Yield the flags that a script's help names, then those of each of its verbs."""
     flags = [[name] for name in _USAGE_FLAG.findall(script.usage)]
     if script.java_class is None:
         yield {"words": script.words, "flags": flags}

@@ -1,9 +1,9 @@
-"""What Apache Kafka 3.9's own tools print: `scripts/conformance --record` keeps it for the tests.
+"""Recorder of the output of Apache Kafka 3.9's own tools (`scripts/conformance --record`).
 
 A ZooKeeper-mode cluster of three brokers is started from Apache Kafka's jars, every line of
 tests/data/tools/commands.txt is run through the Java tool, and exit status and masked text go to
-tests/data/tools/record.json. `tests/conformance/test_tools.py` holds ours against it on brokers of
-ours; `scripts/conformance --tools` does so on Apache Kafka's brokers.
+tests/data/tools/record.json. `tests/conformance/test_tools.py` compares our tools with it on our
+brokers; `scripts/conformance --tools` does so on Apache Kafka's brokers.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def recorder() -> Iterator[Recorder]:
 
 
 def talk_with_kazoo(port: int) -> None:
-    """What the recipes and our stores use, one request after the other."""
+    """Send the requests of kazoo's recipes and of our stores, one after the other."""
     one, two = (KazooClient(f"127.0.0.1:{port}", timeout=30) for _ in range(2))
     one.start()
     two.start()

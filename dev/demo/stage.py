@@ -1,4 +1,4 @@
-"""What both acts of the demo are made of: steps, commands, feeding, reading back, checking."""
+"""Building blocks of both acts of the demo: steps, commands, feeding, reading back, checking."""
 
 from __future__ import annotations
 

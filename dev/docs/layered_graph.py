@@ -16,7 +16,7 @@ NODE_HEIGHT, FLOOR_HEIGHT, GAP = 28.0, 62.0, 16.0
 
 
 def reachable(edges: Edges, start: str) -> set[str]:
-    """What `start` leads to, over any number of edges."""
+    """Nodes that can be reached from `start` over one or more edges."""
     seen: set[str] = set()
     waiting = list(edges[start])
     while waiting:

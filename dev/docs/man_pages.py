@@ -98,7 +98,7 @@ def _options(specs: Iterable[OptionSpec]) -> Iterator[str]:
 
 
 def remarks(spec: OptionSpec) -> Iterator[str]:
-    """What the help leaves to the parser to say."""
+    """Sentences on choices, default and repetition, which an option's help does not contain."""
     if spec.choices and not set(spec.choices) <= set(spec.metavar.split("|")):
         yield f"One of {', '.join(spec.choices)}."
     if spec.default:

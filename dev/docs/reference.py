@@ -160,7 +160,7 @@ def _shown(value: ConfigValue) -> str | None:
 
 
 def _change(name: str) -> str:
-    """How a key is changed: for every broker at once, for one broker, or by a restart."""
+    """Way to change a key: for every broker at once, for one broker, or by a restart."""
     if name not in dynamic_broker_configs.ALL_DYNAMIC or name in AT_START_ONLY:
         return AT_START
     return ONE_BROKER if name in dynamic_broker_configs.PER_BROKER else EVERY_BROKER

@@ -103,7 +103,7 @@ def refused_by(command: Command[Any]) -> dict[str, str]:
 
 
 def ours_in_the_shell() -> frozenset[str]:
-    """What `kafkapy zookeeper-shell` takes."""
+    """Commands and flags that `kafkapy zookeeper-shell` accepts."""
     found = shell_commands_in("\n".join(f"\t{usage}" for usage in zookeeper_shell.HELP))
     words = {f"{name} {each}" for name, *names in found for each in names}
     return frozenset({TLS_OPTION, *words, *(name for name, *_ in found)})
@@ -122,7 +122,7 @@ def our_command(script: str) -> str | None:
 
 
 def in_the_script(script: str) -> frozenset[str]:
-    """What the drop-in name takes by itself, before our command sees it: its `case` labels."""
+    """Flags that the drop-in script parses before it runs our command: its `case` labels."""
     path = BIN / script.split(" ")[0]
     return frozenset(re.findall(r"^ *(-\w+)\)", path.read_text(), re.MULTILINE))
 
@@ -160,7 +160,7 @@ def read_reasons() -> Reasons:
 
 
 def complaints(every: Sequence[Tool], reasons: Reasons) -> list[str]:
-    """What is missing without a reason, and reasons for what is not missing."""
+    """Missing words that have no reason, and reasons for words that are not missing."""
     needed: set[tuple[str, str]] = set()
     for tool in every:
         words = [""] if tool.command is None else set(tool.missing()) - tool.refused.keys()

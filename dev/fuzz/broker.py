@@ -50,7 +50,7 @@ class Ping(NamedTuple):
 
     @property
     def delay_s(self) -> float:
-        """What the broker is to blame for."""
+        """Delay that the broker caused: at most the processor time that it used."""
         return min(self.took_s, self.used_s)
 
 
@@ -136,7 +136,7 @@ class Pinger:
         self._process.start()
 
     def taken(self) -> tuple[int, list[Ping]]:
-        """How many pings there were since the last call, and those that took long."""
+        """Number of pings since the last call, and the slow ones (above `WORTH_NOTING_S`)."""
         self._mine.send("report")
         count, slow = self._mine.recv()
         return count, slow
@@ -175,7 +175,7 @@ def used_seconds(pid: int) -> float:
 
 
 def resident_bytes(pid: int) -> tuple[int, int]:
-    """What is resident now, and the most that ever was."""
+    """Resident set size of a process: current and peak."""
     found = {}
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         key, _, rest = line.partition(":")

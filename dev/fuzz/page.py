@@ -84,7 +84,7 @@ Violations:
 
 
 def _by_api(violations: list[str]) -> str:
-    """How many there are of each API, and the worst; those that are of none."""
+    """Table of delays by API, with their number and the worst; then all other violations."""
     slow: dict[str, list[int]] = {}
     others = []
     for each in violations:

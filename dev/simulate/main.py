@@ -77,7 +77,7 @@ def _with_progress(outcomes: Iterator[Outcome], total: int) -> Iterator[Outcome]
 
 
 class Summary:
-    """What came of many seeds."""
+    """Totals over many seeds."""
 
     def __init__(self) -> None:
         self.seeds = 0

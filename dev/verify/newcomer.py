@@ -54,7 +54,7 @@ OF_OTHERS = {f"hsperfdata_{USER}", f"pytest-of-{USER}"}  # every JVM and every p
 
 
 class Before(NamedTuple):
-    """What was there when the newcomer came."""
+    """Names in /tmp and in the home directory before the newcomer's commands run."""
 
     temporary: set[str]
     home: set[str]
@@ -98,7 +98,7 @@ def names(directory: Path) -> set[str]:
 
 
 def before() -> Before:
-    """What is there now.
+    """Check that the ports are free; returns the names in /tmp and in the home directory.
 
     Raises:
         ConfigError: a port that the README names is taken.

@@ -1,4 +1,4 @@
-"""What belongs at the root of the repository: the one list. Anything else there is a stray.
+"""List of the entries allowed at the root of the repository. Any other entry is a stray.
 
 `scripts/check` fails for a stray, and for an entry of the list that is not there.
 """

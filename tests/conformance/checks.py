@@ -1,4 +1,4 @@
-"""What every client must find true: the checks of scripts/conformance and of its quick part."""
+"""Checks that every client must pass, in scripts/conformance and in its quick part."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_client(servers: str, peer: Peer, topic: str, codec: str, count: int) -
 
 
 def check_cross_read(servers: str, reader: Peer, topic: str, sent: list[Row]) -> list[Row]:
-    """What another client wrote reads the same; what was sent."""
+    """Check that `reader` reads another client's records unchanged; returns `sent`."""
     group = f"{topic}-{reader.name.replace(' ', '-')}"
     check_sequences(sent, reader.consume(servers, topic, group, len(sent)))
     return sent

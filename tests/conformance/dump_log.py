@@ -17,7 +17,7 @@ COMPLAINTS = re.compile(
 
 
 class Dump:
-    """What one way of running the tool said: files read, output lines, complaints."""
+    """Result of running the tool in one way: numbers of files and output lines, complaints."""
 
     def __init__(self, what: str) -> None:
         self.what = what

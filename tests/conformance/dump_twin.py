@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a tool left."""
+    """Output and exit status of a tool."""
 
     stdout: bytes
     stderr: tuple[str, ...]
@@ -89,14 +89,14 @@ def cases(log_dir: Path) -> list[Case]:
 
 
 def kafka(case: Case, log_dir: Path) -> Said:
-    """What Apache Kafka's tool says, its stdout in UTF-8."""
+    """Run Apache Kafka's tool, its stdout in UTF-8."""
     command = apache_kafka.java_command(apache_kafka.DUMP_LOG_SEGMENTS, *case.words)
     command[1:1] = ["-Dstdout.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"]
     return _run(command, log_dir)
 
 
 def ours(case: Case, log_dir: Path) -> Said:
-    """What kafkapy says."""
+    """Run kafkapy's command."""
     return _run([str(KAFKAPY), "dump-log-segments", *case.words], log_dir)
 
 

@@ -1,4 +1,4 @@
-"""What runs beside Kafka in Java: Kafka's own programs as processes, and a cluster for them."""
+"""Apache Kafka's Java programs as processes, and a replicated cluster for them."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def kill_while_starting(broker: Killable, after_s: float) -> None:
 
 
 def advertised(proxy: LossyProxy) -> dict[str, str]:
-    """What the broker must be started with, so that clients stay on the proxy."""
+    """Settings that make a broker advertise the proxy, so that all clients connect through it."""
     return {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
 
 

@@ -71,7 +71,7 @@ def write_logs(directory: Path, count: int) -> Path:
 
 
 def cases() -> list[Case]:
-    """What runbooks ask."""
+    """Command lines that runbooks use."""
     names = [f"state-change.log.{number}" for number in range(1, LOGS + 1)]
     two, every = ",".join(names[:2]), ",".join(names)
     times = ("--start-time", "2013-05-01 12:00:00,010", "--end-time", '"2013-05-01 12:00:00,030"')
@@ -91,7 +91,7 @@ def cases() -> list[Case]:
 
 
 def kafka(case: Case, directory: Path) -> bytes:
-    """What Kafka's class writes, without its first line: that it is deprecated."""
+    """Run Kafka's class; returns its output without the first line, a deprecation warning."""
     command = apache_kafka.java_command(MERGER, *case.words)
     command[1:1] = ["-Dfile.encoding=UTF-8"]
     done = subprocess.run(command, cwd=directory, capture_output=True, check=True)
@@ -101,6 +101,6 @@ def kafka(case: Case, directory: Path) -> bytes:
 
 
 def ours(case: Case, directory: Path) -> bytes:
-    """What kafkapy writes."""
+    """Run kafkapy's command; returns its output."""
     command = [str(KAFKAPY), "state-change-log-merger", *case.words]
     return subprocess.run(command, cwd=directory, capture_output=True, check=True).stdout

@@ -11,7 +11,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def limit_s(count: int) -> float:
-    """How long a client may take for `count` records before we call it stuck."""
+    """Seconds after which a client that handles `count` records counts as stuck."""
     return 60 + count / 500
 
 

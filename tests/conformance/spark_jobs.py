@@ -120,7 +120,7 @@ def fill(topic: Topic, first: int, count: int, **settings: str) -> None:
 
 
 def outcome(job: Job, bench: Bench) -> Any:
-    """What the job gives; an exception that it does not expect is a finding like any other."""
+    """Run a job; returns its result, or an unexpected exception as text: that is a finding too."""
     try:
         return job(bench)
     except Exception as fault:
@@ -531,7 +531,7 @@ def a_stream_has_no_end(bench: Bench) -> Any:
 
 
 def written(topic: Topic, count: int) -> list[Any]:
-    """What a plain consumer reads of a topic: partition, key, value, headers."""
+    """Records of a topic as a plain consumer reads them: partition, key, value, headers."""
     consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": "judge", **QUIET})
     consumer.assign([TopicPartition(topic.name, p, 0) for p in range(topic.partitions)])
     messages = consumer.consume(count, timeout=30)

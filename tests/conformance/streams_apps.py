@@ -138,8 +138,10 @@ def _wait_for_more(cluster: FaultCluster) -> None:
 
 @contextmanager
 def _watcher(cluster: FaultCluster) -> Iterator[Callable[[], int]]:
-    """How far the last stage is: the sum of its partitions' ends; the last one known while a
-    leader is down."""
+    """Progress of the last stage: a function that sums the end offsets of its partitions.
+
+    While a partition's leader is down, its last known end counts.
+    """
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "watcher", **QUIET}
     )

@@ -39,7 +39,7 @@ def theirs() -> dict[int, Printed]:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Printed]]:
-    """What ours print, by the place in the table: every line is run once, in order."""
+    """Output of our tools by index in `LINES`: every line is run once, in order."""
     directory = tmp_path_factory.mktemp("tools")
     with BrokerGroup(directory / "cluster", BROKER_IDS, SETTINGS) as group:
         addresses = [broker.bootstrap_servers for broker in group.brokers.values()]

@@ -1,4 +1,4 @@
-"""What the clients write: real log lines with keys and headers, and how sequences are compared."""
+"""Workload of the clients: real log lines with keys and headers, and digests to compare them."""
 
 from __future__ import annotations
 

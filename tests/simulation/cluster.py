@@ -44,7 +44,7 @@ class Cluster:
     # watching
 
     def watch(self, checkers: Sequence[Callable[[Cluster], Checker]]) -> None:
-        """Have the checkers look on from now on."""
+        """Create the checkers, which observe the cluster from now on."""
         self.checkers = [make(self) for make in checkers]
 
     def _znodes_changed(self, ops: Sequence[Op], session_id: int) -> None:
@@ -114,7 +114,7 @@ class Cluster:
     # is it over?
 
     def unsettled(self) -> list[str]:
-        """What is still to heal or to finish, in words; nothing if all is well."""
+        """Reasons why the cluster has not settled yet, in words; empty if it has."""
         found = [f"broker {n.broker_id} is not up" for n in self.world.nodes.values()
                  if not n.is_serving]  # fmt: skip
         tree = self.world.ensemble.tree

@@ -42,7 +42,7 @@ class Events:
         self.on_instant: Callable[[dict[str, None]], None] = lambda hosts: None
 
     def at(self, due_us: int, callback: Callback) -> Event:
-        """Have `callback` called at `due_us`, or now if that is past."""
+        """Schedule `callback` at `due_us`, or now if that is past."""
         event = Event(callback)
         self._sequence += 1
         heapq.heappush(self._heap, (max(due_us, self.now_us), self._sequence, event))
@@ -52,7 +52,7 @@ class Events:
         return self.at(self.now_us + delay_us, callback)
 
     def run_until(self, end_us: int, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Let everything happen up to `end_us`, or until `is_over()` after some instant."""
+        """Run all events up to `end_us`, or until `is_over()` is true after one of them."""
         heap, ready = self._heap, self._ready
         while True:
             while ready:

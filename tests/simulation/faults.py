@@ -1,4 +1,4 @@
-"""What goes wrong in a simulation, one method a kind; `KINDS` names them.
+"""Faults that a simulation injects, one method a kind; `KINDS` names them.
 
 Each fault ends by itself some time later, and all of them end at `stop`.
 """

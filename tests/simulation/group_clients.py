@@ -30,7 +30,7 @@ _TOKEN: Final = b"commits"
 
 
 class GroupClient(Client):
-    """What all clients of a group do. Raises NodeUnavailable or Refused."""
+    """Base class of a group's clients. Requests raise NodeUnavailable or Refused."""
 
     def __init__(
         self, world: World, history: SimHistory, host: str, group: str, topic: str

@@ -1,4 +1,4 @@
-"""What the simulated clients were answered."""
+"""Histories of the simulated clients: the responses that they received."""
 
 from __future__ import annotations
 
@@ -83,8 +83,11 @@ class SimHistory:
         return any(topic in topics for topic, _ in self.lossy)
 
     def unexplained(self) -> list[str]:
-        """What clients met that no allowed loss explains. Asked at the end: clients may meet a
-        leader that lost records before it has heard that it leads, and so before it is judged."""
+        """Anomalies that clients saw and that no allowed loss explains. Call it at the end.
+
+        Clients may reach a leader that lost records before this leader learns of its election.
+        Only then do the checkers judge the loss.
+        """
         return [
             f"{topic}-{partition}: {what}"
             for topic, partition, what in self._objections

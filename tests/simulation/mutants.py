@@ -123,7 +123,7 @@ def reassignment_reorders_its_target() -> AbstractContextManager[Any]:
 
 
 def an_open_transaction_is_left_to_the_next_instance() -> AbstractContextManager[Any]:
-    """Who takes a transactional id over gets it at once: the open transaction is not aborted."""
+    """A new producer gets a transactional id at once: the open transaction is not aborted."""
 
     def broken(core: Core, token: Token, transaction: Transaction) -> None:
         transaction.state = TransactionState.EMPTY

@@ -299,7 +299,7 @@ class SimTransport(asyncio.Transport):
             self._process.call_soon(self._take, b"")
 
     def close(self) -> None:
-        """What was written goes out first, as it does here always."""
+        """Close this end. The peer first receives all written data: nothing is buffered here."""
         if not self._is_closing:
             self._end(None)
             self.pipe.send(lambda: self._lost_at_peer(None))

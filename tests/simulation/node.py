@@ -136,7 +136,7 @@ class Node:
         return controller if controller is not None and controller.is_active else None
 
     def partitions(self) -> list[Partition]:
-        """What this broker hosts now."""
+        """Partitions that this broker hosts now."""
         built = self.built
         return [] if built is None else list(built.replicas.all_partitions())
 
@@ -229,7 +229,7 @@ class Node:
         self.end_process(says_goodbye=True)
 
     def cut_power(self, seed: int) -> None:
-        """What was not synced is kept, dropped or torn; nobody is told."""
+        """Cut the power: unsynced data is kept, dropped or torn, and no peer is notified."""
         process = self.process
         if process is not None:
             self.end_process(says_goodbye=False)

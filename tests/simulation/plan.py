@@ -1,4 +1,4 @@
-"""What a seed chooses before anything happens: how many brokers, which rules, which faults."""
+"""Choices that a seed makes before a simulation starts: number of brokers, configs, faults."""
 
 from __future__ import annotations
 

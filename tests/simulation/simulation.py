@@ -46,7 +46,7 @@ _GROUP_MEMBERS: Final = 2
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a seed. `violation` is empty for a good one; `losses` are allowed ones."""
+    """Result of a seed. `violation` is empty if it passed; `losses` are those that Kafka allows."""
 
     seed: int
     digest: str
@@ -115,7 +115,7 @@ class Simulation:
     # the steps
 
     def _until(self, is_so: Callable[[], bool], limit_us: int) -> bool:
-        """Let time pass until something is so; False if it is not within the limit."""
+        """Run events until `is_so()` is true; False if it is not within `limit_us`."""
         events = self.world.events
         end_us = events.now_us + limit_us
         while events.now_us < end_us:
@@ -281,7 +281,7 @@ def _simulate(
 
 
 class _FaultLog(logging.Handler):
-    """What production code logs with a traceback is a fault that it swallowed."""
+    """Log handler that turns tracebacks logged by production code into faults."""
 
     def __init__(self, world: World) -> None:
         super().__init__(logging.DEBUG if world.is_echoing else logging.ERROR)

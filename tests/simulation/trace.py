@@ -1,4 +1,4 @@
-"""What happened, as a running hash of everything and the last lines of what people want to read."""
+"""Trace of a simulation: a running hash of all events, and the last readable lines."""
 
 from __future__ import annotations
 

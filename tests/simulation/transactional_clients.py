@@ -67,7 +67,7 @@ _ENDS_THE_PRODUCER: Final = frozenset(
 
 
 class Fate(Enum):
-    """What the producer knows of a transaction."""
+    """Outcome of a transaction, as far as its producer knows it."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -116,7 +116,7 @@ class Bookkeeper(Client):
         self.is_done = True
 
     async def _until_done(self, step: Callable[[], Awaitable[R]]) -> R:
-        """What the step gives once nothing is in its way."""
+        """Repeat `step` while a broker is unavailable or refuses; returns its result."""
         while True:
             try:
                 return await step()

@@ -1,4 +1,4 @@
-"""What a checker is told of, and how it objects."""
+"""Base class of checkers: the events that it receives, and the violation that it raises."""
 
 from __future__ import annotations
 

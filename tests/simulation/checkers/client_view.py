@@ -1,4 +1,4 @@
-"""What clients saw is one log: nothing acknowledged is lost, nothing is there twice or moves."""
+"""Check that clients saw one log: nothing acknowledged is lost, nothing is repeated or moved."""
 
 from __future__ import annotations
 

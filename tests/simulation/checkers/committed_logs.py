@@ -50,7 +50,7 @@ class _Committed:
 
 
 class _Election(NamedTuple):
-    """How a leader came to be one: in which registration, by the controller of which epoch."""
+    """Circumstances of an election. `registered` is the czxid of the leader's registration."""
 
     leader: int
     isr_before: tuple[int, ...]
@@ -136,7 +136,7 @@ class CommittedLogs(Checker):
         self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """What a replica had when its power was cut is what the cut may have cost."""
+        """Record a replica's log end. A power cut may cost records up to the end seen before it."""
         where, now_us = (node.broker_id, key), self.world.events.now_us
         end, seen_us = self._ends.get(where, (0, now_us))
         if seen_us <= node.last_power_cut_us:
