@@ -322,7 +322,7 @@ def test_logins_are_counted(company: Company) -> None:
 
 
 def refusal(company: Company, properties: dict[str, str]) -> str:
-    """What a client of ours says when it cannot log in."""
+    """Error message of our client when its login fails."""
     with Cluster(company.ours.servers, properties) as cluster, pytest.raises(ApiError) as refused:
         cluster.metadata([])
     said = refused.value.message

@@ -66,7 +66,7 @@ class ProduceDesk:
         return [row.value for _, rows in sorted(self.log.items()) for row in rows]
 
     def forget_producers(self) -> None:
-        """What an unclean election does: the log knows nobody."""
+        """Drop all producer state, as an unclean leader election does."""
         self._last.clear()
 
     def _leader(self, index: int) -> int:
