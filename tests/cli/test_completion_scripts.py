@@ -42,7 +42,7 @@ def test_shells_accept_them(name: str) -> None:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash offers for the last word."""
+    """Completions that bash offers for the last word."""
     script = f"""
         source {shlex.quote(str(completions.DIRECTORY / "kafkapy.bash"))}
         COMP_WORDS=({" ".join(f"'{word}'" for word in words)})

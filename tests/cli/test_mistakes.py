@@ -71,7 +71,7 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> None:
 
 
 def write_files(directory: Path, secure: SecureBroker) -> None:
-    """What the command lines of the table name."""
+    """Write the files that the command lines of the table name."""
     other = {"ssl.truststore.location": str(make_identity(directory, "other").with_suffix(".crt"))}
     quick = {"request.timeout.ms": "1000", "default.api.timeout.ms": "1000"}
     for name, properties in {
@@ -98,7 +98,7 @@ def join(servers: str) -> Consumer:
 
 
 class World:
-    """What the table speaks of: brokers, files, and listeners that are no brokers."""
+    """Test environment of the table: brokers, files, and listeners that are no brokers."""
 
     def __init__(self, directory: Path, broker: BrokerProcess, secure: SecureBroker) -> None:
         self.directory = directory

@@ -1,4 +1,4 @@
-"""What a start imports, of each command whose start is measured: modules, not seconds."""
+"""Imports of each command whose start is measured: counts modules, not seconds."""
 
 from __future__ import annotations
 

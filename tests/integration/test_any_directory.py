@@ -29,11 +29,11 @@ class Checkout:
         self._executable = make_layered_venv(root)
 
     def __call__(self, *words: str, stdin: str = "") -> str:
-        """What `kafkapy` says to these words."""
+        """Output of `kafkapy` with these arguments."""
         return self.run([str(self._executable), *words], stdin)
 
     def run(self, command: list[str], stdin: str = "") -> str:
-        """What a command says; the environment is that of a bare container, without a locale."""
+        """Output of a command in the environment of a bare container, without a locale."""
         environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         done = subprocess.run(
             command,

@@ -100,10 +100,10 @@ Partition: 7 Leader: 7 Replicas: 7,4,5 Isr: 7,4,5
 
 
 class Way(Protocol):
-    """How an operator asks the controller."""
+    """Interface for an operator's requests to the controller."""
 
     def elect(self, topic: str) -> dict[int, ErrorCode]:
-        """Preferred leaders for all partitions; what became of those that need one, if told."""
+        """Elect preferred leaders of all partitions; errors of those that need one, if known."""
 
     def reassign(self, topic: str, target: dict[int, list[int]]) -> None: ...
 

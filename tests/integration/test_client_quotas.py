@@ -121,7 +121,7 @@ class Changes:
 
 
 def used_up(servers: str) -> dict[str, Any]:
-    """What a broker says to who uses a quota up, in each way."""
+    """Answers of a broker to clients that exceed a quota, for each kind of quota."""
     found: dict[str, Any] = {}
     # There may be no controller yet.
     wait_until(lambda: created(servers, "t", 1, 7)[0] == 0, "a topic is made")

@@ -31,8 +31,11 @@ DESCRIBED: Final[dict[str, tuple[set[str], str]]] = {
 
 
 class Difference(NamedTuple):
-    """What of the answers to setting a key differs: `keys` and `theirs` are regular expressions,
-    and `ours` is a template that `re.Match.expand` fills with the groups of `theirs`."""
+    """An accepted difference in the answers to setting a key.
+
+    `keys` and `theirs` are regular expressions; `ours` is a template that `re.Match.expand` fills
+    with the groups of `theirs`.
+    """
 
     keys: str
     theirs: str

@@ -22,7 +22,7 @@ SIZES = (1, 11, 12, 60, 61, 62, 200, 1000, 4096, *random.Random(1).sample(range(
 
 
 class Damage(NamedTuple):
-    """What is done to the end of a partition's active segment."""
+    """Damage to the end of a partition's active segment."""
 
     kind: str  # "cut" or "noise"
     size: int

@@ -38,7 +38,7 @@ TOPIC = "real"
 
 
 class Epochs(NamedTuple):
-    """What the broker is registered and its controller elected with."""
+    """Epochs of the broker's registration and of its controller."""
 
     broker: int
     controller: int

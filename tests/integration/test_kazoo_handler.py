@@ -97,7 +97,7 @@ async def _reads_many(server: SecureServer) -> None:
 
 
 def test_many_answers_in_one_tls_record_are_all_read(server: SecureServer | None) -> None:
-    """What TLS has decrypted makes no socket readable: waiting for it would take until a ping."""
+    """Data that TLS has decrypted makes no socket readable: a wait would last until a ping."""
     if server is not None:
         run(_reads_many(server))
 

@@ -57,7 +57,7 @@ def test_a_slow_client_gets_all_of_several_large_answers(broker: BrokerProcess) 
 
 
 def test_a_slow_client_of_a_topic_that_is_deleted_and_made_again(broker: BrokerProcess) -> None:
-    """What it was promised is of the topic that was."""
+    """The response in progress keeps the records of the deleted topic."""
     topic = "made-again"
     content = filled(broker, topic)
     with RawConnection(broker.bootstrap_servers) as client:

@@ -44,7 +44,7 @@ def partitions_in(log_dir: Path) -> set[int]:
 
 
 class Ledger:
-    """What an idempotent acks=all producer was told of each partition."""
+    """An idempotent acks=all producer, and the records acknowledged to it by partition."""
 
     def __init__(self, servers: str) -> None:
         self.acknowledged: dict[int, list[bytes]] = {p: [] for p in PARTITIONS}

@@ -50,7 +50,7 @@ def make_controller(cluster: FaultCluster, broker_id: int) -> None:
 
 
 def administer(cluster: FaultCluster) -> None:
-    """What a controller is asked for by clients: topics and their partitions."""
+    """Create a topic, add partitions and delete it, through the controller."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
 
     def partitions() -> int:

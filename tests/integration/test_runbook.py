@@ -30,7 +30,7 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerGroup]:
 
 @pytest.fixture(scope="module")
 def said(group: BrokerGroup, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the script printed, and its directory."""
+    """Output of the script, and its directory."""
     work = tmp_path_factory.mktemp("work")
     # A broker under test writes all its logs in one file; the merger passes the others over.
     logs = [f"{group.brokers[broker_id].log_dir}.out" for broker_id in (4, 5)]

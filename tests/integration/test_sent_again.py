@@ -1,8 +1,8 @@
-"""What an idempotent producer sends again after a lost or refused batch is in the log once.
+"""Idempotence: each batch that a producer resends after an error is in the log once.
 
-librdkafka has up to five batches in flight. A broker that calls one of them out of order, although
-the producer did nothing wrong, makes it begin a new producer epoch and send again all that it has
-not heard of; what the log has of that is then there twice. Chaos runs saw it as `duplicate`.
+librdkafka has up to five batches in flight. If a broker wrongly answers one of them with
+OUT_OF_ORDER_SEQUENCE_NUMBER, the producer begins a new epoch and resends all unacknowledged
+batches. Those that are in the log already are then there twice: the `duplicate` of chaos runs.
 """
 
 from __future__ import annotations

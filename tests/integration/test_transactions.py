@@ -61,7 +61,7 @@ def test_what_is_aborted_is_not_read(broker: BrokerProcess) -> None:
 
 
 def end(topic: str, committed: list[str], servers: str) -> None:
-    """What was committed to a topic is read, and nothing of what was aborted."""
+    """Expect consumers to read all committed records of a topic, and no aborted ones."""
     wait_until(lambda: sorted(read(servers, topic)) == sorted(committed), f"{topic} is read")
     assert len(read(servers, topic, "read_uncommitted")) > len(committed)
 

@@ -30,7 +30,7 @@ SETTINGS = {
 
 
 def lead(cluster: FaultCluster, broker_id: int) -> None:
-    """Have a broker coordinate the copier's transactions."""
+    """Make a broker the coordinator of the copier's transactions."""
     index = partition_for_key("copy-in", STATE_PARTITIONS)
     others = [other for other in cluster.brokers if other != broker_id]
     target = {index: [broker_id, *others]}

@@ -20,7 +20,7 @@ ROWS, READERS = 700, 20
 
 
 def descriptors(broker: BrokerProcess) -> list[str]:
-    """What the broker's descriptors are open on."""
+    """Files and sockets on which the broker's descriptors are open."""
     found = []
     for name in os.listdir(f"/proc/{broker.pid}/fd"):
         with contextlib.suppress(FileNotFoundError):

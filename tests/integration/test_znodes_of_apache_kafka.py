@@ -161,7 +161,7 @@ def check_codecs(nodes: dict[str, Znode]) -> set[str]:
 
 
 def check_rules(nodes: dict[str, Znode]) -> None:
-    """What readers rely on beside the JSON."""
+    """Check what readers rely on besides the JSON: empty nodes, versions, owners."""
     for path in paths.PERSISTENT_PATHS:
         assert path in nodes, path
         if path != paths.PRODUCER_ID_BLOCK:

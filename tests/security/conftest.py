@@ -1,5 +1,5 @@
-"""What this machine cannot check is not collected, and said at the end of the run
-(`support/unchecked.py`)."""
+"""Leaves out tests that this machine cannot run; the end of the run lists them
+(`tests/harness/plugins/unchecked.py`)."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster | None]:
 
 
 def write_before_the_first_start(cluster: Cluster, secret: str) -> None:
-    """What a server.properties without any password needs."""
+    """Write to ZooKeeper the passwords that a server.properties without any needs."""
     jaas = f'{PLAIN_LOGIN} user_alice="in-wonderland";'
     encoder = f"password.encoder.secret={secret}"
     change = f"{PASSWORD}={cluster.one.password},{JAAS}=[{jaas}],{encoder}"

@@ -42,7 +42,14 @@ from tests.harness.security.kerberos_broker import (
     Outcome,
     establish,
 )
-from tests.harness.security.kerberos_realm import NAME, SERVICE, Realm, cache_line, client, line
+from tests.harness.security.kerberos_realm import (
+    NAME,
+    SERVICE,
+    KerberosRealm,
+    cache_line,
+    client,
+    line,
+)
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
@@ -62,7 +69,7 @@ REFUSED = (
 class Company(NamedTuple):
     """A realm, the keys of some in it, and its brokers."""
 
-    realm: Realm
+    realm: KerberosRealm
     keytabs: dict[str, Path]
     brokers: dict[type, AnyBroker]
 
@@ -91,7 +98,7 @@ class Company(NamedTuple):
 @pytest.fixture(scope="module")
 def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     home = tmp_path_factory.mktemp("company")
-    with Realm(home / "realm") as realm:
+    with KerberosRealm(home / "realm") as realm:
         keytabs = {each: realm.keytab(each) for each in (*PEOPLE, SERVICE)}
         brokers: dict[type, AnyBroker] = {}
         try:
@@ -322,7 +329,7 @@ def test_logins_are_counted(company: Company) -> None:
 
 
 def refusal(company: Company, properties: dict[str, str]) -> str:
-    """What a client of ours says when it cannot log in."""
+    """Error message of our client when its login fails."""
     with Cluster(company.ours.servers, properties) as cluster, pytest.raises(ApiError) as refused:
         cluster.metadata([])
     said = refused.value.message

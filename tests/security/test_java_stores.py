@@ -109,8 +109,10 @@ if apache_kafka.installed():
 
 
 def test_jks_stores_with_chains_signed_with_sha_1(tmp_path: Path) -> None:
-    """What keytool wrote before Java 9, signed as was usual then: Apache Kafka's clients and ours
-    reach our broker with them."""
+    """Stores as keytool wrote them before Java 9, signed with SHA-1 as was usual then.
+
+    Apache Kafka's clients and ours reach our broker with them.
+    """
     if not (can_make("JKS stores") and can_keytool("JKS stores")):
         return
     made = JavaAuthority(tmp_path, "JKS", "SHA1withRSA")

@@ -84,7 +84,7 @@ class Broker(ServerProcess):
 
 
 class Machine:
-    """What an operator finds for one broker; `/etc/kafka` of the page is `home`."""
+    """One broker's machine before the migration; `home` stands for the page's `/etc/kafka`."""
 
     def __init__(
         self, home: Path, broker_id: int, zookeeper: str, authority: JavaAuthority
@@ -207,7 +207,7 @@ class Company:
 
 
 class Work(threading.Thread):
-    """What the company lives on: alice's orders are written, and read by a group, all the time."""
+    """The constant load of the company: writes alice's orders, and reads them in a group."""
 
     def __init__(self, company: Company) -> None:
         super().__init__(name="orders")

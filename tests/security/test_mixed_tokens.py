@@ -210,7 +210,7 @@ def test_javas_consoles_log_in_by_a_token_of_ours(mixed: Mixed, tmp_path: Path) 
 
 
 class Printed(NamedTuple):
-    """What a tool said, without what differs from token to token."""
+    """Output of a tool, without the text that differs from token to token."""
 
     stdout: str
     status: int

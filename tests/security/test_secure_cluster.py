@@ -24,7 +24,7 @@ from tests.harness.processes.waiting import LIMIT_S, wait_until
 from tests.harness.processes.zookeeper_server import zookeeper_for
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.certificates import can_make, make_identity
-from tests.harness.security.kerberos_realm import SERVICE, Realm, line
+from tests.harness.security.kerberos_realm import SERVICE, KerberosRealm, line
 from tests.harness.security.oauth_broker import VALIDATOR, fetching_client, unsecured_client
 from tests.harness.security.secure_broker import PLAIN_LOGIN, SCRAM_LOGIN
 from tests.harness.security.token_issuer import AUDIENCE, Issuer
@@ -43,7 +43,7 @@ class SecureCluster:
     """Broker 1 is ours, and the controller as it starts first; broker 2 is who it is to be."""
 
     def __init__(
-        self, directory: Path, mechanism: str, other: str, realm: Realm | None = None
+        self, directory: Path, mechanism: str, other: str, realm: KerberosRealm | None = None
     ) -> None:
         self.fetches_tokens = mechanism == OAUTH
         mechanism = OAUTH if mechanism == UNSECURED else mechanism
@@ -162,7 +162,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCl
         return
     with ExitStack() as undo:
         by_kerberos = request.param[0] == KERBEROS
-        realm = undo.enter_context(Realm(tmp_path / "realm")) if by_kerberos else None
+        realm = undo.enter_context(KerberosRealm(tmp_path / "realm")) if by_kerberos else None
         made = SecureCluster(tmp_path, *request.param, realm)
         undo.enter_context(made.issuer)
         undo.callback(made.stop)

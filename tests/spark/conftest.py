@@ -103,7 +103,7 @@ def secured(
 
 @pytest.fixture(autouse=True)
 def closed_clusters() -> Iterator[None]:
-    """What a worker keeps until it ends is closed after each test."""
+    """Close, after each test, the clusters that a worker keeps until it ends."""
     yield
     for cluster in engine.clusters.values():
         cluster.close()

@@ -29,7 +29,7 @@ from tests.harness.spark.spark_topics import Topic
 
 
 class Task:
-    """What of a TaskContext is asked for."""
+    """A TaskContext with the methods that the code under test calls."""
 
     def __init__(self, partition: int, **properties: str) -> None:
         self._partition = partition

@@ -25,7 +25,7 @@ MakeTopic = Callable[..., Topic]
 
 
 def plain_level_and_template(line: str) -> tuple[str, str]:
-    """What the job should make of a line, in plain Python."""
+    """Level and template that the job should find in a line, in plain Python."""
     found = next(((each, m) for each in LAYOUTS if (m := re.search(each.pattern, line))), None)
     message = line
     level = m[1] if (m := re.search(LEVEL, line)) else ""

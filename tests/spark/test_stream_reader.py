@@ -136,7 +136,7 @@ def test_a_group_that_cannot_be_committed_is_a_warning(
 
 
 def committed(topic: Topic, group: str) -> dict[int, int]:
-    """What the group has committed, as a monitoring tool sees it."""
+    """Offsets that the group has committed, as a monitoring tool reads them."""
     client = AdminClient({"bootstrap.servers": topic.servers, **QUIET})
     request = ConsumerGroupTopicPartitions(group)
     found = client.list_consumer_group_offsets([request])[group].result(timeout=30)

@@ -46,7 +46,7 @@ class Rows:
         self._change = Condition()
 
     def allow(self, count: int, task: Future[None]) -> None:
-        """Let so many be written, and wait until the task has taken them."""
+        """Allow `count` rows to be written, and wait until the task has taken them."""
         with self._change:
             self._allowed = count
             self._change.notify()

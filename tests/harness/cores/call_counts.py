@@ -1,4 +1,4 @@
-"""How much a piece of work does, counted and not timed: the same on every machine, however busy."""
+"""Counts of the calls and comparisons that work makes: unlike times, the same on every machine."""
 
 from __future__ import annotations
 

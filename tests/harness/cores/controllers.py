@@ -219,7 +219,7 @@ class Cluster:
         return active
 
     def error_of(self, broker_id: int, partition: TopicPartition) -> ErrorCode:
-        """What the broker answers for one partition."""
+        """The error code with which a broker answers for one partition."""
         return self.errors.get((broker_id, partition), ErrorCode.NONE)
 
     def settle(self) -> None:
@@ -305,7 +305,7 @@ class Cluster:
         self.settle()
 
     def take(self) -> list[str]:
-        """What was sent since the last time."""
+        """Everything that the controllers have sent since the last call."""
         taken, self.sent = self.sent, []
         return taken
 

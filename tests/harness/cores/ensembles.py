@@ -86,7 +86,7 @@ class RealEnsemble:
         return client
 
     async def expire(self, client: KazooZooKeeper) -> None:
-        """Have the server end a session: whoever knows its password may close it."""
+        """End a session on the server: a second client with its id and password closes it."""
         assert client._session is not None
         credentials = client._session._client.client_id
         await asyncio.to_thread(_close_session, self.address, credentials)

@@ -89,7 +89,7 @@ class Follower:
         self.offsets[index], self.last_epochs[index] = end_offset, last_epoch
 
     def answer(self) -> FetchResponse | None:
-        """What has come since, if anything has."""
+        """The response received since the last call, or None."""
         sent, self.client.transport.sent = self.client.transport.sent, b""
         if not sent:
             return None

@@ -91,7 +91,7 @@ class GroupShell:
             self.complete(append, error)
 
     def advance(self, ms: int) -> None:
-        """Let time pass, stopping at each deadline."""
+        """Advance the clock, stopping at each deadline."""
         end_ms = self.now_ms + ms
         while (due_ms := self.coordinator.next_deadline_ms()) is not None and due_ms <= end_ms:
             self.clock.now_ms = max(due_ms, self.now_ms)

@@ -47,7 +47,7 @@ class Client:
         self.connection.connection_made(self.transport)
 
     def sends(self, version: int, *messages: Message) -> Callable[[], None]:
-        """Have the connection receive requests, all at once; they are encoded now."""
+        """A function that delivers these requests, encoded now, to the connection all at once."""
         data = b"".join(encode_request(message, version, 0, "me") for message in messages)
 
         def send() -> None:

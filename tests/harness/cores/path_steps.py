@@ -1,4 +1,4 @@
-"""What may happen to a broker with producers and followers: strategies of `path_worlds.Step`."""
+"""Events at a broker with producers and followers: strategies of `path_worlds.Step`."""
 
 from __future__ import annotations
 

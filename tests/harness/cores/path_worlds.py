@@ -104,7 +104,7 @@ class Client:
 
 
 class Follower:
-    """What the broker of an id asks for: it has the first records of `t`'s partitions."""
+    """A follower's connection and fetch session, and its positions in `t`'s partitions."""
 
     def __init__(self, client: Client, broker_id: int) -> None:
         self.client = client

@@ -42,7 +42,7 @@ class ReplicaBroker:
 
     @property
     def values(self) -> list[str]:
-        """What is in the log."""
+        """The values of the records in the log."""
         log = self.partition.log
         read = log.read(log.log_start_offset, 1 << 20, log.log_end_offset, True)
         return [(r.value or b"").decode() for r in iter_records(read.records)]

@@ -99,7 +99,7 @@ class FakeTimers:
         return [timer.delay_s for timer in self._made if timer.waits]
 
     def fire(self) -> None:
-        """Let the timers that wait now go off."""
+        """Fire the timers that are waiting now."""
         for timer in [timer for timer in self._made if timer.waits]:
             if timer.waits:
                 timer.waits = False
@@ -297,7 +297,7 @@ class Parts:
         )
 
     def config_applier(self) -> ConfigApplier:
-        """What dynamic configs are given to."""
+        """An applier of dynamic configs to these parts."""
         return ConfigApplier(
             self.configs,
             self.passwords,
@@ -311,7 +311,7 @@ class Parts:
         )
 
     def control_request_handler(self, store: ZkStore) -> ControlRequestHandler:
-        """What the controller's requests are given to."""
+        """A handler of the controller's requests to these parts."""
         return ControlRequestHandler(
             self.replicas,
             self.configs,

@@ -46,7 +46,7 @@ class ZooKeeperDesk:
         self.clients: dict[Connection, Client] = {}
 
     def turn(self) -> None:
-        """What the shell does at the end of a turn of its loop, until nothing is left to do."""
+        """Commit and send replies, as the end of an event loop turn does, until none is left."""
         while ready := self.service.commit():
             for connection in ready:
                 if connection in self.clients:

@@ -104,7 +104,7 @@ class TransactionShell:
         )
 
     def release(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """What was held is appended, or fails; what follows is not held."""
+        """Complete the held appends, or fail them with `error`; later appends are not held."""
         held, self.held = self.held or [], None
         for append in held:
             self.finish(append, error)

@@ -1,4 +1,4 @@
-"""What every ZooKeeper adapter must do, as cases to run against an `Ensemble`."""
+"""Contract of every ZooKeeper adapter, as cases to run against an `Ensemble`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIMIT_S = 60.0
 
 
 class Client(ZooKeeper, Protocol):
-    """What adapters have beside the verbs."""
+    """An adapter: the ZooKeeper operations, `close` and the callback for an expired session."""
 
     on_session_expired: Callable[[], None] | None
 

@@ -222,7 +222,7 @@ def _multis() -> Iterator[tuple[int, OpCode, requests.Request]]:
 
 
 def send_all(port: int) -> None:
-    """Have the conversation of `script` with a server."""
+    """Send the requests of `script` to a server, over three connections, and read the replies."""
     with ExitStack() as stack:
         ends, streams = [], []
         for _ in range(3):
@@ -289,9 +289,11 @@ def replayed(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
 
 
 def told(rows: Rows) -> dict[int, list[Any]]:
-    """What the server said on each connection: (operation, header, body) without times, session
-    ids and passwords. Pings are left out; names of children are in order, and so are the events of
-    one session's end, whose ephemerals ZooKeeper deletes in any order."""
+    """Server frames of each connection: (operation, header, body).
+
+    Times, session ids, passwords and pings are left out. Names of children are sorted, and so are
+    the events of one session's end, whose ephemerals ZooKeeper deletes in any order.
+    """
     ops: dict[tuple[int, int], list[int]] = defaultdict(list)
     sessions: dict[int, str] = {}
     answers: dict[int, list[Any]] = defaultdict(list)

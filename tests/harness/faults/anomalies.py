@@ -45,7 +45,7 @@ ANOMALIES = (
 
 
 class Outcome(Enum):
-    """What a producer knows of a send."""
+    """Result of a send, as far as its producer knows it."""
 
     ACKED = "acked"
     FAILED = "failed"  # it was never sent: nobody may read it
@@ -53,7 +53,7 @@ class Outcome(Enum):
 
 
 class Mode(Enum):
-    """How a consumer got its partitions."""
+    """Kind of a consumer: with assigned partitions, or subscribed in a group."""
 
     ASSIGN = "assign"
     SUBSCRIBE = "subscribe"
@@ -69,7 +69,7 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What one poll of one consumer gave for one partition, in its order."""
+    """Records of one partition from one poll of one consumer, in the order of the poll."""
 
     consumer: str
     mode: Mode

@@ -26,7 +26,7 @@ DRAIN_LIMIT_S = 120.0
 
 
 class Verdict(NamedTuple):
-    """What a run found. `anomalies` has all names, with their cases."""
+    """Result of a run. `anomalies` has all names, with their cases."""
 
     faults: list[str]
     anomalies: dict[str, list[str]]

@@ -230,7 +230,7 @@ class Reader(threading.Thread):
 
 
 def high_watermarks(servers: str, topic: str, partitions: int, limit_s: float = 60.0) -> list[int]:
-    """What the leaders say now; a new one may not know it for a moment (KIP-207)."""
+    """High watermarks of all partitions; retries, as new leaders lack one at first (KIP-207)."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "judge", **QUICK_TO_RECONNECT})
     found: list[int] = []
 
@@ -276,7 +276,7 @@ def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> Non
 
 
 def drained(readers: list[Reader], ends: list[int]) -> list[str]:
-    """Who has not read up to `ends` yet: each assigned reader, and the group as a whole."""
+    """Readers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
     late = []
     groups: dict[Mode, list[int]] = {}
     for reader in readers:

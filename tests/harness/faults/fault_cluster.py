@@ -203,7 +203,7 @@ class FaultCluster:
         return None if found is None else int(found["brokerid"])
 
     def controller_epoch(self) -> int:
-        """How many controllers there were."""
+        """The epoch of the last elected controller."""
         with self.client() as client:
             return int(client.get("/controller_epoch")[0])
 
@@ -262,7 +262,7 @@ class FaultCluster:
         self._ask("/admin/reassign_partitions", rows)
 
     def not_reassigned(self, topic: str, target: Mapping[int, list[int]]) -> list[str]:
-        """What is left of a reassignment, as text."""
+        """Unfinished parts of a reassignment, as text."""
         found = (self.znode(f"/brokers/topics/{topic}") or {}).get("partitions", {})
         wrong = [p for p, replicas in target.items() if found.get(str(p)) != replicas]
         under_way = self.znode("/admin/reassign_partitions") is not None
@@ -271,7 +271,7 @@ class FaultCluster:
         ] * under_way
 
     def elect_preferred(self, topic: str, partitions: int) -> None:
-        """Have the first replica of each partition lead; returns when all were tried."""
+        """Elect the preferred leader of each partition; returns when all were tried."""
         self._ask(PREFERRED, [{"topic": topic, "partition": p} for p in range(partitions)])
         wait_until(
             lambda: ["the znode is still there"] * (self.znode(PREFERRED) is not None),
@@ -297,7 +297,7 @@ class FaultCluster:
 
 
 def session_password(session_id: int) -> bytes:
-    """What ZooKeeper gives a session as its password (`ZooKeeperServer.generatePasswd`).
+    """The password that ZooKeeper gives a session (`ZooKeeperServer.generatePasswd`).
 
     The first 16 bytes of `java.util.Random` seeded with the id and a constant of the server.
     """

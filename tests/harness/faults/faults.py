@@ -1,6 +1,6 @@
-"""What chaos does to a cluster: each fault breaks something, waits, and heals it.
+"""Faults of a chaos run: each breaks something in the cluster, waits, and heals it.
 
-Chosen and aimed by a seed. A fault returns what it did, for the report.
+A seed chooses the faults and their targets. Each returns a description of what it did.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Group:
 
     @property
     def revocations(self) -> int:
-        """How often members that live lost partitions."""
+        """Number of times that live members lost partitions."""
         return sum(member.revocations for member in self.members.values())
 
     def check(self) -> None:

@@ -24,7 +24,7 @@ ANYONE = -1
 
 
 class Trouble(Enum):
-    """What happens to bytes on a link.
+    """State of a link: it forwards bytes, or has one of these faults.
 
     Bytes that are held are delivered, late, when the link heals without being broken.
     """
@@ -250,7 +250,7 @@ def process_at(local_port: int, remote_port: int, among: Iterable[int]) -> int:
 
 
 def _open_by(pid: int) -> set[str]:
-    """What a process has open; nothing of one that is gone."""
+    """Link targets of a process's open descriptors; none if the process is gone."""
     found = set()
     with contextlib.suppress(OSError):
         for descriptor in os.listdir(f"/proc/{pid}/fd"):

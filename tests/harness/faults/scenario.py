@@ -69,12 +69,12 @@ def in_turn(*scenarios: Scenario) -> Scenario:
 
 
 def leader(cluster: FaultCluster) -> int:
-    """Who leads the first partition of the load; nobody is -1."""
+    """Id of the leader of the load's first partition; -1 if it has none."""
     return cluster.leader(TOPIC, 0)
 
 
 def controller(cluster: FaultCluster) -> int:
-    """Who is controller, once somebody is."""
+    """Id of the controller; waits until there is one."""
     found: list[int] = []
 
     def lacking() -> list[str]:

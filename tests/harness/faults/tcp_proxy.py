@@ -39,7 +39,7 @@ class TcpProxy:
         await self.cut()
 
     def hold_answers(self) -> None:
-        """Let nothing come back any more."""
+        """Hold back every answer from now on."""
         self._answering.clear()
 
     async def cut(self) -> None:

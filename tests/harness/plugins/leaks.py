@@ -33,7 +33,7 @@ _is_of_the_session: list[Callable[[str], bool]] = []
 
 
 def held() -> Held:
-    """What is held now: a key for each, and a description for who reads of a leak."""
+    """Open descriptors, child processes and threads: a key and a description for each."""
     return {**_descriptors(), **_children(), **_threads()}
 
 
@@ -77,7 +77,7 @@ def answer_for_children_of(pid: int) -> None:
 
 
 def left_since(before: Held) -> list[str]:
-    """What came since `before` and is still there, described."""
+    """Descriptions of what was opened since `before` and is still open; not the session's."""
     return [
         said
         for key, said in held().items()
@@ -103,7 +103,7 @@ def expect_none_since(before: Held) -> None:
 
 
 def forget_raised(kind: type[BaseException]) -> None:
-    """Let go of the frames that errors of a kind have passed, and of what their variables refer to.
+    """Release the frames of errors of a kind, and so the objects that their variables refer to.
 
     confluent-kafka never frees an exception that was raised in a callback of its own.
     """

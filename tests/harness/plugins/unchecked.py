@@ -1,4 +1,4 @@
-"""What this run could not check on this machine: printed at its end, never skipped in silence."""
+"""Checks that this machine could not run: listed at the end of the run, never skipped silently."""
 
 from __future__ import annotations
 

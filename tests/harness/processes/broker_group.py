@@ -63,7 +63,7 @@ class BrokerGroup:
         return "".join(" ".join(cells[2:6]) + "\n" for cells in lines)
 
     def described(self, topic: str, expected: str) -> str:
-        """What the topic looks like as soon as it is as expected, or at the end of patience."""
+        """The topic's description once it is `expected`; at the time limit, the last one seen."""
         seen = [""]
 
         def is_as_expected() -> bool:

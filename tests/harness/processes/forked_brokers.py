@@ -53,7 +53,7 @@ def _environment() -> dict[str, str]:
 
 
 class ForkedBroker:
-    """What `subprocess.Popen` would be."""
+    """A broker's forked process, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, command: Sequence[str], output: Path) -> None:
         self._command = command

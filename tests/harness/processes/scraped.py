@@ -1,4 +1,4 @@
-"""What Prometheus would read of a collector's families."""
+"""Samples of metrics, as Prometheus reads them from a collector or a broker."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Chroot(ZooKeeperServer):
         self._server._process = process
 
     def start(self) -> ZooKeeperServer:
-        """Have it run."""
+        """Start the server unless it is running."""
         return self if self.running else super().start()
 
     def release(self) -> None:

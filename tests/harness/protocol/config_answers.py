@@ -216,7 +216,7 @@ def answers(
 
 
 def read(name: str) -> Any:
-    """What is on record: `described`, `values`, `altered`."""
+    """Read a record of Apache Kafka's answers: `described`, `values` or `altered`."""
     return json.loads((DATA / f"{name}.json").read_text())
 
 

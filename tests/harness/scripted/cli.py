@@ -15,7 +15,7 @@ from tests.harness.scripted.scripted_broker import ScriptedCluster
 
 @dataclass
 class Outcome:
-    """What a run left: its streams and its exit status."""
+    """Result of a command: its streams and its exit status."""
 
     stdout: str
     stderr: str

@@ -112,7 +112,7 @@ class MovingCluster:
         self.scripted.refuse = {PORT + b for b in down}
 
     def begin(self, tp: TopicPartition, target: Sequence[int], looks: int) -> None:
-        """Have a partition move."""
+        """Start a partition's reassignment to `target`."""
         self.running[tp] = Move(self.replicas[tp], list(target), looks)
 
     def set_config(self, kind: int, name: str, **configs: str) -> None:

@@ -1,4 +1,4 @@
-"""An API behind its rule, whose handler writes down what it was asked and answers as told."""
+"""An API behind its authorization rule, with a handler that records requests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.requests.turns import finished
 
 
-class Desk:
-    """One API behind its rule; the user may do what is granted."""
+class RecordingHandler:
+    """One API behind its authorization rule; User:a has the permissions of `grants`."""
 
     def __init__(
         self, key: ApiKey, version: int, *grants: tuple[Any, ...], auto_create_topics: bool = True

@@ -1,7 +1,7 @@
 """Leaders that exist only as bytes: they append what a producer may append, as Kafka's rules say.
 
-    desk = ProduceDesk({"t": 2}, leaders=[1, 2])
-    cluster = Cluster("b:9001", QUICK, connector=desk.scripted.connect)
+    brokers = ScriptedLeaders({"t": 2}, leaders=[1, 2])
+    cluster = Cluster("b:9001", QUICK, connector=brokers.scripted.connect)
 
 `faults` are used up one by one, a produce request each: None (served), an error code (refused),
 `LOST_REQUEST` (the connection breaks before anything is appended), `LOST_ANSWER` (after it),
@@ -35,7 +35,7 @@ MOVES: Final = "moves"
 Fault = ErrorCode | str | None
 
 
-class ProduceDesk:
+class ScriptedLeaders:
     """Brokers 1, 2, ... on the ports 9001, ...; partition `i` is led by `leaders[i % len]`."""
 
     def __init__(
@@ -66,7 +66,7 @@ class ProduceDesk:
         return [row.value for _, rows in sorted(self.log.items()) for row in rows]
 
     def forget_producers(self) -> None:
-        """What an unclean election does: the log knows nobody."""
+        """Drop all producer state, as an unclean leader election does."""
         self._last.clear()
 
     def _leader(self, index: int) -> int:

@@ -104,7 +104,7 @@ class JavaAuthority:
         return store
 
     def truststore(self, password: str = "secret") -> Path:
-        """Who is to believe the authority has this."""
+        """A truststore with the authority's certificate."""
         store = self._directory / "truststore.jks"
         if not store.exists():
             words = ("-importcert", "-noprompt", "-alias", "ca", "-file", self._pem("ca"))

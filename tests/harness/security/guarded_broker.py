@@ -109,7 +109,7 @@ def _at(port: int, broker: Any) -> Any:
 
 
 def login(user: str) -> dict[str, str]:
-    """What a client of ours needs, in Java's words."""
+    """Client properties for a PLAIN login, with Apache Kafka's names."""
     return {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
@@ -190,7 +190,7 @@ def matrix(broker: ServerProcess, user: str) -> dict[str, list[tuple[Any, ...]]]
 
 
 def _answer(cluster: Cluster, request: Message) -> Any:
-    """What is answered once the broker has the producer ids that it gives out."""
+    """The response to a request; retried until the broker has a block of producer ids."""
     answers = [cluster.request(request)]
 
     def is_ready() -> bool:

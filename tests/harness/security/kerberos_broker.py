@@ -74,7 +74,7 @@ class ApacheKerberosBroker(apache_kafka.ApacheBroker):
 
 
 class Answer(NamedTuple):
-    """What a broker says to one message of a login; its bytes differ from time to time."""
+    """A broker's response to one message of a login, without its bytes, which vary."""
 
     error_code: int
     error_message: str | None

@@ -1,6 +1,6 @@
 """A Kerberos realm of a test's own: MIT's KDC on a loopback port, principals, keytabs and tickets.
 
-with Realm(directory) as realm:          # for what is started meanwhile, Java included
+with KerberosRealm(directory) as realm:  # for what is started meanwhile, Java included
     broker_keytab = realm.keytab("kafka/localhost")
 """
 
@@ -69,7 +69,7 @@ class _Kdc(ServerProcess):
             return False
 
 
-class Realm:
+class KerberosRealm:
     """While it is entered, this process and those that it starts are its clients."""
 
     def __init__(self, directory: Path) -> None:

@@ -20,7 +20,7 @@ LISTENERS: Final = ("UNSECURED", "SIGNED")
 
 
 class _Settings(NamedTuple):
-    """What makes a broker one for bearer tokens, beside its PLAINTEXT listener."""
+    """Ports and properties of a broker's listeners for bearer tokens."""
 
     ports: Mapping[str, int]
     properties: dict[str, str]
@@ -131,7 +131,7 @@ def message_of(token: str, more: str = "", authorization_id: str = "") -> bytes:
 
 
 class Answer(NamedTuple):
-    """What a broker says to one message of a login."""
+    """A broker's response to one message of a login."""
 
     error_code: int
     error_message: str | None

@@ -85,7 +85,7 @@ class SecureBroker(BrokerProcess):
 
     @staticmethod
     def certificate(identity: Path) -> Path:
-        """What others need to believe an identity."""
+        """The certificate with which others verify an identity."""
         return identity.with_suffix(".crt")
 
     def port_of(self, listener: str) -> int:

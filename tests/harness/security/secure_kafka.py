@@ -55,7 +55,7 @@ class SecureApacheBroker(apache_kafka.ApacheBroker):
         return self
 
     def client_properties(self, password: str = PASSWORD) -> dict[str, str]:
-        """What a client of the secure listener needs, in Java's words."""
+        """Client properties for the secure listener, with Apache Kafka's names."""
         return {
             "bootstrap.servers": self.secure_servers,
             "security.protocol": "SASL_SSL",
@@ -70,7 +70,7 @@ class SecureApacheBroker(apache_kafka.ApacheBroker):
 
 
 def _stores(own: Path, peer: Path) -> dict[str, str]:
-    """Who one is, and whom one believes."""
+    """TLS stores: the own key as keystore, the peer's certificate as truststore."""
     return {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(own),

@@ -147,7 +147,7 @@ def expiry(hmac: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
 
 
 def asked(broker: Any, user: str, request: Message, version: int | None = None) -> Any:
-    """What a user is answered, in the highest version or in this one."""
+    """The response to a user's request, in the highest version or in `version`."""
     with as_user(broker, user) as cluster:
         return cluster.request(request, min_version=version, max_version=version)
 

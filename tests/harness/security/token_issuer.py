@@ -1,5 +1,8 @@
-"""Who issues bearer tokens: an HTTP server in a thread of the test that gives a key set and, for
-client credentials, tokens that one of its keys signed; and tokens that are wrong in each way."""
+"""An issuer of bearer tokens: an HTTP server in a thread of the test.
+
+It serves a key set and, for client credentials, tokens that one of its keys signed. `Signer.sign`
+and `hmac_by_public_key` make invalid tokens too.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PERIODS: Final = (-1, -2, 5 * _HOUR_MS, 2000 * _HOUR_MS, 2 * _HOUR_MS)
 
 
 class TokenTalk:
-    """What one broker answers. The tokens of its talk are gone when it is over."""
+    """Sends a series of token requests to one broker and keeps its answers; leaves no tokens."""
 
     def __init__(self, broker: Any) -> None:
         self._broker = broker

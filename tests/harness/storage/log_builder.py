@@ -74,7 +74,7 @@ class LogBuilder:
         return self
 
     def kill(self) -> LogBuilder:
-        """What kill -9 leaves: files as they are, no marker, no lock."""
+        """Abandon the logs as kill -9 does: files as they are, no marker, no lock."""
         for log in self.manager.logs.values():
             log.abandon()
         self.manager.unlock()

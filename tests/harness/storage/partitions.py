@@ -35,7 +35,7 @@ def told(
     partition: int = 0,
     topic_id: Uuid = TOPIC_ID,
 ) -> LeaderAndIsrPartition:
-    """What a controller says of a partition."""
+    """A partition's state, as a controller sends it."""
     state = LeaderAndIsr(leader, leader_epoch, isr, partition_epoch, 1)
     return LeaderAndIsrPartition(
         topic, topic_id, partition, state, isr if replicas is None else replicas, is_new=True

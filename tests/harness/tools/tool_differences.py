@@ -1,4 +1,4 @@
-"""What may differ between Apache Kafka's tools and ours, with reasons: `differences.toml`.
+"""Accepted differences between Apache Kafka's tools and ours, with reasons: `differences.toml`.
 
 [[rule]]        a pattern in Kafka's lines, and what stands there in ours; "" drops the line
 [[line]]        one command: exactly what ours prints (and its status, where that differs), or
@@ -33,7 +33,7 @@ _NOISE = ("Try 'kafkapy", "Hint: ", "WARN ")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a tool left: its exit status and its lines, masked."""
+    """Result of a tool: its exit status and its lines, masked."""
 
     status: int
     lines: tuple[str, ...]
@@ -54,7 +54,7 @@ class Differences:
         self.lines = {entry["command"]: entry for entry in entries}
 
     def expected(self, line: ToolLine, theirs: Printed) -> Printed:
-        """What ours must print, given what Kafka's tool printed."""
+        """The result required of our tool, given that of Kafka's tool."""
         entry = self.lines.get(line.text)
         if entry is not None and "ours" in entry:
             return Printed(entry.get("status", theirs.status), tuple(entry["ours"]))
@@ -66,7 +66,7 @@ class Differences:
         return Printed(theirs.status, tuple(text.rstrip() for text in lines if text.strip()))
 
     def complaint(self, line: ToolLine, theirs: Printed, ours: Printed) -> str | None:
-        """What is wrong with what ours printed, if anything."""
+        """Description of a mismatch between our result and the required one, or None."""
         alike = self.is_like(line, ours)
         if alike is not None:
             return None if alike else f"{line.text}\n{ours}"
@@ -105,10 +105,11 @@ def run_ours(
     directory: Path,
     is_right: Callable[[int, Printed], bool] | None = None,
 ) -> dict[int, Printed]:
-    """What ours print in this process, by the place of the line; steps are done in between.
+    """Run our tools in this process, and the steps between them; results by index of the line.
 
-    With `is_right`, a line that only reads is run again until it is right, or for a few seconds:
-    ours ask sooner than a JVM starts, and changes take their time to reach every broker.
+    With `is_right`, a line that only reads is run again until its result is right, or for a few
+    seconds. Our tools send their requests sooner than a JVM starts, and a change takes some time to
+    reach every broker.
     """
     servers = ",".join(brokers)
     steps = Steps(servers, directory)
@@ -137,13 +138,13 @@ def _run(line: ToolLine, brokers: Sequence[str], directory: Path) -> Printed:
 
 
 def without_hints(printed: Printed) -> Printed:
-    """What ours printed but for what Kafka's print in log lines or not at all."""
+    """The lines of ours without those that Kafka's tools log or do not print at all."""
     kept = (line for line in printed.lines if not line.startswith(_NOISE))
     return Printed(printed.status, tuple(kept))
 
 
 def read_record(path: Path = RECORD) -> dict[str, list[Printed]]:
-    """What Kafka's tools printed, by command; a command may stand in the table more than once."""
+    """Recorded results of Kafka's tools by command, which may occur more than once in the table."""
     found: dict[str, list[Printed]] = {}
     for entry in json.loads(path.read_text()):
         printed = Printed(entry["status"], tuple(entry["lines"]))

@@ -224,7 +224,7 @@ class Steps:
 
 
 def masked(output: str, brokers: Sequence[str], directory: Path) -> list[str]:
-    """What was printed, without what no two runs share; blank lines and JVM noise dropped."""
+    """Output lines with run-specific text masked; blank lines and JVM noise are dropped."""
     text = output.replace(",".join(brokers), "{B}").replace(str(directory), "{DIR}")
     for index, address in enumerate(brokers, 1):
         host, port = address.split(":")

@@ -20,14 +20,14 @@ from tests.harness.scripted.scripted_leaders import (
     LOST_REQUEST,
     MOVES,
     Fault,
-    ProduceDesk,
+    ScriptedLeaders,
 )
 
 QUICK = {"retry.backoff.ms": "0", "default.api.timeout.ms": "200", "max.block.ms": "0"}
 
 
-def producer_on(desk: ProduceDesk, **properties: str) -> BatchProducer:
-    cluster = Cluster("b:9001", QUICK | properties, connector=desk.scripted.connect)
+def producer_on(brokers: ScriptedLeaders, **properties: str) -> BatchProducer:
+    cluster = Cluster("b:9001", QUICK | properties, connector=brokers.scripted.connect)
     return BatchProducer(cluster, producer_settings(QUICK | properties))
 
 
@@ -35,9 +35,9 @@ def batch_of(*values: str) -> bytearray:
     return bytearray(build_batch([RecordData(None, value.encode()) for value in values]))
 
 
-def write(desk: ProduceDesk, count: int, **properties: str) -> list[bytes]:
+def write(brokers: ScriptedLeaders, count: int, **properties: str) -> list[bytes]:
     """Batches of two records, round the partitions of `t`; the values that the log must have."""
-    producer = producer_on(desk, **properties)
+    producer = producer_on(brokers, **properties)
     partitions = producer.partition_count("t")
     expected: list[list[bytes]] = [[] for _ in range(partitions)]
     for i in range(count):
@@ -63,70 +63,70 @@ def test_each_record_once_and_in_order_whatever_fails(
     faults: list[Fault], partitions: int, small: bool
 ) -> None:
     too_small_for_two = 75 if small else 1 << 20
-    desk = ProduceDesk({"t": partitions}, (1, 2, 3), faults, too_small_for_two)
-    expected = write(desk, 12)
-    assert desk.values() == expected
-    assert desk.identities == 1
+    brokers = ScriptedLeaders({"t": partitions}, (1, 2, 3), faults, too_small_for_two)
+    expected = write(brokers, 12)
+    assert brokers.values() == expected
+    assert brokers.identities == 1
 
 
 def test_a_batch_is_sent_before_the_answer_to_another_leaders_is_read() -> None:
-    desk = ProduceDesk({"t": 2}, (1, 2))
-    producer = producer_on(desk)
+    brokers = ScriptedLeaders({"t": 2}, (1, 2))
+    producer = producer_on(brokers)
     for partition in (0, 1, 0, 1):
         producer.send(TopicPartition("t", partition), batch_of("v"))
     # The first to each leader waits for its connection; the second is there when `send` returns.
-    assert len(desk.values()) >= 3
+    assert len(brokers.values()) >= 3
     producer.flush()
-    assert len(desk.values()) == 4
+    assert len(brokers.values()) == 4
 
 
 def test_batches_that_are_put_go_in_one_request_up_to_its_size() -> None:
-    desk = ProduceDesk({"t": 4})
+    brokers = ScriptedLeaders({"t": 4})
     size = len(batch_of("v"))
-    producer = producer_on(desk, **{"max.request.size": str(3 * size)})
+    producer = producer_on(brokers, **{"max.request.size": str(3 * size)})
     for partition in range(4):
         producer.put(TopicPartition("t", partition), batch_of("v"))
     producer.flush()
-    requests = desk.scripted.asked(ApiKey.PRODUCE)
+    requests = brokers.scripted.asked(ApiKey.PRODUCE)
     assert [len(request.topic_data[0].partition_data) for request in requests] == [3, 1]
 
 
 def test_what_the_log_forgot_is_written_by_another_producer_id() -> None:
-    desk = ProduceDesk({"t": 2})
-    producer = producer_on(desk)
+    brokers = ScriptedLeaders({"t": 2})
+    producer = producer_on(brokers)
     first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     producer.send(first, batch_of("a"))
     producer.send(second, batch_of("b"))
     producer.flush()
-    desk.forget_producers()
+    brokers.forget_producers()
     for value in ("c", "d"):
         producer.send(first, batch_of(value))
         producer.send(second, batch_of(value.upper()))
     producer.flush()
-    assert desk.values() == [b"a", b"c", b"d", b"b", b"C", b"D"]
-    assert desk.identities == 2
+    assert brokers.values() == [b"a", b"c", b"d", b"b", b"C", b"D"]
+    assert brokers.identities == 2
 
 
 def test_a_broker_that_has_just_started_may_know_of_no_topic() -> None:
-    desk = ProduceDesk({"t": 1}, (1, 2), [None, MOVES])
-    producer = producer_on(desk)
+    brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
+    producer = producer_on(brokers)
     producer.send(TopicPartition("t", 0), batch_of("a"))
-    desk.knows_no_topic_for = 5
+    brokers.knows_no_topic_for = 5
     producer.send(TopicPartition("t", 0), batch_of("b"))
     producer.flush()
-    assert (desk.values(), desk.knows_no_topic_for) == ([b"a", b"b"], 0)
+    assert (brokers.values(), brokers.knows_no_topic_for) == ([b"a", b"b"], 0)
 
 
 def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
-    desk = ProduceDesk({"t": 1}, (1, 2), [None, MOVES])
+    brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
     times = {"delivery.timeout.ms": "300", "request.timeout.ms": "200", "linger.ms": "0"}
-    producer = producer_on(desk, **times)
+    producer = producer_on(brokers, **times)
     producer.send(TopicPartition("t", 0), batch_of("a"))
-    desk.knows_no_topic_for = 1 << 30
+    brokers.knows_no_topic_for = 1 << 30
     producer.put(TopicPartition("t", 0), batch_of("b"))
     with pytest.raises(DeliveryError, match="t-0: Partition t-0 does not exist"):
         producer.flush()
-    assert desk.values() == [b"a"]
+    assert brokers.values() == [b"a"]
 
 
 @pytest.mark.parametrize(
@@ -135,61 +135,61 @@ def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
 )
 def test_a_refusal_names_the_partition_and_the_code(code: ErrorCode) -> None:
     with pytest.raises(DeliveryError, match=f"t-0: {code.name}"):
-        write(ProduceDesk({"t": 1}, faults=[None, code]), 3)
+        write(ScriptedLeaders({"t": 1}, faults=[None, code]), 3)
 
 
 def test_one_record_that_is_too_large_is_refused() -> None:
     with pytest.raises(DeliveryError, match="t-0: MESSAGE_TOO_LARGE"):
-        write(ProduceDesk({"t": 1}, max_bytes=60), 1)
+        write(ScriptedLeaders({"t": 1}, max_bytes=60), 1)
 
 
 def test_tries_end_with_retries_and_with_the_delivery_timeout() -> None:
     refusals = [ErrorCode.NOT_ENOUGH_REPLICAS] * 3
     for properties, tries in (({"retries": "2"}, 3), ({"delivery.timeout.ms": "0"}, 1)):
-        desk = ProduceDesk({"t": 1}, faults=list(refusals))
+        brokers = ScriptedLeaders({"t": 1}, faults=list(refusals))
         with pytest.raises(DeliveryError, match=rf"NOT_ENOUGH_REPLICAS.* after {tries} attempts"):
-            write(desk, 1, **properties)
-        assert len(desk.scripted.asked(ApiKey.PRODUCE)) == tries
+            write(brokers, 1, **properties)
+        assert len(brokers.scripted.asked(ApiKey.PRODUCE)) == tries
 
 
 def test_without_idempotence_no_producer_id_is_asked_for() -> None:
-    desk = ProduceDesk({"t": 1}, faults=[LOST_ANSWER])
-    write(desk, 1, acks="1")
-    (sent, again) = desk.scripted.asked(ApiKey.PRODUCE)
-    assert (sent.acks, desk.identities) == (1, 0)
+    brokers = ScriptedLeaders({"t": 1}, faults=[LOST_ANSWER])
+    write(brokers, 1, acks="1")
+    (sent, again) = brokers.scripted.asked(ApiKey.PRODUCE)
+    assert (sent.acks, brokers.identities) == (1, 0)
     batch = bytes(again.topic_data[0].partition_data[0].records)
     assert read_header(batch).producer_id == NO_PRODUCER_ID
-    assert desk.values() == [b"0a", b"0b"] * 2  # at least once: that is what it gives up
+    assert brokers.values() == [b"0a", b"0b"] * 2  # at least once: that is what it gives up
 
 
 def test_a_topic_may_be_created_and_is_waited_for() -> None:
-    desk = ProduceDesk({"t": 3})
+    brokers = ScriptedLeaders({"t": 3})
     missing = metadata({}, brokers={1: 9001})
-    desk.scripted.script[ApiKey.METADATA] = [
+    brokers.scripted.script[ApiKey.METADATA] = [
         missing,
         missing,
-        desk.scripted.script[ApiKey.METADATA],
+        brokers.scripted.script[ApiKey.METADATA],
     ]
-    assert producer_on(desk, **{"max.block.ms": "60000"}).partition_count("t") == 3
-    assert all(r.allow_auto_topic_creation for r in desk.scripted.asked(ApiKey.METADATA))
+    assert producer_on(brokers, **{"max.block.ms": "60000"}).partition_count("t") == 3
+    assert all(r.allow_auto_topic_creation for r in brokers.scripted.asked(ApiKey.METADATA))
 
 
 def test_a_topic_that_never_comes_and_a_cluster_that_is_away() -> None:
     with pytest.raises(DeliveryError, match="Topic t not present in metadata after 0 ms"):
-        producer_on(ProduceDesk({})).partition_count("t")
-    desk = ProduceDesk({"t": 1})
-    desk.scripted.refuse = {9001}
+        producer_on(ScriptedLeaders({})).partition_count("t")
+    brokers = ScriptedLeaders({"t": 1})
+    brokers.scripted.refuse = {9001}
     with pytest.raises(DeliveryError, match=r"No rows can be written: .*Connection refused"):
-        producer_on(desk).partition_count("t")
+        producer_on(brokers).partition_count("t")
 
 
 def test_what_is_abandoned_is_not_sent_but_what_was_sent_is_waited_for() -> None:
-    desk = ProduceDesk({"t": 1})
-    producer = producer_on(desk)
+    brokers = ScriptedLeaders({"t": 1})
+    producer = producer_on(brokers)
     where = TopicPartition("t", 0)
     producer.send(where, batch_of("a"))
     producer.send(where, batch_of("b"))
     producer.put(where, batch_of("c"))
     producer.abandon()
     producer.flush()
-    assert desk.values() == [b"a", b"b"]
+    assert brokers.values() == [b"a", b"b"]

@@ -28,7 +28,7 @@ from kafkapy.security.acls import (
 from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
-from tests.harness.scripted.recording_handler import Desk
+from tests.harness.scripted.recording_handler import RecordingHandler
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _O = Operation
@@ -56,12 +56,12 @@ def test_no_served_api_is_without_a_rule() -> None:
 
 
 def test_a_whole_request_is_refused_before_its_handler() -> None:
-    desk = Desk(ApiKey.HEARTBEAT, 4, (GROUP, "mine", _O.READ))
-    assert desk.ask(heartbeat.HeartbeatRequest(group_id="mine", member_id="m"), "yes") == "yes"
+    handler = RecordingHandler(ApiKey.HEARTBEAT, 4, (GROUP, "mine", _O.READ))
+    assert handler.ask(heartbeat.HeartbeatRequest(group_id="mine", member_id="m"), "yes") == "yes"
     with pytest.raises(ApiError) as refusal:
-        desk.ask(heartbeat.HeartbeatRequest(group_id="other", member_id="m"))
+        handler.ask(heartbeat.HeartbeatRequest(group_id="other", member_id="m"))
     assert refusal.value.code is GROUP_REFUSED
-    assert len(desk.asked) == 1
+    assert len(handler.asked) == 1
 
 
 def produced(*topics: str, acks: int = 1, transaction: str | None = None) -> Any:
@@ -87,44 +87,44 @@ def codes(response: Any) -> dict[str, list[int]]:
 
 
 def test_refused_rows_join_the_answer_now_or_later() -> None:
-    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    handler = RecordingHandler(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
     request = produced("mine", "other")
     expected = {"mine": [], "other": [TOPIC_REFUSED]}
-    assert codes(desk.ask(request, answered("mine"))) == expected
-    assert [row.name for row in desk.asked[0].topic_data] == ["mine"]
+    assert codes(handler.ask(request, answered("mine"))) == expected
+    assert [row.name for row in handler.asked[0].topic_data] == ["mine"]
     assert len(request.topic_data) == 2, "what is logged or refused is the whole request"
     pending = Pending()
-    later = desk.ask(request, pending)
+    later = handler.ask(request, pending)
     assert not later.done
     pending.complete(answered("mine"))
     assert codes(later.response) == expected
 
 
 def test_a_connection_that_goes_takes_the_handlers_pending_with_it() -> None:
-    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    handler = RecordingHandler(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
     pending, gone = Pending(), []
     pending.on_abandon = lambda: gone.append(True)
-    desk.ask(produced("mine", "other"), pending).abandon()
+    handler.ask(produced("mine", "other"), pending).abandon()
     assert gone == [True]
 
 
 def test_nothing_allowed_is_answered_without_the_handler() -> None:
-    desk = Desk(ApiKey.PRODUCE, 9)
-    assert codes(desk.ask(produced("other"))) == {"other": [TOPIC_REFUSED]}
-    assert desk.asked == []
+    handler = RecordingHandler(ApiKey.PRODUCE, 9)
+    assert codes(handler.ask(produced("other"))) == {"other": [TOPIC_REFUSED]}
+    assert handler.asked == []
 
 
 def test_a_produce_without_acknowledgement_closes_the_connection() -> None:
-    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
-    assert desk.ask(produced("mine", "other", acks=0), NO_RESPONSE) is CLOSE_CONNECTION
-    assert len(desk.asked) == 1, "what is allowed is appended"
-    assert desk.ask(produced("mine", acks=0), NO_RESPONSE) is NO_RESPONSE
+    handler = RecordingHandler(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    assert handler.ask(produced("mine", "other", acks=0), NO_RESPONSE) is CLOSE_CONNECTION
+    assert len(handler.asked) == 1, "what is allowed is appended"
+    assert handler.ask(produced("mine", acks=0), NO_RESPONSE) is NO_RESPONSE
 
 
 def test_a_transactional_produce_needs_its_id() -> None:
-    desk = Desk(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
+    handler = RecordingHandler(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
     with pytest.raises(ApiError) as refusal:
-        desk.ask(produced("mine", transaction="t"))
+        handler.ask(produced("mine", transaction="t"))
     assert refusal.value.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
@@ -132,60 +132,60 @@ def test_a_transactional_produce_needs_its_id() -> None:
     "grant", [(CLUSTER, "kafka-cluster", _O.IDEMPOTENT_WRITE), (TOPIC, "any", _O.WRITE), None]
 )
 def test_a_producer_id_is_for_who_may_write_something(grant: Any) -> None:
-    desk = Desk(ApiKey.INIT_PRODUCER_ID, 4, *([grant] if grant else []))
+    handler = RecordingHandler(ApiKey.INIT_PRODUCER_ID, 4, *([grant] if grant else []))
     request = init_producer_id.InitProducerIdRequest(transactional_id=None)
     if grant:
-        assert desk.ask(request, "id") == "id"
+        assert handler.ask(request, "id") == "id"
         return
     with pytest.raises(ApiError) as refusal:
-        desk.ask(request)
+        handler.ask(request)
     assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def test_coordinators_of_groups_and_transactions() -> None:
-    desk = Desk(ApiKey.FIND_COORDINATOR, 4, (GROUP, "mine", _O.DESCRIBE))
+    handler = RecordingHandler(ApiKey.FIND_COORDINATOR, 4, (GROUP, "mine", _O.DESCRIBE))
     answer = find_coordinator.FindCoordinatorResponse(coordinators=[])
     request = find_coordinator.FindCoordinatorRequest(
         key_type=0, coordinator_keys=["mine", "other"]
     )
-    [row] = desk.ask(request, answer).coordinators
+    [row] = handler.ask(request, answer).coordinators
     assert (row.key, row.error_code) == ("other", GROUP_REFUSED)
     request.key_type = 1
     answer.coordinators = []
-    rows = desk.ask(request, answer).coordinators
+    rows = handler.ask(request, answer).coordinators
     refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert [row.error_code for row in rows] == [refused, refused]
-    desk.context.version = 3
+    handler.context.version = 3
     with pytest.raises(ApiError):
-        desk.ask(find_coordinator.FindCoordinatorRequest(key="other", key_type=0))
+        handler.ask(find_coordinator.FindCoordinatorRequest(key="other", key_type=0))
 
 
 def test_groups_are_narrowed_and_hidden() -> None:
-    desk = Desk(ApiKey.DESCRIBE_GROUPS, 5, (GROUP, "mine", _O.READ))
+    handler = RecordingHandler(ApiKey.DESCRIBE_GROUPS, 5, (GROUP, "mine", _O.READ))
     answer = describe_groups.DescribeGroupsResponse(
         groups=[describe_groups.DescribedGroup(group_id="mine", authorized_operations=328)]
     )
     request = describe_groups.DescribeGroupsRequest(groups=["mine", "other"])
-    mine, other = desk.ask(request, answer).groups
+    mine, other = handler.ask(request, answer).groups
     assert mine.authorized_operations == 1 << _O.READ | 1 << _O.DESCRIBE
     assert (other.error_code, other.authorized_operations) == (GROUP_REFUSED, -(2**31))
-    desk = Desk(ApiKey.LIST_GROUPS, 4, (GROUP, "mine", _O.DESCRIBE))
+    handler = RecordingHandler(ApiKey.LIST_GROUPS, 4, (GROUP, "mine", _O.DESCRIBE))
     listed = list_groups.ListGroupsResponse(
         groups=[list_groups.ListedGroup(group_id=name) for name in ("mine", "other")]
     )
-    found = desk.ask(list_groups.ListGroupsRequest(), listed)
+    found = handler.ask(list_groups.ListGroupsRequest(), listed)
     assert [group.group_id for group in found.groups] == ["mine"]
 
 
 def test_created_topics_keep_their_configs_to_themselves() -> None:
-    desk = Desk(ApiKey.CREATE_TOPICS, 7, (TOPIC, "mine", _O.CREATE))
+    handler = RecordingHandler(ApiKey.CREATE_TOPICS, 7, (TOPIC, "mine", _O.CREATE))
     request = create_topics.CreateTopicsRequest(
         topics=[create_topics.CreatableTopic(name=name) for name in ("mine", "other")]
     )
     answer = create_topics.CreateTopicsResponse(
         topics=[create_topics.CreatableTopicResult(name="mine", num_partitions=3, configs=[1])]
     )
-    mine, other = desk.ask(request, answer).topics
+    mine, other = handler.ask(request, answer).topics
     assert (mine.error_code, mine.topic_config_error_code) == (0, TOPIC_REFUSED)
     assert (mine.num_partitions, mine.replication_factor, mine.configs) == (-1, -1, [])
     assert (other.name, other.error_code) == ("other", TOPIC_REFUSED)
@@ -195,7 +195,9 @@ def test_metadata_by_id_is_authorized_by_the_name_that_the_answer_has() -> None:
     """The handler may look the id up later than the rule did: while the broker starts, or while
     another topic of the request is being created."""
     seen_id, hidden_id = Uuid(bytes(15) + b"s"), Uuid(bytes(15) + b"h")
-    desk = Desk(ApiKey.METADATA, 12, (TOPIC, "seen", _O.DESCRIBE), (TOPIC, "alias", _O.DESCRIBE))
+    handler = RecordingHandler(
+        ApiKey.METADATA, 12, (TOPIC, "seen", _O.DESCRIBE), (TOPIC, "alias", _O.DESCRIBE)
+    )
     request = metadata.MetadataRequest(
         topics=[
             metadata.MetadataRequestTopic(name=None, topic_id=seen_id),
@@ -210,7 +212,7 @@ def test_metadata_by_id_is_authorized_by_the_name_that_the_answer_has() -> None:
         for name, topic_id in (("seen", seen_id), ("hidden", hidden_id))
     )
     pending = Pending()
-    later = desk.ask(request, pending)
+    later = handler.ask(request, pending)
     pending.complete(metadata.MetadataResponse(topics=[seen, hidden, hidden]))
     assert later.response.topics[0] == seen
     for row in later.response.topics[1:]:
@@ -234,37 +236,41 @@ def wanted(*names: str, **more: bool) -> Any:
 
 
 def test_metadata_hides_refuses_and_narrows() -> None:
-    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "seen", _O.READ))
+    handler = RecordingHandler(ApiKey.METADATA, 9, (TOPIC, "seen", _O.READ))
     everything = metadata.MetadataRequest(topics=None, include_topic_authorized_operations=True)
-    [row] = desk.ask(everything, topics("seen", "hidden")).topics
+    [row] = handler.ask(everything, topics("seen", "hidden")).topics
     assert (row.name, row.topic_authorized_operations) == ("seen", 1 << 3 | 1 << 8)
-    found = desk.ask(wanted("seen", "hidden"), topics("seen")).topics
+    found = handler.ask(wanted("seen", "hidden"), topics("seen")).topics
     assert [(row.name, row.error_code) for row in found] == [
         ("seen", 0),
         ("hidden", TOPIC_REFUSED),
     ]
-    desk.context.version = 0
-    found = desk.ask(wanted("hidden"), topics("seen", "hidden")).topics
+    handler.context.version = 0
+    found = handler.ask(wanted("hidden"), topics("seen", "hidden")).topics
     assert [(row.name, row.error_code) for row in found] == [("hidden", TOPIC_REFUSED)]
 
 
 def test_a_topic_that_may_not_be_made_is_refused_not_unknown() -> None:
-    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE))
+    handler = RecordingHandler(ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE))
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def code(**more: bool) -> int:
-        [row] = desk.ask(wanted("new", **more), topics("new", error=unknown)).topics
+        [row] = handler.ask(wanted("new", **more), topics("new", error=unknown)).topics
         return int(row.error_code)
 
     assert code(allow_auto_topic_creation=True) == TOPIC_REFUSED
     assert code(allow_auto_topic_creation=False) == unknown
-    desk = Desk(ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE), auto_create_topics=False)
+    handler = RecordingHandler(
+        ApiKey.METADATA, 9, (TOPIC, "new", _O.DESCRIBE), auto_create_topics=False
+    )
     assert code(allow_auto_topic_creation=True) == unknown
 
 
 def test_operations_with_the_cluster_are_for_who_may_describe_it() -> None:
     request = describe_cluster.DescribeClusterRequest(include_cluster_authorized_operations=True)
     for operation, bits in ((_O.CREATE, 0), (_O.ALTER, 1 << _O.ALTER | 1 << _O.DESCRIBE)):
-        desk = Desk(ApiKey.DESCRIBE_CLUSTER, 1, (CLUSTER, "kafka-cluster", operation))
-        response = desk.ask(request, describe_cluster.DescribeClusterResponse())
+        handler = RecordingHandler(
+            ApiKey.DESCRIBE_CLUSTER, 1, (CLUSTER, "kafka-cluster", operation)
+        )
+        response = handler.ask(request, describe_cluster.DescribeClusterResponse())
         assert response.cluster_authorized_operations == bits

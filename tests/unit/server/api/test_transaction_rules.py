@@ -20,7 +20,7 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.handlers import SERVED
-from tests.harness.scripted.recording_handler import Desk
+from tests.harness.scripted.recording_handler import RecordingHandler
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 ID = ResourceKind.TRANSACTIONAL_ID
@@ -63,29 +63,29 @@ def added(transactional_id: str, *topics: str) -> Any:
 def test_a_transaction_is_of_who_may_write_its_id(
     key: ApiKey, request_of: Any, grants: Any, refusal: ErrorCode | None
 ) -> None:
-    desk = Desk(key, 3, *grants)
+    handler = RecordingHandler(key, 3, *grants)
     request = request_of(transactional_id="mine")
     if key is ApiKey.ADD_OFFSETS_TO_TXN:
         request.group_id = "g"
     if refusal is None:
-        assert desk.ask(request, "done") == "done"
+        assert handler.ask(request, "done") == "done"
         return
     with pytest.raises(ApiError) as error:
-        desk.ask(request)
+        handler.ask(request)
     assert error.value.code is refusal
 
 
 def test_of_the_topics_of_a_transaction_all_are_added_or_none() -> None:
-    desk = Desk(ApiKey.ADD_PARTITIONS_TO_TXN, 3, MINE, (TOPIC, "t", WRITE))
-    assert desk.ask(added("mine", "t"), "done") == "done"
-    rows = desk.ask(added("mine", "t", "other")).results_by_topic_v3_and_below
+    handler = RecordingHandler(ApiKey.ADD_PARTITIONS_TO_TXN, 3, MINE, (TOPIC, "t", WRITE))
+    assert handler.ask(added("mine", "t"), "done") == "done"
+    rows = handler.ask(added("mine", "t", "other")).results_by_topic_v3_and_below
     assert {row.name: row.results_by_partition[0].partition_error_code for row in rows} == {
         "t": ErrorCode.OPERATION_NOT_ATTEMPTED,
         "other": TOPIC_REFUSED,
     }
-    assert len(desk.asked) == 1
+    assert len(handler.asked) == 1
     with pytest.raises(ApiError) as error:
-        desk.ask(added("others", "t"))
+        handler.ask(added("others", "t"))
     assert error.value.code is ID_REFUSED
 
 
@@ -108,10 +108,10 @@ def test_what_brokers_tell_each_other(
     key: ApiKey, request_of: Any, operations: tuple[Operation, ...]
 ) -> None:
     for operation in operations:
-        desk = Desk(key, 4, (CLUSTER, "kafka-cluster", operation))
-        assert desk.ask(request_of(), "done") == "done"
+        handler = RecordingHandler(key, 4, (CLUSTER, "kafka-cluster", operation))
+        assert handler.ask(request_of(), "done") == "done"
     with pytest.raises(ApiError) as error:
-        Desk(key, 4, MINE).ask(request_of())
+        RecordingHandler(key, 4, MINE).ask(request_of())
     assert error.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -138,35 +138,37 @@ def test_offsets_of_a_transaction_need_id_group_and_topics() -> None:
             for name in ("t", "other")
         ],
     )
-    desk = Desk(ApiKey.TXN_OFFSET_COMMIT, 3, MINE, IN_GROUP, (TOPIC, "t", READ))
+    handler = RecordingHandler(ApiKey.TXN_OFFSET_COMMIT, 3, MINE, IN_GROUP, (TOPIC, "t", READ))
     answer = txn_offset_commit.TxnOffsetCommitResponse(topics=[])
-    [row] = desk.ask(request, answer).topics
+    [row] = handler.ask(request, answer).topics
     assert (row.name, row.partitions[0].error_code) == ("other", TOPIC_REFUSED)
     for grants in ((), (MINE,)):
         with pytest.raises(ApiError):
-            Desk(ApiKey.TXN_OFFSET_COMMIT, 3, *grants).ask(request)
+            RecordingHandler(ApiKey.TXN_OFFSET_COMMIT, 3, *grants).ask(request)
 
 
 def test_transactions_and_producers_are_told_to_who_may_see_them() -> None:
-    desk = Desk(ApiKey.DESCRIBE_TRANSACTIONS, 0, (ID, "mine", DESCRIBE), (TOPIC, "t", DESCRIBE))
+    handler = RecordingHandler(
+        ApiKey.DESCRIBE_TRANSACTIONS, 0, (ID, "mine", DESCRIBE), (TOPIC, "t", DESCRIBE)
+    )
     topics = [describe_transactions.TopicData(topic=name) for name in ("t", "other")]
     row = describe_transactions.TransactionState(transactional_id="mine", topics=topics)
     request = describe_transactions.DescribeTransactionsRequest(transactional_ids=["mine", "x"])
     answer = describe_transactions.DescribeTransactionsResponse(transaction_states=[row])
-    mine, other = desk.ask(request, answer).transaction_states
+    mine, other = handler.ask(request, answer).transaction_states
     assert [each.topic for each in mine.topics] == ["t"]
     assert (other.transactional_id, other.error_code) == ("x", ID_REFUSED)
-    desk = Desk(ApiKey.LIST_TRANSACTIONS, 1, (ID, "mine", DESCRIBE))
+    handler = RecordingHandler(ApiKey.LIST_TRANSACTIONS, 1, (ID, "mine", DESCRIBE))
     listed = list_transactions.ListTransactionsResponse(
         transaction_states=[
             list_transactions.TransactionState(transactional_id=name) for name in ("mine", "x")
         ]
     )
-    found = desk.ask(list_transactions.ListTransactionsRequest(), listed)
+    found = handler.ask(list_transactions.ListTransactionsRequest(), listed)
     assert [each.transactional_id for each in found.transaction_states] == ["mine"]
-    desk = Desk(ApiKey.DESCRIBE_PRODUCERS, 0)
+    handler = RecordingHandler(ApiKey.DESCRIBE_PRODUCERS, 0)
     asked = describe_producers.DescribeProducersRequest(
         topics=[describe_producers.TopicRequest(name="t", partition_indexes=[0])]
     )
-    [topic] = desk.ask(asked).topics
+    [topic] = handler.ask(asked).topics
     assert topic.partitions[0].error_code == TOPIC_REFUSED

@@ -14,40 +14,40 @@ from kafkapy.client.producer_settings import producer_settings
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.spark.sink.row_writer import RowWriter
-from tests.harness.scripted.scripted_leaders import ProduceDesk
+from tests.harness.scripted.scripted_leaders import ScriptedLeaders
 
 
 def written(
     batches: list[Any], topics: dict[str, int], topic: str | None = "t", **properties: str
-) -> ProduceDesk:
+) -> ScriptedLeaders:
     """What lies in the logs when the batches have been written."""
     given = {"max.block.ms": "0", "retry.backoff.ms": "0"} | properties
-    desk = ProduceDesk(topics)
-    cluster = Cluster("b:9001", given, connector=desk.scripted.connect)
+    brokers = ScriptedLeaders(topics)
+    cluster = Cluster("b:9001", given, connector=brokers.scripted.connect)
     settings = producer_settings(given)
     writer = RowWriter(BatchProducer(cluster, settings), settings, topic)
     for batch in batches:
         writer.write(batch)
     writer.finish()
-    return desk
+    return brokers
 
 
 def batch_of(**columns: Any) -> Any:
     return pa.RecordBatch.from_pydict(columns)
 
 
-def values(desk: ProduceDesk, partition: int, topic: str = "t") -> list[bytes | None]:
-    return [row.value for row in desk.log[TopicPartition(topic, partition)]]
+def values(brokers: ScriptedLeaders, partition: int, topic: str = "t") -> list[bytes | None]:
+    return [row.value for row in brokers.log[TopicPartition(topic, partition)]]
 
 
 def test_keys_go_where_javas_producer_puts_them_and_stay_in_order() -> None:
     keys = ["alice", "bob", "carol"] * 5  # murmur2, modulo 4: 1, 2, 2
     texts = [f"{key} {i}" for i, key in enumerate(keys)]
     halves = [batch_of(key=keys[a:b], value=texts[a:b]) for a, b in ((0, 8), (8, 15))]
-    desk = written(halves, {"t": 4})
+    brokers = written(halves, {"t": 4})
     encoded = [text.encode() for text in texts]
-    assert values(desk, 1) == encoded[::3]
-    assert values(desk, 2) == [each for i, each in enumerate(encoded) if i % 3]
+    assert values(brokers, 1) == encoded[::3]
+    assert values(brokers, 2) == [each for i, each in enumerate(encoded) if i % 3]
 
 
 def test_a_partition_that_is_named_wins_over_the_key() -> None:
@@ -56,16 +56,16 @@ def test_a_partition_that_is_named_wins_over_the_key() -> None:
         value=["named", "by key", "anywhere"],
         partition=pa.array([3, None, None], pa.int32()),
     )
-    desk = written([batch], {"t": 4})
-    assert b"named" in values(desk, 3)  # where the one without a key may be as well
-    assert b"by key" in values(desk, 1)
-    assert sorted(desk.values(), key=str) == [b"anywhere", b"by key", b"named"]
+    brokers = written([batch], {"t": 4})
+    assert b"named" in values(brokers, 3)  # where the one without a key may be as well
+    assert b"by key" in values(brokers, 1)
+    assert sorted(brokers.values(), key=str) == [b"anywhere", b"by key", b"named"]
 
 
 def test_an_empty_key_is_a_key_and_can_be_ignored() -> None:
     batch = batch_of(key=pa.array(["", None]), value=["e", None])
-    desk = written([batch], {"t": 1000})
-    assert values(desk, 275646681 % 1000)[0] == b"e"
+    brokers = written([batch], {"t": 1000})
+    assert values(brokers, 275646681 % 1000)[0] == b"e"
     keyed = batch_of(key=["alice", "bob"], value=["a", "b"])
     ignored = written([keyed], {"t": 4}, **{"partitioner.ignore.keys": "true"})
     assert len([rows for rows in ignored.log.values() if rows]) == 1
@@ -73,9 +73,9 @@ def test_an_empty_key_is_a_key_and_can_be_ignored() -> None:
 
 def test_rows_without_a_key_fill_one_batch_after_the_other() -> None:
     rows = batch_of(value=[bytes(100)] * 100)
-    desk = written([rows, rows], {"t": 3}, **{"batch.size": "2000"})
-    assert len(desk.values()) == 200
-    requests = desk.scripted.asked(ApiKey.PRODUCE)
+    brokers = written([rows, rows], {"t": 3}, **{"batch.size": "2000"})
+    assert len(brokers.values()) == 200
+    requests = brokers.scripted.asked(ApiKey.PRODUCE)
     partitions = [request.topic_data[0].partition_data[0].index for request in requests]
     assert len(requests) >= 200 * 110 // 2000
     # A full batch is followed by one for another partition.
@@ -84,16 +84,16 @@ def test_rows_without_a_key_fill_one_batch_after_the_other() -> None:
 
 def test_each_row_to_the_topic_it_names() -> None:
     batch = batch_of(topic=["b", "a", "b"], value=["1", "2", "3"])
-    desk = written([batch], {"a": 1, "b": 1}, None)
-    assert values(desk, 0, "a") == [b"2"]
-    assert values(desk, 0, "b") == [b"1", b"3"]
+    brokers = written([batch], {"a": 1, "b": 1}, None)
+    assert values(brokers, 0, "a") == [b"2"]
+    assert values(brokers, 0, "b") == [b"1", b"3"]
     assert written([batch], {"t": 1}).values() == [b"1", b"2", b"3"]  # the option wins
 
 
 def test_memory_is_bounded_where_there_are_many_partitions() -> None:
     rows = batch_of(value=[bytes(1000)] * 50, partition=pa.array(range(50), pa.int32()))
-    desk = written([rows] * 4, {"t": 50}, **{"buffer.memory": "60000"})
-    requests = desk.scripted.asked(ApiKey.PRODUCE)
+    brokers = written([rows] * 4, {"t": 50}, **{"buffer.memory": "60000"})
+    requests = brokers.scripted.asked(ApiKey.PRODUCE)
     assert len(requests) > 1  # sent before the end
     assert all(len(request.topic_data[0].partition_data) > 10 for request in requests)
 
