@@ -184,7 +184,7 @@ def test_first_lines_are_plain() -> None:
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     found = (
         f"{path}:{getattr(node, 'lineno', 1)} {text.splitlines()[0]}"
-        for path in python_files("kafkapy")
+        for path in python_files("kafkapy", "dev")
         for node in nodes(path)
         if isinstance(node, kinds) and (text := ast.get_docstring(node)) and riddle.match(text)
     )
@@ -331,6 +331,12 @@ PRIVATE_WORDS = re.compile(
 
 def records() -> list[Path]:
     return sorted(path for path in DECISIONS.glob("*.md") if path.name != "README.md")
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= MAX_COLUMNS
 
 
 def test_a_decision_record_is_a_page() -> None:
