@@ -20,7 +20,7 @@ from tests.harness.scripted.scripted_leaders import ProduceDesk
 def written(
     batches: list[Any], topics: dict[str, int], topic: str | None = "t", **properties: str
 ) -> ProduceDesk:
-    """What lies in the logs when the batches have been written."""
+    """Write the batches; return the fake brokers with their logs."""
     given = {"max.block.ms": "0", "retry.backoff.ms": "0"} | properties
     desk = ProduceDesk(topics)
     cluster = Cluster("b:9001", given, connector=desk.scripted.connect)
