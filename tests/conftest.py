@@ -32,8 +32,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def kept_by_libraries() -> None:
-    """What the first use of a library opens for the whole process: libuv's pipe for signals, and
-    the processes that multiprocessing starts beside its own."""
+    """Opens what libraries keep open for the whole process, before the first test.
+
+    libuv's pipe for signals, and the helper processes of multiprocessing.
+    """
     uvloop.new_event_loop().close()
     resource_tracker.ensure_running()
     forked_brokers.prepare()
@@ -58,7 +60,7 @@ def nothing_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def closed_at_end(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What helpers opened for a test is closed after it."""
+    """Closes after each test what helpers opened for it."""
     with closing():
         yield
     # pytest would keep the last test's arguments until after the look at what its module left:

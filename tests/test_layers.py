@@ -1,4 +1,4 @@
-"""Who may import whom. Think before you change this table: it is the shape of the project.
+"""Imports between packages follow this table. It is the shape of the project: change it with care.
 
 A pure package holds decisions and touches nothing (no loop, socket, file, clock, thread or chance);
 a shell touches and decides nothing. Wire messages stay in `protocol`, `client`, `admin` and the
@@ -171,7 +171,7 @@ def module_of(target: str) -> str:
 
 @cache
 def graph(*folders: str) -> dict[str, set[str]]:
-    """What each module imports of these folders, late and for types as well."""
+    """The modules of these folders that each module imports, late imports and types included."""
     known = sources(*folders)
     return {
         path: {module_of(found.target) for found in imports(path)} & set(known) - {path}

@@ -184,7 +184,7 @@ def test_first_lines_are_plain() -> None:
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     found = (
         f"{path}:{getattr(node, 'lineno', 1)} {text.splitlines()[0]}"
-        for path in python_files("kafkapy", "dev")
+        for path in python_files(*EVERYTHING)
         for node in nodes(path)
         if isinstance(node, kinds) and (text := ast.get_docstring(node)) and riddle.match(text)
     )

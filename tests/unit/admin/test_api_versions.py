@@ -1,4 +1,4 @@
-"""What a broker speaks, against what a 3.9 client speaks."""
+"""API versions that a broker supports, compared with those of a 3.9 client."""
 
 from kafkapy.admin.api_versions import KNOWN_APIS, ApiSupport, broker_api_versions
 from kafkapy.client.cluster import Cluster

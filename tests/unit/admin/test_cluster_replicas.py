@@ -1,4 +1,4 @@
-"""What a plan costs."""
+"""Summary of a reassignment plan: replicas and bytes to copy, leaders that change."""
 
 from __future__ import annotations
 

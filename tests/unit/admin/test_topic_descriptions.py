@@ -1,4 +1,4 @@
-"""What a report of partitions rests on."""
+"""Topic descriptions: the data that they join, and the partitions that reports select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked, and asked again: servers, leaders, controllers, coordinators that move."""
+"""Requests to servers, leaders, controllers and coordinators, and retries when those move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the variables of Kafka's scripts say here."""
+"""Environment variables of Kafka's scripts: those that have an effect here, and the others."""
 
 from __future__ import annotations
 

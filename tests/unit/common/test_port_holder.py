@@ -1,4 +1,4 @@
-"""Who listens on a port, as /proc tells it."""
+"""The process that listens on a port, found in /proc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller knows, and that it forgets whole topics."""
+"""The controller's context: topics, assignments, replicas, and their removal."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ class Life:
         return found
 
     def check(self) -> None:
-        """What holds at every moment."""
+        """Invariants that hold at every moment."""
         active = [b for b in self.cluster.brokers.values() if b.controller.is_active]
         fences = [b.controller.context.epoch for b in active]
         assert len(fences) == len(set(fences)), "one controller per controller epoch"

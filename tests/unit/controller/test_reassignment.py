@@ -271,7 +271,7 @@ def test_nothing_to_do_is_done_at_once() -> None:
 
 
 def write_isr(cluster: Cluster, isr: tuple[int, ...]) -> None:
-    """What a leader with inter.broker.protocol.version below 2.7 does."""
+    """Writes the ISR as a leader with inter.broker.protocol.version below 2.7 does."""
     state = replace(cluster.controller.context.leadership[T0], isr=isr)
     path = "/brokers/topics/t/partitions/0/state"
     run(cluster.store.zookeeper.set(path, encode_partition_state(state)))

@@ -52,7 +52,7 @@ def listed(
 
 
 def write(cluster: Cluster, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-    """What the tool of old does."""
+    """Requests a reassignment as old versions of the tool do: with a znode."""
     run(cluster.store.zookeeper.create(PATH, encode_reassignments(targets)))
 
 

@@ -1,4 +1,4 @@
-"""What a batch sends, to whom, and in which order."""
+"""Requests of a batch: their content, their order, and the brokers that receive them."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class Groups(RuleBasedStateMachine):
 
 
 def check(group: Group) -> None:
-    """What is true of a group between any two calls."""
+    """Invariants of a group that hold between any two calls."""
     members = group.members
     assert (group.leader_id in members) == bool(members)
     assert group.static_members == {
@@ -253,7 +253,7 @@ def check_timers(coordinator: GroupCoordinator) -> None:
 
 
 def known(coordinator: GroupCoordinator, *, settled: bool) -> dict[str, Any]:
-    """What the log should know of each group; `settled`: only of groups that have written all."""
+    """Groups as the log should hold them; `settled`: only those that have written all."""
     groups = {}
     for group in coordinator._core.registry.loaded_groups():
         rebalancing = group.state not in (EMPTY, STABLE)

@@ -23,7 +23,7 @@ def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(directory: Path, option: str) -> None:
-    """What a JVM does at its end."""
+    """Writes an archive, as a JVM does when it exits."""
     Path(option.partition("=")[2]).write_text("classes")
 
 

@@ -1,4 +1,4 @@
-"""What a test leaves open is found, named and, if it runs, ended."""
+"""Resources that a test leaves open are found, named and, if they run, ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may change while a broker runs."""
+"""Configs that may change while a broker runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the encoder leaves out, and the borders between its ways of writing a length."""
+"""Generated encoders: fields at their default are left out; lengths at the encoding's borders."""
 
 from __future__ import annotations
 

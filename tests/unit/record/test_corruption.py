@@ -28,7 +28,7 @@ DEEP = BatchRules(compacted=True, codec=Codec.LZ4, log_append_time=True)
 
 
 def read_checked(data: bytes) -> list[Record]:
-    """What recovery and the tools do: walk, check, decode."""
+    """Walk, check and decode the records, as recovery and the tools do."""
     for position, header in iter_headers(data):
         validate_crc(data, position, header)
     return list(iter_records(data))

@@ -1,4 +1,4 @@
-"""What the check of a batch's records accepts, every reader reads whole."""
+"""Batches that the record check accepts are read whole by every reader."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def outcome(check: Callable[[], T]) -> T | ErrorCode:
-    """What a check returns, or how it refuses."""
+    """The result of a check, or the error code of its refusal."""
     try:
         return check()
     except ApiError as error:

@@ -82,7 +82,7 @@ def test_slices_are_the_bytes_of_the_rows() -> None:
 def test_damaged_rows_are_taken_as_the_rows_are_or_refused(
     given_rows: list[RecordData], data: st.DataObject
 ) -> None:
-    """What the whole rows take, the index takes alike; nothing but ApiError is raised."""
+    """The index must accept the rows that the row reader accepts; only ApiError may be raised."""
     good = build_batch(given_rows)
     payload = bytearray(good[61:])
     payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""Whom a new leader awaits, for how long, and what is forgotten."""
+"""Followers that a new leader awaits, the length of the wait, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a follower's session has to tell, partition by partition, and when it is worth a look."""
+"""News for a follower's session, partition by partition, and when the wait is ready."""
 
 from __future__ import annotations
 

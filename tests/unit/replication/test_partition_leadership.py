@@ -1,4 +1,4 @@
-"""Who leads and who is in sync is what the controller says; what is committed follows from it."""
+"""Leader and ISR follow the controller; the high watermark follows the ISR."""
 
 from __future__ import annotations
 

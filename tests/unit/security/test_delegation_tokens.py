@@ -1,4 +1,4 @@
-"""What a token says: who may have it told or renewed, when it is over, what proves it."""
+"""Delegation tokens: renewal and visibility, expiry, and the HMAC."""
 
 from __future__ import annotations
 

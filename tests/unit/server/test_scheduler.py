@@ -39,7 +39,7 @@ def run(
     period_ms: int = 2000,
     delay_ms: int | None = None,
 ) -> tuple[list[float], list[LogDirFailure]]:
-    """Let a step come round for so many sleeps; what was slept, and the failures told."""
+    """Run a step for this number of sleeps; return the sleeps and the failures reported."""
     failures: list[LogDirFailure] = []
 
     async def scenario() -> list[float]:

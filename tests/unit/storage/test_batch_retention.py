@@ -1,4 +1,4 @@
-"""What compaction keeps, batch by batch."""
+"""Records and batches that compaction keeps."""
 
 from __future__ import annotations
 

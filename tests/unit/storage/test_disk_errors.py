@@ -71,7 +71,7 @@ def operations(builder: LogBuilder) -> dict[str, Callable[[], object]]:
 def test_no_operation_fails_a_directory_for_want_of_descriptors(
     tmp_path: Path, left: int, reopened: bool
 ) -> None:
-    """What is refused has changed nothing: the log is sound, and the same works a moment later."""
+    """Refused operations must change nothing: the log is sound, and a retry succeeds."""
     names = list(operations(LogBuilder(tmp_path / "names")))
     for i, name in enumerate(names):
         fs = ShortFileSystem(Disk())

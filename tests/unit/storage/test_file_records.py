@@ -122,7 +122,7 @@ def test_spans_of_one_file_hold_it_with_one_descriptor(tmp_path: Path) -> None:
 
 
 def test_files_that_are_held_are_bounded(tmp_path: Path) -> None:
-    """What clients do not read must leave descriptors for those who do."""
+    """Responses that clients do not read must leave file descriptors for other clients."""
     pool = FilePool(FS, limit=8)
     files = [FileRecords.create(pool, str(tmp_path / f"{n}.log")) for n in range(6)]
     regions = []

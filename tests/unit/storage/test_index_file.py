@@ -1,4 +1,4 @@
-"""What both indexes share: memory, the preallocated file, trimming."""
+"""Common part of both indexes: memory, the preallocated file, trimming."""
 
 from __future__ import annotations
 

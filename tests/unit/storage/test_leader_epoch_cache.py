@@ -8,7 +8,7 @@ from kafkapy.storage.leader_epoch_cache import EpochEntries, LeaderEpochCache
 
 
 class Written:
-    """What the checkpoint file was told."""
+    """Stands in for the checkpoint file; keeps the last entries written."""
 
     def __init__(self) -> None:
         self.last: EpochEntries | None = None

@@ -325,7 +325,7 @@ def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
 
 
 def waits_of_a_start(root: Path, logs: int) -> int:
-    """How often a start after a clean stop waits for the disk, leaders without records."""
+    """The disk syncs of a start after a clean stop, with leaders that have no records."""
     manager = manager_of(root)
     with manager.together():
         for partition in range(logs):

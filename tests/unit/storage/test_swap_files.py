@@ -1,4 +1,4 @@
-"""What a crash in a replacement leaves, and what becomes of it."""
+"""Files that a crash during a replacement leaves, completed or removed."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
 
 
 def test_links_out_of_the_patterns_are_not_followed(machine: Machine, tmp_path: Path) -> None:
-    """Who may write into a directory of logs must not have the agent read what he may not."""
+    """The agent must not follow links: their creator may lack access to the target."""
     outside = tmp_path.parent / f"{tmp_path.name}-secrets"
     outside.mkdir()
     (outside / "key.log").write_text("secret\n")

@@ -1,4 +1,4 @@
-"""What is wrong in a hand-written file, and where."""
+"""Errors in hand-written JSON files, with their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to one partition, from the lines of both eras."""
+"""The history of one partition, from log lines in the new and the old format."""
 
 from __future__ import annotations
 

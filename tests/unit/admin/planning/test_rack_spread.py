@@ -1,4 +1,4 @@
-"""How replicas may lie over racks."""
+"""Rack-aware assignment: limits of replicas a rack, surplus replicas, and moves."""
 
 from __future__ import annotations
 

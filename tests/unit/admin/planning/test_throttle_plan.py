@@ -1,4 +1,4 @@
-"""Whom a throttle is for."""
+"""Replication throttles of a reassignment: source and target replicas, and their brokers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ USAGE = "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID"
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a cluster was asked for; each step is said in a line."""
+    """Replaces the operations of a cluster; returns the list of calls. Each call prints a line."""
     asked: list[str] = []
 
     def note(verb: str) -> None:

@@ -1,4 +1,4 @@
-"""What to do next, by the error and by the command line."""
+"""Hints: the next step for an error, chosen by its cause and the command line."""
 
 from __future__ import annotations
 

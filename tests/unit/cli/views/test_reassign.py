@@ -1,4 +1,4 @@
-"""What `reassign` prints beyond the sentences of its own tests."""
+"""Output of `reassign`: plurals, sizes and empty dry runs."""
 
 from __future__ import annotations
 

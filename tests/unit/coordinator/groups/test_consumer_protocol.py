@@ -1,4 +1,4 @@
-"""What the coordinator reads in consumers' subscriptions."""
+"""Topics that the coordinator reads from the subscriptions of consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How groups and offsets are written to the log, and what a failure of it becomes."""
+"""Records of groups and offsets, and the errors that clients get when appends fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the transcripts do not reach of the end of one generation and the beginning of the next."""
+"""Joins and syncs at the border of two generations that the transcripts do not cover."""
 
 from __future__ import annotations
 

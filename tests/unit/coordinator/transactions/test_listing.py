@@ -1,4 +1,4 @@
-"""What administrators see of transactions (KIP-664, KIP-994)."""
+"""Transactions described and listed for administrators (KIP-664, KIP-994)."""
 
 from __future__ import annotations
 

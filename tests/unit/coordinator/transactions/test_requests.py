@@ -1,4 +1,4 @@
-"""What producers ask: one producer an id, partitions before records, a decision that stays."""
+"""Requests of producers: fencing, partitions logged before records, decisions that stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `scripts/bench --growth` says of figures."""
+"""Verdicts of `scripts/bench --growth` on measured figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def verdict(figure: Callable[[int], float], name: str = "resident, MiB") -> str:
     ],
 )
 def test_how_steep_a_curve_is(figure: Callable[[int], float], said: str) -> None:
-    """What grows with the square is seen even on top of something that does not grow."""
+    """Quadratic growth must be detected even on top of a constant part."""
     assert verdict(figure) == said
 
 

@@ -1,4 +1,4 @@
-"""What `scripts/conformance --kraft` finds wrong with a command line."""
+"""Mismatches that `scripts/conformance --kraft` reports for a command line."""
 
 from pathlib import Path
 

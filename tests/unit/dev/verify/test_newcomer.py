@@ -1,4 +1,4 @@
-"""What scripts/newcomer takes for left behind."""
+"""Files and processes that scripts/newcomer reports as left behind."""
 
 from __future__ import annotations
 

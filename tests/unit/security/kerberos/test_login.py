@@ -1,4 +1,4 @@
-"""What a line of Krb5LoginModule says, and one clear line for what it does not."""
+"""JAAS lines of Krb5LoginModule: their options, and one clear error for each that is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a client comes by its token."""
+"""Token sources of a client: unsecured claims, client credentials, or a file."""
 
 from __future__ import annotations
 

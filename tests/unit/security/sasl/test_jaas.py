@@ -1,4 +1,4 @@
-"""What stands in the line of a login module."""
+"""JAAS lines of login modules: users, credentials and token logins."""
 
 import pytest
 

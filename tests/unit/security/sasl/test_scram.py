@@ -1,4 +1,4 @@
-"""What a broker stores of a user, and how names are escaped."""
+"""SCRAM credentials as a broker stores them, mechanisms, and escaped names."""
 
 import pytest
 

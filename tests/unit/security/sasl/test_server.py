@@ -25,7 +25,7 @@ SALT = bytes.fromhex("5b6d99689d12358eeca04b141236fa81")
 def credential(
     name: str, password: str = "pencil", iterations: int = 4096, mechanism: str = "SCRAM-SHA-256"
 ) -> Callable[[str], ScramCredential | None]:
-    """What a broker knows that has one user."""
+    """Returns the credential lookup of a broker that has one user."""
     scram = MECHANISMS[mechanism]
     salted = scram.salted(password, SALT, iterations)
     known = {name: ScramCredential.of(scram, SALT, salted, iterations)}

@@ -1,4 +1,4 @@
-"""What handlers ask: everything is allowed without an authorizer; refusals say what is needed."""
+"""Authorization: without an authorizer all is allowed; refusals name the needed operation."""
 
 from __future__ import annotations
 

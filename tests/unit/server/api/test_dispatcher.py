@@ -206,7 +206,7 @@ class LargeDesk(Desk):
         return DescribeGroupsResponse(groups=rows)
 
     def answered(self, message: Any, version: int = 4) -> Any:
-        """What the connection gets in the end, and the turns of the loop that it took."""
+        """The final outcome of a request, and the loop iterations that it took."""
 
         async def ask() -> tuple[Any, int]:
             outcome, turns = self.ask(message, version), 0

@@ -40,7 +40,7 @@ def follower(parts: Parts, broker_id: int = 2) -> Follower:
 
 
 def fire(parts: Parts) -> None:
-    """What waits has waited long enough."""
+    """Advance the clock and fire the timers, so that waiting fetches expire."""
     parts.clock.now_ms += 600
     parts.timers.fire()
 

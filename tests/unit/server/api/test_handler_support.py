@@ -24,7 +24,7 @@ from kafkapy.zk.zookeeper import SessionExpired
 
 
 def answer(outcome: Any) -> Any:
-    """What a client is answered when a handler's coroutine returns or raises `outcome`."""
+    """The response to a client when a handler's coroutine returns or raises `outcome`."""
 
     async def work() -> Any:
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Who may ask anything of tokens, and where."""
+"""Connections on which clients may send delegation token requests."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_old_notifications_are_deleted() -> None:
 
 
 def test_catching_up_waits_for_a_change_that_is_being_applied() -> None:
-    """Who describes must not be answered between another's reading and applying of the change."""
+    """Catching up must wait while another task has read a change and not yet applied it."""
 
     async def scenario() -> None:
         store, applied = admins.store(), Applied()

@@ -63,7 +63,7 @@ headers = st.tuples(ids, ids, st.integers(-1, 2**62))
 
 
 def by_topic(rows: Any) -> list[Any]:
-    """What grouping by topic does to an order: topics as they first come."""
+    """Rows grouped by topic, topics in the order of their first row."""
     first = list(dict.fromkeys(row.topic for row in rows))
     return sorted(rows, key=lambda row: first.index(row.topic))
 
@@ -95,7 +95,7 @@ def leader_and_isr_commands(draw: st.DrawFn) -> LeaderAndIsrCommand:
 
 
 def leader_and_isr_in(version: int, command: LeaderAndIsrCommand) -> LeaderAndIsrCommand:
-    """What a version can say of a command."""
+    """The part of a command that this version can encode."""
 
     def row(told: LeaderAndIsrPartition) -> LeaderAndIsrPartition:
         state = told.state if version >= 6 else replace(told.state, leader_recovery_state=RECOVERED)

@@ -56,7 +56,7 @@ def item_lists(draw: st.DrawFn) -> list[AlterPartitionItem]:
 
 
 def item_in(version: int, item: AlterPartitionItem) -> AlterPartitionItem:
-    """What a version can say of an item."""
+    """The part of an item that this version can encode."""
     recovery = item.leader_recovery_state if version >= 1 else RECOVERED
     if version < 2:
         return item._replace(topic_id=ZERO_UUID, leader_recovery_state=recovery)

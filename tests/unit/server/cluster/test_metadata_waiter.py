@@ -1,4 +1,4 @@
-"""Who waits for metadata is woken when it is as wanted, or when time is over."""
+"""Waiters for metadata wake when the metadata is as wanted, or when their time is over."""
 
 from __future__ import annotations
 

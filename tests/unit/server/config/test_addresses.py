@@ -1,4 +1,4 @@
-"""What people write for a machine."""
+"""Host addresses: numeric texts, names to resolve, and peers' addresses in Java's notation."""
 
 from __future__ import annotations
 

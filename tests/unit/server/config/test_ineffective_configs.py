@@ -38,7 +38,7 @@ TYPED = OF_LOGS.union(
 
 
 class Words:
-    """What the code of some modules says: its strings, their patterns, and the attributes."""
+    """Words in the code of some modules: strings, patterns of f-strings, and attributes."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.strings: set[str] = set()
@@ -73,7 +73,7 @@ def pattern_of(part: ast.expr) -> str:
 
 @cache
 def production() -> Words:
-    """What a broker is made of, but for the tables."""
+    """The words of the broker's packages, without the config tables."""
     found = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return Words([path for path in found if str(path.relative_to(ROOT)) not in TABLES])
 
@@ -96,7 +96,7 @@ def test_the_table_of_topics_says_so_too() -> None:
 
 
 def test_what_can_be_set_while_a_broker_runs_is_read_then_or_named() -> None:
-    """What the log's configs do not have is applied by one of few modules."""
+    """Dynamic configs that are not the log's must be read by one of a few modules, or be named."""
     appliers = (
         "config_applier",
         "connection_limits",

@@ -100,7 +100,7 @@ def test_a_log_is_read_in_slices_between_which_others_have_their_turn(parts: Par
 def test_a_load_that_lacks_descriptors_goes_on_later(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it could not read is not left out: it would be lost to the coordinator."""
+    """A load must retry what it could not read: skipped records are lost to the coordinator."""
     partition = parts.lead(TRANSACTION_STATE_TOPIC)
     append_and_wait(parts.replicas, T0, build_batch([RECORD]), 1, 0, lambda *_: None)
     seen: list[int] = []

@@ -1,4 +1,4 @@
-"""What both coordinators' shells do: partitions of their topic only, timers, one answer each."""
+"""Both coordinators' shells: partitions of their own topic only, timers, and one answer each."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def parts(tmp_path: Path) -> Parts:
 
 
 def write(parts: Parts, *partitions: TopicPartition, **fields: Any) -> list[Any]:
-    """What is reported, once it is."""
+    """Write markers; return the results that have been reported."""
     told: list[Any] = []
     what = {"transactional_id": "x", "producer": PRODUCER, "commit": True, "coordinator_epoch": 1}
     markers = Markers(**{**what, **fields}, partitions=partitions)

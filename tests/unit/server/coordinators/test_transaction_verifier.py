@@ -1,4 +1,4 @@
-"""Who vouches for a batch, and what its producer hears if nobody does."""
+"""Verification of transactional batches, and the errors that producers get if it fails."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -
 
 
 def verified_by_another(tmp_path: Path, answer: Any) -> dict[TopicPartition, ErrorCode]:
-    """What a producer hears when broker 2 coordinates, and answers so."""
+    """The errors that a producer gets when broker 2 coordinates and sends this answer."""
     parts = Parts(tmp_path)
     parts.lead("t")
     heard: list[dict[TopicPartition, ErrorCode]] = []

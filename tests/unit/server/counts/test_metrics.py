@@ -1,4 +1,4 @@
-"""What is counted: appends and reads by topic, times by API, in bounded memory."""
+"""Metrics: appends and reads by topic, times by API, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted of a ZooKeeper session, by the states that it tells of."""
+"""Counts of a ZooKeeper session's state changes, by its states."""
 
 from __future__ import annotations
 

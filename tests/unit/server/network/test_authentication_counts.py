@@ -1,4 +1,4 @@
-"""What is counted of logins."""
+"""Counts of authentications."""
 
 from __future__ import annotations
 

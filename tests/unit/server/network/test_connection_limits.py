@@ -1,4 +1,4 @@
-"""How many connections there may be; that they are closed or wait is in test_listener_acceptor."""
+"""Limits on connections; test_listener_acceptor tests that connections wait or are closed."""
 
 from __future__ import annotations
 

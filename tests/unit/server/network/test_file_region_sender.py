@@ -24,7 +24,7 @@ CONTENT = random.Random(7).randbytes(3 << 20)
 
 
 class Owner(asyncio.Protocol):
-    """What a connection does for its sender, and no more."""
+    """The part of a connection that its sender needs."""
 
     def __init__(self) -> None:
         self.transport: Any = None
@@ -74,8 +74,10 @@ def exchange(
     piece: int = 1 << 16,
     wanted: int | None = None,
 ) -> tuple[bytes, Owner]:
-    """What a client gets, in pieces of that size, when the server does `act` and goes away, or
-    until it has `wanted` bytes."""
+    """Run `act` at the server; return the bytes that a client reads.
+
+    The client reads `piece` bytes at a time, until the server closes or it has `wanted` bytes.
+    """
 
     async def run() -> tuple[bytes, Owner]:
         ours, theirs = socket.socketpair()

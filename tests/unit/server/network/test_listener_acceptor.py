@@ -64,7 +64,7 @@ def serving(directory: Path, client_auth: str, scenario: Scenario) -> int:
 
 
 async def echoed(port: int, context: Any, data: bytes = b"hello") -> bytes:
-    """What comes back of `data`; nothing if the listener hangs up."""
+    """The echo of `data`; empty if the listener hangs up."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", port, ssl=context, server_hostname=context and "localhost"
     )

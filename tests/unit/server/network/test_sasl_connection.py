@@ -1,4 +1,4 @@
-"""Who has not logged in is not served, who has is; and sessions end."""
+"""Only authenticated clients are served, and their sessions end."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LINE = re.compile(
 
 @pytest.fixture
 def output(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    """What the broker writes to stdout once its logging is configured."""
+    """The broker's output on stdout once its logging is configured."""
     names = ("", "kafka", "kafkapy", "kafka.controller", "org.apache.zookeeper")
     loggers = [logging.getLogger(name) for name in (*names, "state.change.logger")]
     before = [(each, each.level, each.handlers[:], each.propagate) for each in loggers]

@@ -25,7 +25,7 @@ def parts(tmp_path: Path) -> Parts:
 
 
 def ask(parts: Parts, request: bytes) -> bytes:
-    """What the server sends until it closes the connection."""
+    """The bytes that the server sends until it closes the connection."""
 
     async def scenario() -> bytes:
         server = MetricsServer(parts.metrics_collector())

@@ -1,4 +1,4 @@
-"""How often connections may be made: to the broker, to a listener, and what protects brokers."""
+"""Connection creation rates: of the broker, of each listener, and for inter-broker connections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rates(listeners: str = LISTENERS, **properties: str) -> CreationRates:
 
 
 def pauses(of: CreationRates, *listeners: str) -> list[int]:
-    """What each of twelve connections to each listener must wait; ten windows allow ten."""
+    """The pauses of twelve connections to each listener; ten windows allow ten."""
     return [of.connected(listener, NOW_MS) for _ in range(12) for listener in listeners]
 
 

@@ -1,4 +1,4 @@
-"""What each that has a quota uses, under the names of Kafka's beans."""
+"""Quota metrics under the names of Kafka's beans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the pause is for who is beyond a quota, and who is forgotten."""
+"""Length of the pause for a client beyond its quota, and removal of idle clients."""
 
 from __future__ import annotations
 

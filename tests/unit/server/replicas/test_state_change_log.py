@@ -24,7 +24,7 @@ IGNORING = "Ignoring LeaderAndIsr request from controller 3 with correlation id 
 
 
 class Said:
-    """What a broker says while it carries out commands of controller 3, each as request 9."""
+    """Log lines of a broker that applies commands of controller 3, each as request 9."""
 
     def __init__(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         self._caplog = caplog

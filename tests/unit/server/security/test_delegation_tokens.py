@@ -1,4 +1,4 @@
-"""What a broker knows of tokens, and what SCRAM is told of them."""
+"""Delegation tokens that a broker knows, and the SCRAM credentials made of them."""
 
 from __future__ import annotations
 

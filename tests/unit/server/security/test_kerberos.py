@@ -1,5 +1,7 @@
-"""What a broker asks of Kerberos, and what it says when it does not get it. The library is
-scripted; with a real realm: tests/security/test_gssapi.py."""
+"""Kerberos at a broker: calls to the library, and errors when they fail.
+
+The library is scripted; tests/security/test_gssapi.py uses a real realm.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a broker reaches the others: as the inter-broker listener asks, or not at all."""
+"""Connections from broker to broker: secured as the inter-broker listener requires, or refused."""
 
 from __future__ import annotations
 

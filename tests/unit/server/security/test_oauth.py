@@ -1,4 +1,4 @@
-"""What a broker takes for a token, where it has keys from, and how it logs in itself."""
+"""OAuth at a broker: tokens that it accepts, the sources of its keys, and its own login."""
 
 from __future__ import annotations
 

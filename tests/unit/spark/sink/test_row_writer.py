@@ -20,7 +20,7 @@ from tests.harness.scripted.scripted_leaders import ScriptedLeaders
 def written(
     batches: list[Any], topics: dict[str, int], topic: str | None = "t", **properties: str
 ) -> ScriptedLeaders:
-    """What lies in the logs when the batches have been written."""
+    """Write the batches; return the fake brokers with their logs."""
     given = {"max.block.ms": "0", "retry.backoff.ms": "0"} | properties
     brokers = ScriptedLeaders(topics)
     cluster = Cluster("b:9001", given, connector=brokers.scripted.connect)

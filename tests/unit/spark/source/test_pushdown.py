@@ -29,7 +29,7 @@ MOMENT_US = 1_795_176_000_001_500
 
 
 def bounds(*filters: Filter) -> Bounds:
-    """What the filters make, none of them being left."""
+    """The bounds that these filters become; no filter may be left."""
     made, left = push_filters(filters)
     assert left == []
     return made

@@ -132,7 +132,7 @@ class Running:
         return process
 
     def end(self) -> None:
-        """What the end of the JVM does."""
+        """Close the lifeline, as the end of the JVM does, and wait for the fork server."""
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None

@@ -1,4 +1,4 @@
-"""What the launcher says to a fork server, and that it becomes a Python without one."""
+"""The launcher's message to a fork server, and the fallback to a plain Python without one."""
 
 from __future__ import annotations
 

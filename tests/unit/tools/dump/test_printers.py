@@ -1,4 +1,4 @@
-"""What a control record says."""
+"""Text of control records, and the offsets of a dump."""
 
 from __future__ import annotations
 

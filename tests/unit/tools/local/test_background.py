@@ -1,4 +1,4 @@
-"""What was launched is ended if the start fails; the library is not taken from the directory."""
+"""Launched processes end if the start fails; modules are not imported from the directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a local cluster consists of, written down and read again."""
+"""Layout of a local cluster, saved and loaded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a poll is summed up to; runs are tested live."""
+"""Summary of a poll, by partition; the live tests cover whole runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent, and what is told of it."""
+"""Records that the verifiable producer sends, and the events that it prints."""
 
 from __future__ import annotations
 

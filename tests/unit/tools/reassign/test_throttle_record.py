@@ -1,4 +1,4 @@
-"""What was throttled before, kept beside the reassignment."""
+"""Previous throttles, saved beside the reassignment file."""
 
 from __future__ import annotations
 

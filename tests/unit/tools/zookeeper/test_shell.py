@@ -17,7 +17,7 @@ STAT = ZnodeStat(10, 11, 1_704_067_200_000, 1_704_067_201_000, 2, 3, 4, 0, 5, 6,
 
 
 class Tree:
-    """What the shell asks of kazoo; nodes by path."""
+    """The part of kazoo's client that the shell uses; nodes by path."""
 
     def __init__(self) -> None:
         self.nodes = {"/": b"", "/a": b"one", "/a/b": b"", "/c": b"two"}
@@ -69,7 +69,7 @@ class Tree:
 
 
 def run(line: str) -> tuple[list[str], list[str], list[Any]]:
-    """What is said, what is told, what was asked for."""
+    """Output, messages and requests of one line of the shell."""
     tree = Tree()
     said: list[str] = []
     told: list[str] = []

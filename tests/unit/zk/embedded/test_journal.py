@@ -164,7 +164,7 @@ def test_an_unknown_format_is_refused() -> None:
 
 
 def test_a_file_of_format_1_is_read() -> None:
-    """What a broker wrote before there were ACLs and sessions: a snapshot, then three writes."""
+    """A snapshot and three writes, written by a broker before there were ACLs and sessions."""
     frames = [
         b'{"format":1,"zxid":4,"nodes":[["/","",0,0,0,0,0,0,1],["/a","\xc3\xa9",3,4,5,6,1,0,2]]}',
         b'[5,70,1,[["create","/a/s_","x","persistent_sequential"],["set","/a","y",-1]]]',

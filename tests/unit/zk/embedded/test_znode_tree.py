@@ -70,7 +70,7 @@ def test_stats_tell_who_created_and_who_changed() -> None:
 
 
 def test_a_node_created_and_set_in_one_transaction_has_that_czxid_and_version_one() -> None:
-    """How brokers register: the broker epoch is this czxid."""
+    """Brokers register like this: the broker epoch is this czxid."""
     tree = ZnodeTree()
     applied = apply(tree, Create("/id", b"", EPHEMERAL), SetData("/id", b"x", 0))
     stat = applied.results[1]

@@ -1,4 +1,4 @@
-"""What is sent when, and again after a loss."""
+"""Order of requests in the window, and after a lost connection."""
 
 from __future__ import annotations
 

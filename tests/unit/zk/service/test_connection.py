@@ -1,4 +1,4 @@
-"""What is queued for a client."""
+"""Data queued for a client."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What real clients said to Apache ZooKeeper, said to ours: each answer is the same, but for times,
-session ids and passwords; what comes of it is durable; and no noise in it harms the server."""
+"""Recorded conversations with Apache ZooKeeper, replayed here, have the same answers.
+
+Times, session ids and passwords may differ. Changes are durable. Noise harms no server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: schemes, expansion of `auth`, and what is no ACL."""
+"""Permissions: schemes, expansion of `auth`, and invalid ACLs."""
 
 from __future__ import annotations
 

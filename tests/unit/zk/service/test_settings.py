@@ -1,4 +1,4 @@
-"""What a configuration file gives, and what it must not ask for."""
+"""Settings from a configuration file, and keys that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the active controller serves is refused elsewhere, row by row where there are rows."""
+"""Requests for the active controller are refused by other brokers, row by row if they have rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REQUESTS: list[tuple[ApiKey, int, dict[str, Any]]] = [
 
 
 def ask(key: ApiKey, controller: Any, request: Any) -> Any:
-    """What the handlers of this controller's broker make of a request."""
+    """The response of this controller's broker to a request."""
     areas = (handler_table.topics, handler_table.controller)
     handlers = {k: v for build in areas for k, v in area(build, controller=controller).items()}
     return handlers[key](SimpleNamespace(version=0), request)

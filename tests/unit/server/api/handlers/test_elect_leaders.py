@@ -50,7 +50,7 @@ class Desk:
         self.handle = partial(background[ApiKey.ELECT_LEADERS], SimpleNamespace(version=2))
 
     async def ask(self, request: ElectLeadersRequest) -> tuple[asyncio.Future[Any], ElectLeaders]:
-        """What will be answered, and the event that the controller got."""
+        """Send a request; return its future response and the event that the controller received."""
         answered = asyncio.get_running_loop().create_future()
         self.handle(request).when_complete(answered.set_result)
         await asyncio.sleep(0)
