@@ -52,7 +52,7 @@ def events(records: DataFrame) -> DataFrame:
 
 
 def to_parquet(out: Path) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` does with a micro-batch."""
+    """Make a writer of micro-batches for `foreachBatch`."""
 
     def write(frame: DataFrame, batch: int) -> None:
         frame = frame.persist()
@@ -65,7 +65,7 @@ def to_parquet(out: Path) -> Callable[[DataFrame, int], None]:
 
 
 def to_elasticsearch(url: str, index: str) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` does with a micro-batch: every task sends its rows."""
+    """Make a writer of micro-batches for `foreachBatch`: every task sends its rows."""
 
     def send(rows: Iterable[Row]) -> None:
         for some in portions(rows, BULK_ROWS):

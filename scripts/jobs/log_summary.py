@@ -32,7 +32,7 @@ LEVEL_NAMES = LETTERS | {"WARNING": "WARN", "": NOTHING}
 
 
 class Layout(NamedTuple):
-    """How one kind of line looks. Group 1 is the minute; then the level, unless it has none; the
+    """The pattern of one kind of line. Group 1 is the minute; then the level, unless it has none; the
     last group is the message."""
 
     pattern: str
