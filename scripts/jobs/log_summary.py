@@ -32,8 +32,8 @@ LEVEL_NAMES = LETTERS | {"WARNING": "WARN", "": NOTHING}
 
 
 class Layout(NamedTuple):
-    """The pattern of one kind of line. Group 1 is the minute; then the level, unless it has none; the
-    last group is the message."""
+    """The pattern of one kind of line. Group 1 is the minute; then the level, unless it has none;
+    the last group is the message."""
 
     pattern: str
     has_level: bool = True
