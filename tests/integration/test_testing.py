@@ -150,10 +150,12 @@ def test_a_directory_that_was_given_stays_and_is_left_clean(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_the_broker_ends_with_who_started_it(sent: signal.Signals) -> None:
+def test_the_broker_ends_with_who_started_it(sent: signal.Signals, tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
+        [sys.executable, "-c", HOLDER],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # nobody is left to remove its directory
+    ) as holder:  # fmt: skip
         assert holder.stdout is not None
         pid = int(holder.stdout.readline())
         assert is_broker(pid)
