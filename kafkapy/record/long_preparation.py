@@ -19,20 +19,26 @@ class PreparedAhead:
 
     def __init__(self, rules: BatchRules, outcome: PreparedBatch | ApiError) -> None:
         self._rules = rules
-        self._outcome = outcome
+        self._outcome: PreparedBatch | ApiError | None = outcome
 
-    def batch(self, rules: BatchRules, now_ms: int, produce_version: int) -> PreparedBatch:
-        """The prepared batch.
+    def take(self, rules: BatchRules, now_ms: int, produce_version: int) -> PreparedBatch:
+        """The prepared batch, once. A refusal that stayed here would be in a loop with its
+        traceback, whose frames hold this and the records.
 
         Raises:
             ApiError: as `prepare_client_batch`.
-            TakesLong: the rules are others now.
+            TakesLong: the rules are others now; the batch is still here.
         """
         if rules != self._rules:
             raise TakesLong(rules, now_ms, produce_version)
-        if isinstance(self._outcome, ApiError):
-            raise self._outcome
-        return self._outcome
+        outcome, self._outcome = self._outcome, None
+        assert outcome is not None
+        if isinstance(outcome, PreparedBatch):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            del outcome
 
 
 def without_frames(error: ApiError) -> ApiError:

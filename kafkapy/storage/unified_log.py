@@ -389,7 +389,7 @@ class UnifiedLog:
         local, rules, base_offset = self.local, self._rules, self.local.log_end_offset
         try:
             if ahead is not None:
-                prepared = ahead.batch(rules, now_ms, produce_version)
+                prepared = ahead.take(rules, now_ms, produce_version)
             elif origin is AppendOrigin.CLIENT:
                 records = memoryview(records)
                 prepared = prepare_client_batch(records, rules, now_ms, produce_version, briefly)

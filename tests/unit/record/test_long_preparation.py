@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import traceback
 from typing import Any
 
@@ -47,7 +49,7 @@ def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int
         briefly(records, rules, version)
     ahead = prepare_at_length(records, long.value)
     expected = prepare_client_batch(memoryview(records), rules, NOW_MS, version)
-    assert ahead.batch(rules, NOW_MS + 5, version) == expected
+    assert ahead.take(rules, NOW_MS + 5, version) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_a_refusal_is_given_to_who_appends() -> None:
         briefly(records, COMPACTED)
     ahead = prepare_at_length(records, long.value)
     with pytest.raises(ApiError, match="without key"):
-        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
 
 def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
@@ -80,7 +82,7 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
         briefly(records, GZIP)
     ahead = prepare_at_length(records, long.value)
     with pytest.raises(TakesLong) as again:
-        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     assert again.value.rules == COMPACTED
 
 
@@ -89,10 +91,27 @@ def test_a_refusal_holds_nothing_of_the_work() -> None:
     bomb = batch(Codec.GZIP, 1 << 20, key=None)
     ahead = prepare_at_length(bomb, TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST))
     with pytest.raises(ApiError, match="without key") as refusal:
-        ahead.batch(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     frames = list(traceback.walk_tb(refusal.value.__traceback__))
     assert [frame.f_code.co_filename for frame, _ in frames] == [
         __file__,
         long_preparation.__file__,
     ]
     assert refusal.value.__context__ is None
+
+
+def test_a_refused_append_leaves_no_garbage() -> None:
+    def append(records: bytes) -> None:
+        ahead = prepare_at_length(records, TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST))
+        with contextlib.suppress(ApiError):
+            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+
+    refused = batch(Codec.GZIP, 100_000, key=None)
+    append(refused)  # what the first call imports is no garbage of an append
+    gc.collect()
+    gc.disable()
+    try:
+        append(refused)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

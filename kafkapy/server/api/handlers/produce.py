@@ -126,10 +126,8 @@ class Handler:
                         wait = self._append(context, topic.name, data, acks, row)
                     except TakesLong as long:
                         _keep_records(request)
-                        # Its traceback would hold this frame, and with it the records.
-                        alone = long.with_traceback(None)
                         wait = yield from self._append_at_length(
-                            context, topic.name, data, acks, row, alone
+                            context, topic.name, data, acks, row, long
                         )
                 except ApiError as error:
                     failed = True
@@ -166,7 +164,7 @@ class Handler:
             try:
                 return self._append(context, topic, data, acks, row, ahead)
             except TakesLong as again:
-                long = again.with_traceback(None)
+                long = again.with_traceback(None)  # or it holds this frame, and is held by it
 
     def _append(
         self,
