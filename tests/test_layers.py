@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from dev.docs.layered_graph import reachable
 from kafkapy.cli.framework.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -181,17 +182,6 @@ def graph(*folders: str) -> dict[str, set[str]]:
 
 def loops(edges: dict[str, set[str]]) -> list[set[str]]:
     """Groups of modules that reach each other."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = list(edges[start])
-        while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                waiting += edges[one]
-        return seen
-
     # Whoever imports nothing, or is imported by nobody, is in no loop: that leaves few.
     left = dict(edges)
     while True:
@@ -204,8 +194,7 @@ def loops(edges: dict[str, set[str]]) -> list[set[str]]:
         if kept == left:
             break
         left = kept
-    edges = left
-    reach = {path: reached(path) for path in left}
+    reach = {path: reachable(left, path) for path in left}
     groups: list[set[str]] = []
     for path in left:
         if path in reach[path] and not any(path in group for group in groups):

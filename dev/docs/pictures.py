@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,19 +73,24 @@ class Machine(NamedTuple):
     title: str
     previous: Mapping[str, set[str]]
     places: Mapping[str, tuple[float, float]]
-    columns: int
 
 
-def _names(table: Mapping[Any, Collection[Any]], name: Callable[[Any], str]) -> dict[str, set[str]]:
-    """A table of previous states by the names that Kafka prints."""
-    return {name(state): {name(before) for before in befores} for state, befores in table.items()}
+def machine_of(
+    title: str,
+    previous: Mapping[Any, Collection[Any]],
+    places: Mapping[Any, tuple[float, float]],
+    name: str = "value",
+) -> Machine:
+    """The machine of a table of previous states; `name` is the attribute with Kafka's name."""
+    name_of = attrgetter(name)
+    table = {name_of(state): set(map(name_of, befores)) for state, befores in previous.items()}
+    return Machine(title, table, {name_of(state): at for state, at in places.items()})
 
 
 def partitions() -> Machine:
     s = PartitionState
     places = {s.NON_EXISTENT: (0, 0), s.NEW: (1, 0), s.ONLINE: (2, 0), s.OFFLINE: (1, 1)}
-    table = _names(partition_states.VALID_PREVIOUS_STATES, lambda state: state.value)
-    return Machine("Partition", table, {state.value: at for state, at in places.items()}, 3)
+    return machine_of("Partition", partition_states.VALID_PREVIOUS_STATES, places)
 
 
 def replicas() -> Machine:
@@ -98,8 +104,7 @@ def replicas() -> Machine:
         s.DELETION_STARTED: (1, 2),
         s.DELETION_SUCCESSFUL: (0, 2),
     }
-    table = _names(replica_states.VALID_PREVIOUS_STATES, lambda state: state.value)
-    return Machine("Replica", table, {state.value: at for state, at in places.items()}, 3)
+    return machine_of("Replica", replica_states.VALID_PREVIOUS_STATES, places)
 
 
 def groups() -> Machine:
@@ -111,8 +116,7 @@ def groups() -> Machine:
         s.DEAD: (1, 1),
         s.STABLE: (2, 1),
     }
-    table = _names(group.VALID_PREVIOUS_STATES, lambda state: state.value)
-    return Machine("Consumer group", table, {s.value: at for s, at in places.items()}, 3)
+    return machine_of("Consumer group", group.VALID_PREVIOUS_STATES, places)
 
 
 def transaction_ids() -> Machine:
@@ -127,8 +131,7 @@ def transaction_ids() -> Machine:
         s.PREPARE_ABORT: (2, 2),
         s.PREPARE_EPOCH_FENCE: (3, 1),
     }
-    table = _names(transactions.PREVIOUS, lambda state: state.text)
-    return Machine("Transaction", table, {state.text: at for state, at in places.items()}, 4)
+    return machine_of("Transaction", transactions.PREVIOUS, places, "text")
 
 
 def state_machines(title: str, machines: Sequence[Machine]) -> str:
@@ -136,10 +139,11 @@ def state_machines(title: str, machines: Sequence[Machine]) -> str:
     drawing = Drawing(title)
     for machine in machines:
         top = drawing.heading(machine.title) + 30
+        columns = 1 + max(column for column, _ in machine.places.values())
         boxes = {}
         for name in machine.previous:
             column, row = machine.places[name]
-            x = WIDTH * (column + 0.5) / machine.columns
+            x = WIDTH * (column + 0.5) / columns
             boxes[name] = Box(x, top + 95 * row, max(7.6 * len(name) + 20, 90), 30)
             drawing.box(boxes[name], name)
         for name, befores in machine.previous.items():

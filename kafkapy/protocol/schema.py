@@ -262,35 +262,36 @@ class Message(Struct):
     FIRST_FLEXIBLE_VERSION: ClassVar[int | None]
 
 
-def has_more_elements(message: Struct, limit: int) -> bool:
-    """Whether the arrays of a message hold more than `limit` elements, numbers not counted."""
-    return _count_elements(message, limit) > limit
+def has_more_elements(message: Struct, limit: int, *, numbers: bool = False) -> bool:
+    """Whether the arrays of a message, or with `numbers` those of numbers too, hold more than
+    `limit` elements."""
+    return _count_elements(message, limit, numbers) > limit
 
 
-def _count_elements(value: Struct, limit: int) -> int:
+def _count_elements(value: Struct, limit: int, numbers: bool) -> int:
     """The elements; or, once there are more than `limit`, some number above it."""
     count = 0
-    for name, has_arrays in _arrays_of(type(value)):
+    for name, has_arrays in _arrays_of(type(value), numbers):
         elements = getattr(value, name)
         if not elements:
             continue
         count += len(elements)
         if has_arrays and count <= limit:
             for element in elements:
-                count += _count_elements(element, limit)
+                count += _count_elements(element, limit, numbers)
                 if count > limit:
                     break
     return count
 
 
 @cache
-def _arrays_of(cls: type[Struct]) -> tuple[tuple[str, bool], ...]:
-    """The array fields of a struct that are not of numbers; and whether their elements have any."""
+def _arrays_of(cls: type[Struct], numbers: bool) -> tuple[tuple[str, bool], ...]:
+    """The array fields of a struct that count; and whether their elements have any."""
     found = []
     for each in cls.FIELDS:
         if each.is_array and isinstance(each.item, Kind):
-            if not each.item.code:
+            if numbers or not each.item.code:
                 found.append((each.name, False))
         elif each.is_array:
-            found.append((each.name, bool(_arrays_of(each.item))))
+            found.append((each.name, bool(_arrays_of(each.item, numbers))))
     return tuple(found)

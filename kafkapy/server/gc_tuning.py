@@ -7,7 +7,6 @@ in which nobody is served; and the answers that tell of all partitions bring one
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import time
 from collections.abc import Callable
@@ -46,6 +45,8 @@ def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:
 def return_free_memory() -> None:
     """Give freed pages back to the system, where the C library can (glibc). It keeps them
     otherwise, and a broker stays as large as its largest request made it."""
+    import ctypes  # 2 ms of the start-up, which needs none of it
+
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

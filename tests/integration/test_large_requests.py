@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import (
+    alter_client_quotas,
     describe_configs,
     fetch,
     incremental_alter_configs,
@@ -46,6 +48,14 @@ def test_metadata_of_many_topics(wire: Wire) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [row.error_code for row in answer] == [unknown] * MANY + [0]
     assert len(answer[-1].partitions) == 3
+
+
+def test_a_refused_metadata_of_many_topics(wire: Wire) -> None:
+    topic_id = Uuid(bytes(range(16)))
+    rows = [metadata.MetadataRequestTopic(name=f"t{n}", topic_id=topic_id) for n in range(MANY)]
+    answer = wire.ask(metadata.MetadataRequest(topics=rows), 11).topics
+    assert [row.name for row in answer] == [row.name for row in rows]
+    assert {row.error_code for row in answer} == {ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("session_epoch", [-1, 0], ids=["sessionless", "a session"])
@@ -109,6 +119,19 @@ def test_forty_thousand_names_of_configs_are_refused_at_once(wire: Wire) -> None
     request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
     [row] = wire.ask(request, 1).responses
     assert row.error_code == ErrorCode.INVALID_CONFIG
+
+
+def test_a_quota_entity_of_many_parts_is_refused_with_each_of_them_once(wire: Wire) -> None:
+    types = [f"type-{n}" for n in range(MANY)]
+    parts = [
+        alter_client_quotas.EntityData(entity_type=kind, entity_name="x")
+        for kind in [*types, *types, "user", "client-id"]
+    ]
+    entry = alter_client_quotas.EntryData(entity=parts, ops=[])
+    request = alter_client_quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
+    [row] = wire.ask(request, 1).entries
+    assert row.error_code == ErrorCode.INVALID_REQUEST
+    assert [part.entity_type for part in row.entity] == ["client-id", "user", *types]
 
 
 def test_batches_in_flight_stay_in_order_when_some_take_long(

@@ -21,11 +21,12 @@ from kafkapy.protocol.headers import (
 from kafkapy.protocol.schema import has_more_elements
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_of_session
+from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE, refusal
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
 from kafkapy.server.requests.served import Served
-from kafkapy.server.requests.turns import Work
+from kafkapy.server.requests.turns import Work, worked
 
 if TYPE_CHECKING:
     from kafkapy.server.api.throttler import Throttler
@@ -46,8 +47,6 @@ ROOM_BYTES_MAX: Final = 1 << 27
 ROOM_PER_BYTE: Final = 20
 """What any request may take: so much for each of its bytes. Rows of real requests need as much with
 their answers; a frame of 1 MB whose rows are a byte each would take 200 MB."""
-ELEMENTS_AT_ONCE: Final = 2_000
-"""Elements of a response that is encoded in one go."""
 
 
 class Dispatcher:
@@ -181,7 +180,7 @@ class Dispatcher:
         except ProtocolViolation:
             raise
         except Exception as fault:
-            return _refusal(served, context, message, fault)
+            return (yield from worked(_refusal(served, context, message, fault)))
 
     def repeat(self, connection: Caller, fast_path: FastPath, frame: memoryview) -> Any:
         """Handle a request on the connection's fast path: its encoded response, a `Pending` of one,
@@ -243,4 +242,4 @@ def _refusal(served: Served, context: RequestContext, message: Any, fault: Excep
         )
         fault = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     # An ApiError: a handler that has no row for a refusal of the whole request says it so.
-    return served.refuse(message, fault, context.version)
+    return refusal(served.refuse, message, fault, context.version)

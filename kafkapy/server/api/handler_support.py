@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
+from kafkapy.protocol.schema import has_more_elements
 from kafkapy.security.acls import (
     AccessControlEntry,
     Operation,
@@ -24,7 +25,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+from kafkapy.server.requests.turns import ROW_UNITS, Work, elsewhere, worked
 
 if TYPE_CHECKING:
     from kafkapy.server.cluster.controller_task import ControllerTask
@@ -38,12 +39,23 @@ S = TypeVar("S")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
+ELEMENTS_AT_ONCE: Final = 2_000
+"""Elements of a message that is made, or encoded, in one go."""
 _START_WAIT_MS: Final = 20_000
 
 
 def unsupported_resource(resource_type: int) -> ApiError:
     """The refusal of configs of another resource type."""
     return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
+
+
+def refusal(
+    refuse: Callable[[Any, ApiError, int], R], request: Any, error: ApiError, version: int
+) -> R | Work[R]:
+    """The response that refuses a whole request. One of many rows is the work of another thread."""
+    make = partial(refuse, request, error, version)
+    is_large = has_more_elements(request, ELEMENTS_AT_ONCE, numbers=True)
+    return elsewhere(make) if is_large else make()
 
 
 def run_async(

@@ -27,7 +27,7 @@ from kafkapy.server.api.authorization_rules import RULES, Rule, guard, metadata_
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.fetch_answer import FetchAnswers
 from kafkapy.server.api.fetch_fast_path import FetchFastPath
-from kafkapy.server.api.handler_support import run_async
+from kafkapy.server.api.handler_support import refusal, run_async
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.produce_answer import ProduceAnswers
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
@@ -339,7 +339,8 @@ def _handle(
     outcome = handle(context, request)
     if not isinstance(outcome, CoroutineType):
         return outcome
-    return run_async(tasks, context, outcome, lambda e: refuse(request, e, context.version))
+    refused = partial(refusal, refuse, request, version=context.version)
+    return run_async(tasks, context, outcome, refused)
 
 
 def table(

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages.alter_client_quotas import (
 from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaAdmin, QuotaOp
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, Turns, Work, finish, finished, pieces
 
 # How Kafka's answers have the parts of an entity.
 _ORDER: Final = (CLIENT_ID, USER, IP)
@@ -38,37 +38,38 @@ async def handle(
     pace = turns.pace()
     for entry in request.entries:
         await pace.spend(CHANGE_UNITS)
-        rows[_key(entry)] = await _alter(admin, entry, request.validate_only)
+        entity = await finish(_entity(entry), pace)
+        try:
+            await admin.alter(entity, _ops(entry), request.validate_only)
+        except ApiError as error:
+            row = await finish(_row(entity, error), pace)
+        else:
+            row = await finish(_row(entity, None), pace)
+        rows[tuple(entity.items())] = row
     if not request.validate_only:
         # Who is told of a quota finds it in force, here at least.
         await changes.process()
     return AlterClientQuotasResponse(entries=list(rows.values()))
 
 
-async def _alter(admin: QuotaAdmin, entry: EntryData, validate_only: bool) -> EntryDataResponse:
-    ops = [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
-    try:
-        await admin.alter(_entity(entry), ops, validate_only)
-    except ApiError as error:
-        return _row(entry, error)
-    return _row(entry, None)
+def _ops(entry: EntryData) -> list[QuotaOp]:
+    return [QuotaOp(op.key, None if op.remove else op.value) for op in entry.ops]
 
 
-def _entity(entry: EntryData) -> Entity:
-    return {part.entity_type: part.entity_name for part in entry.entity}
+def _entity(entry: EntryData) -> Work[dict[str, str | None]]:
+    """The parts of an entity, in the order of Kafka's answers. It may have any number."""
+    given: dict[str, str | None] = {}
+    for few in pieces(entry.entity):
+        given.update({part.entity_type: part.entity_name for part in few})
+        yield len(few)
+    return {kind: given.pop(kind) for kind in _ORDER if kind in given} | given
 
 
-def _key(entry: EntryData) -> _Key:
-    def place(part: tuple[str, str | None]) -> int:
-        return _ORDER.index(part[0]) if part[0] in _ORDER else len(_ORDER)
-
-    return tuple(sorted(_entity(entry).items(), key=place))
-
-
-def _row(entry: EntryData, error: ApiError | None) -> EntryDataResponse:
-    row = EntryDataResponse(
-        entity=[EntityDataResponse(entity_type=k, entity_name=v) for k, v in _key(entry)]
-    )
+def _row(entity: Entity, error: ApiError | None) -> Work[EntryDataResponse]:
+    row = EntryDataResponse(entity=[])
+    for few in pieces(list(entity.items())):
+        row.entity += [EntityDataResponse(entity_type=k, entity_name=v) for k, v in few]
+        yield len(few)
     if error is not None:
         row.error_code = error.code
         if error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
@@ -80,4 +81,6 @@ def refuse(
     request: AlterClientQuotasRequest, error: ApiError, version: int
 ) -> AlterClientQuotasResponse:
     """The same error for every entity."""
-    return AlterClientQuotasResponse(entries=[_row(entry, error) for entry in request.entries])
+    return AlterClientQuotasResponse(
+        entries=[finished(_row(finished(_entity(entry)), error)) for entry in request.entries]
+    )

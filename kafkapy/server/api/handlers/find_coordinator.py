@@ -9,6 +9,7 @@ Version notes: v4 takes many keys and answers each by itself (KIP-699).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import (
@@ -23,7 +24,7 @@ from kafkapy.protocol.messages.find_coordinator import (
 )
 from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.api.cluster_view import ClusterView
-from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
+from kafkapy.server.api.handler_support import metadata_known, mutations, refusal, run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
@@ -62,9 +63,8 @@ class Handler:
             pace = self.turns.pace()
             return await finish(self._response(context, request), pace)
 
-        return run_async(
-            self.tasks, context, create(), lambda error: refuse(request, error, context.version)
-        )
+        refused = partial(refusal, refuse, request, version=context.version)
+        return run_async(self.tasks, context, create(), refused)
 
     def _response(
         self, context: RequestContext, request: FindCoordinatorRequest

@@ -11,6 +11,7 @@ operations; v10 topic ids; v12 look-up by id.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -29,7 +30,7 @@ from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.api.cluster_view import ClusterView
-from kafkapy.server.api.handler_support import metadata_known, mutations, run_async
+from kafkapy.server.api.handler_support import metadata_known, mutations, refusal, run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
@@ -39,6 +40,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish, pieces
 
 AUTO_CREATE_WAIT_MS: Final = 1000
 _FIRST_VERSION_WITH_IDS: Final = 12
+_VERSIONS_WITHOUT_IDS: Final = (10, 11)  # their rows have the fields
 _NONE_REFUSED: Final[dict[str, ErrorCode]] = {}
 
 
@@ -59,7 +61,8 @@ class Handler:
         self, context: RequestContext, request: MetadataRequest
     ) -> Work[Outcome[MetadataResponse]]:
         """Describe the brokers and the topics asked for."""
-        _check_rows(request, context.version)
+        if context.version in _VERSIONS_WITHOUT_IDS:
+            yield from _check_rows(request, context.version)
         if self.waiter.is_known:
             missing = yield from self._to_create(context, request)
             if not missing:
@@ -76,9 +79,8 @@ class Handler:
                 return await finish(self._response(context, request, refusals), pace)
             return await finish(self._response(context, request), pace)
 
-        return run_async(
-            self.tasks, context, create(), lambda error: refuse(request, error, context.version)
-        )
+        refused = partial(refusal, refuse, request, version=context.version)
+        return run_async(self.tasks, context, create(), refused)
 
     def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
         """Unknown, legal names that may be created."""
@@ -196,20 +198,20 @@ class Handler:
         )
 
 
-def _check_rows(request: MetadataRequest, version: int) -> None:
+def _check_rows(request: MetadataRequest, version: int) -> Work[None]:
     """
     Raises:
         ApiError: INVALID_REQUEST, a row has an id, or no name, before such rows are served.
     """
-    if version >= _FIRST_VERSION_WITH_IDS:
-        return
-    for wanted in request.topics or ():
-        if wanted.name is None:
-            message = f"Topic name can not be null for version {version}"
-            raise ApiError(ErrorCode.INVALID_REQUEST, message)
-        if not wanted.topic_id.is_zero:
-            message = f"Topic IDs are not supported in requests for version {version}"
-            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+    for few in pieces(request.topics or ()):
+        for wanted in few:
+            if wanted.name is None:
+                message = f"Topic name can not be null for version {version}"
+                raise ApiError(ErrorCode.INVALID_REQUEST, message)
+            if not wanted.topic_id.is_zero:
+                message = f"Topic IDs are not supported in requests for version {version}"
+                raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        yield len(few)
 
 
 def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:

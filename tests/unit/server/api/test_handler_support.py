@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkapy.server.api.handler_support import (
     ask_controller,
     controller_answer,
     gather,
+    refusal,
     require_controller,
     run_async,
     unsupported_resource,
@@ -69,6 +71,24 @@ def test_a_fault_is_answered_too_and_logged(caplog: pytest.LogCaptureFixture) ->
     code = ErrorCode.UNKNOWN_SERVER_ERROR
     assert answer(ZeroDivisionError()) == ("refused", code, code.name)
     assert [r.getMessage() for r in caplog.records] == ["A background task failed"]
+
+
+@pytest.mark.parametrize("count", [2000, 2001])
+@pytest.mark.parametrize("of_numbers", [False, True])
+def test_a_refusal_of_many_rows_is_made_by_another_thread(count: int, of_numbers: bool) -> None:
+    """Made by the event loop, the refusal of a megabyte of rows kept all others waiting."""
+    request = OffsetFetchRequest(group_id="g", groups=[])
+    if of_numbers:
+        request.topics = [
+            OffsetFetchRequestTopic(name="t", partition_indexes=list(range(count - 1)))
+        ]
+    else:
+        request.topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[])] * count
+    error = ApiError(ErrorCode.NOT_COORDINATOR)
+    made: Any = refusal(lambda *given: given, request, error, 5)
+    if count > 2000:
+        made = next(made).function()
+    assert made == (request, error, 5)
 
 
 def test_configs_of_other_resources_are_refused_by_type() -> None:
