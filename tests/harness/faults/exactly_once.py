@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -20,6 +20,7 @@ from tests.harness.processes.waiting import wait_until
 
 LIMIT_S = 120.0
 _CALL_S = 20.0
+_STUCK_S = 2 * _CALL_S
 _RECORDS = 20
 _ABORT_EVERY = 5
 _EOF = KafkaError._PARTITION_EOF
@@ -89,12 +90,13 @@ def read(
 class Copier:
     """A thread that copies a topic in transactions of 20, of which it aborts every fifth, until
     `total` records are committed. After an error that says so it begins anew, as a new instance
-    with the same transactional id would."""
+    with the same transactional id would. So it does when a call hangs beyond its limit: librdkafka
+    waits without end for a group coordinator that has left the metadata (librdkafka 5456, 5511).
+    The instance that hangs is fenced, and ends when the broker is back."""
 
     def __init__(self, servers: str, source: str, target: str, total: int) -> None:
         self.copied = 0
         self.aborted = 0
-        self.restarts = 0
         self._servers = servers
         self._source, self._target, self._total = source, target, total
         self._stop = threading.Event()
@@ -125,70 +127,105 @@ class Copier:
         )
 
     def _run(self) -> None:
+        instances = []
+        while self._fault is None and not self._is_done():
+            instance = _Instance(self)
+            instances.append(instance)
+            instance.start()
+            instance.wait_until_ended_or_stuck()
+        for instance in instances:
+            instance.join(LIMIT_S)
+
+    def _is_done(self) -> bool:
+        return self.copied >= self._total or self._stop.is_set()
+
+
+class _Instance(threading.Thread):
+    """One life of a copier, until it is done, is told that it cannot go on, or is given up."""
+
+    def __init__(self, copier: Copier) -> None:
+        super().__init__(name=f"an instance of {copier._thread.name}")
+        self._copier = copier
+        self._calls = 0
+        self._is_given_up = False
+
+    def wait_until_ended_or_stuck(self) -> None:
+        calls = -1
+        while self.is_alive() and self._calls != calls:
+            calls = self._calls
+            self.join(_STUCK_S)
+        self._is_given_up = True
+
+    def run(self) -> None:
         try:
-            while self.copied < self._total and not self._stop.is_set():
-                self._live()
+            self._live()
         except BaseException as fault:
-            self._fault = fault
+            self._copier._fault = fault
             raise
 
     def _live(self) -> None:
-        """One instance, until it is done or is told that it cannot go on."""
+        copier = self._copier
         producer = Producer(
             {
-                "bootstrap.servers": self._servers,
-                "transactional.id": f"copy-{self._source}",
+                "bootstrap.servers": copier._servers,
+                "transactional.id": f"copy-{copier._source}",
                 "transaction.timeout.ms": 10_000,
                 # It keeps to a coordinator that is gone until its metadata are that old.
                 "metadata.max.age.ms": 2000,
                 "log_level": 0,
             }
         )
-        with _reader(self._servers, "read_committed", f"copy-{self._source}") as consumer:
+        with _reader(copier._servers, "read_committed", f"copy-{copier._source}") as consumer:
             try:
                 producer.init_transactions(_CALL_S)
-                partitions = _partitions(consumer, self._source)
+                self._calls += 1
+                partitions = _partitions(consumer, copier._source)
                 committed = consumer.committed(partitions, timeout=_CALL_S)
                 consumer.assign(committed)
-                self.copied = sum(max(0, p.offset) for p in committed)
-                while self.copied < self._total and not self._stop.is_set():
+                if not self._is_given_up:
+                    copier.copied = sum(max(0, p.offset) for p in committed)
+                while not copier._is_done() and not self._is_given_up:
                     self._transaction(producer, consumer, partitions)
+                    self._calls += 1
             except KafkaException:
-                self.restarts += 1
+                return
 
     def _transaction(
         self, producer: Producer, consumer: Consumer, partitions: list[TopicPartition]
     ) -> None:
+        copier = self._copier
         messages = [m for m in consumer.consume(_RECORDS, 1.0) if m.error() is None]
         if not messages:
             return
         producer.begin_transaction()
         for message in messages:
-            producer.produce(self._target, message.value(), key=message.key())
+            producer.produce(copier._target, message.value(), key=message.key())
         positions = [p for p in consumer.position(partitions) if p.offset >= 0]
         producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), _CALL_S)
-        if (self.copied // _RECORDS + self.aborted) % _ABORT_EVERY == _ABORT_EVERY - 1:
+        self._calls += 1
+        if (copier.copied // _RECORDS + copier.aborted) % _ABORT_EVERY == _ABORT_EVERY - 1:
             producer.flush(_CALL_S)
             producer.abort_transaction(_CALL_S)
-            self.aborted += 1
+            copier.aborted += 1
             back: dict[int, int] = {}
             for message in messages:
                 partition = message.partition()
                 back[partition] = min(message.offset(), back.get(partition, message.offset()))
             for partition, offset in back.items():
-                consumer.seek(TopicPartition(self._source, partition, offset))
+                consumer.seek(TopicPartition(copier._source, partition, offset))
             return
-        _commit(producer)
-        self.copied += len(messages)
+        self._commit(producer)
+        if not self._is_given_up:
+            copier.copied += len(messages)
 
-
-def _commit(producer: Any) -> None:
-    """Commit; a time limit that passes is no error of the transaction."""
-    for _ in range(3):
-        try:
-            producer.commit_transaction(_CALL_S)
-            return
-        except KafkaException as error:
-            if not error.args[0].retriable():
-                raise
-    producer.commit_transaction(_CALL_S)
+    def _commit(self, producer: Producer) -> None:
+        """Commit; a time limit that passes is no error of the transaction."""
+        for _ in range(3):
+            try:
+                producer.commit_transaction(_CALL_S)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+            self._calls += 1
+        producer.commit_transaction(_CALL_S)
