@@ -59,6 +59,7 @@ ADAPTERS = {
     "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
     "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
     "kafkapy/common/java_environment.py": {"os"},
+    "kafkapy/common/service_manager.py": {"os", "socket"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},

@@ -64,6 +64,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
     "kafkapy/server/system.py": "adapters of one line a verb",
+    "kafkapy/tools/supervisor/supervisor.py": "tests/integration/test_processes.py",
 }
 # Modules that are found by name.
 USED_BY_NAME = {

@@ -13,6 +13,7 @@ from typing import Final
 
 import uvloop
 
+from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
 from kafkapy.server import gc_tuning
 from kafkapy.server.broker import Broker
@@ -42,12 +43,14 @@ async def run_until_stopped(broker: Broker) -> int:
     try:
         if not await _start(broker, told):
             return 1
+        service_manager.notify(service_manager.READY)
         await asyncio.wait([told, failed], return_when=asyncio.FIRST_COMPLETED)
     finally:
         told.cancel()
         failed.cancel()
     if broker.failed.is_set():
         return 1
+    service_manager.notify(service_manager.STOPPING)
     await broker.stop()
     return 0
 

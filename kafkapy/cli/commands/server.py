@@ -1,9 +1,13 @@
-"""`kafkapy server start|stop`: Kafka's `kafka-server-start.sh` and `kafka-server-stop.sh`."""
+"""`kafkapy server start|stop|install-service`: Kafka's `kafka-server-start.sh` and `-stop.sh`."""
 
 from __future__ import annotations
 
+import os
+import pwd
 import signal
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from kafkapy.cli.framework.command import Command
@@ -22,8 +26,8 @@ class ServerOptions(CommonOptions):
 
     words: list[str] = values(  # noqa: RUF009
         "What to do, and the broker's property file (not needed to start).",
-        metavar="start|stop [server.properties]",
-        choices=("start", "stop"),
+        metavar="start|stop|install-service [server.properties]",
+        choices=("start", "stop", "install-service"),
     )
     override: list[str] = values(  # noqa: RUF009
         "A property that wins over the file.", metavar="KEY=VALUE"
@@ -33,41 +37,80 @@ class ServerOptions(CommonOptions):
         "start: stop when standard input ends, as it does with the process that holds its other"
         " end."
     )
+    processes: str | None = value(
+        "start, install-service: so many brokers from the one file; auto is one for each core.",
+        metavar="N|auto",
+    )
     pid: int | None = value("stop: the process.", metavar="PID")
     log_dir: str | None = value("stop: the broker that runs on this directory.", metavar="DIR")
     timeout_ms: int = value(
         "stop: how long to wait for its end.", metavar="MS", default=STOP_LIMIT_MS
     )
     signal: str = value("stop: the signal.", metavar="NAME", default="TERM")
+    run_as: str | None = value(
+        "install-service: the account that the broker runs as.", metavar="ACCOUNT"
+    )
+    user: bool = flag("install-service: a service of this user, not of the machine.")
 
 
 def run(options: ServerOptions, env: Environment) -> ExitStatus:
-    """Start or stop."""
+    """Start or stop, or have systemd do it."""
     verb, *files = options.words or [""]
-    if verb not in ("start", "stop"):
-        raise UsageError("Say what to do: kafkapy server start|stop [server.properties]")
+    act = {"start": _start, "stop": _stop, "install-service": _install_service}.get(verb)
+    if act is None:
+        raise UsageError(
+            "Say what to do: kafkapy server start|stop|install-service [server.properties]"
+        )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
-    return (_start if verb == "start" else _stop)(options, files[0] if files else None, env)
+    return act(options, files[0] if files else None, env)
 
 
 def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
     properties = _properties(options, file)
-    if options.daemon and options.until_eof:
-        raise UsageError("--until-eof is for a broker in the foreground, not with --daemon")
+    if options.until_eof and (options.daemon or options.processes is not None):
+        raise UsageError(
+            "--until-eof is for one broker in the foreground, not with --daemon or --processes"
+        )
+    words = [file] if file else []
+    words += [f"--override={word}" for word in options.override]
     if options.daemon:
-        from kafkapy.tools.local.broker_processes import log_dirs, start_in_background
+        from kafkapy.tools.local.broker_processes import (
+            OUTPUT_FILE,
+            SUPERVISOR_OUTPUT_FILE,
+            log_dirs,
+            start_in_background,
+        )
 
-        words = [file] if file else []
-        words += [f"--override={word}" for word in options.override]
+        name = OUTPUT_FILE
+        if options.processes is not None:
+            words.append(f"--processes={options.processes}")
+            name = SUPERVISOR_OUTPUT_FILE
         with terminable():
-            pid, output = start_in_background(words, log_dirs(properties))
+            pid, output = start_in_background(words, log_dirs(properties), name)
         line = f"Started the broker with pid {pid}; its output is in {output}"
         show(env, Report("server", [{"pid": pid, "output": str(output)}], [line]), options.output)
         return ExitStatus.SUCCESS
+    if options.processes is not None:
+        return _supervise(options.processes, words, properties, env)
     from kafkapy.server.process import run as run_broker
 
     return ExitStatus(run_broker(properties, options.until_eof))
+
+
+def _supervise(
+    processes: str, words: list[str], properties: dict[str, str], env: Environment
+) -> ExitStatus:
+    from kafkapy.tools.supervisor.supervisor import Supervisor, processes_of
+
+    def say(text: str) -> None:
+        env.line(text)
+        env.stdout.flush()
+
+    supervisor = Supervisor(processes_of(processes), words, properties, say)
+    with terminable():
+        supervisor.start()
+    return ExitStatus(supervisor.run())
 
 
 def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
@@ -90,17 +133,68 @@ def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitSta
 
 def _brokers_to_stop(options: ServerOptions, file: str | None) -> list[int]:
     """The broker that was named, by pid, directory or property file; else every one, as Kafka's."""
-    from kafkapy.tools.local.broker_processes import broker_of, is_broker, log_dirs, running_brokers
+    from kafkapy.tools.local import broker_processes as brokers
 
     if options.pid is not None:
-        return [options.pid] if is_broker(options.pid) else []
+        is_one = brokers.is_broker(options.pid) or brokers.is_supervisor(options.pid)
+        return [options.pid] if is_one else []
     if options.log_dir is not None:
-        found = broker_of([options.log_dir])
+        directories = [options.log_dir]
     elif file is not None or options.override:
-        found = broker_of(log_dirs(_properties(options, file)))
+        directories = brokers.log_dirs(_properties(options, file))
     else:
-        return running_brokers()
+        return brokers.running_brokers()
+    found = brokers.supervisor_of(directories) or brokers.broker_of(directories)
     return [] if found is None else [found]
+
+
+def _install_service(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
+    from kafkapy.client.properties import load_properties
+    from kafkapy.tools.local.service_files import next_commands, service_files
+
+    if file is None:
+        raise UsageError(
+            "Say which property file: kafkapy server install-service server.properties"
+        )
+    load_properties(file)
+    if options.user == (options.run_as is not None):
+        raise UsageError("Say whose service it is: --run-as ACCOUNT, or --user for your own")
+    if options.run_as is not None:
+        _check_account(options.run_as)
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    found = service_files(
+        sys.executable,
+        Path(file).resolve(),
+        options.processes,
+        options.run_as,
+        config if options.user else None,
+    )
+    environment, unit = found
+    try:
+        for path, text in found if not environment.path.exists() else [unit]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    except OSError as error:
+        raise CommandFailed(f"Cannot write {error.filename}: {error.strerror}") from error
+    commands = next_commands(options.user)
+    lines = [f"Wrote {unit.path}; the broker's environment is in {environment.path}", "Now run:"]
+    lines += [f"  {command}" for command in commands]
+    row = {"unit": str(unit.path), "environment": str(environment.path), "next": commands}
+    show(env, Report("server", [row], lines), options.output)
+    return ExitStatus.SUCCESS
+
+
+def _check_account(name: str) -> None:
+    """
+    Raises:
+        CommandFailed: there is no such account.
+    """
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        raise CommandFailed(
+            f"There is no account {name}; one is made with: useradd --system {name}"
+        ) from None
 
 
 def _signal(name: str) -> signal.Signals:
@@ -123,15 +217,16 @@ COMMAND: Final = Command(
     "server",
     ServerOptions,
     run,
-    help="Start or stop a broker on this machine.",
+    help="Start or stop a broker on this machine, or have systemd do it.",
     operands="words",
     refused={
         "process-role": "brokers of ZooKeeper mode have one role; name one with --log-dir or --pid",
         "node-id": "name the broker with --log-dir or --pid",
     },
     groups={
-        "start": "override daemon until-eof",
+        "start": "override daemon processes until-eof",
         "stop": "pid log-dir timeout-ms signal",
+        "install-service": "run-as user",
     },
     examples={
         "Start a broker at localhost:9092 with its data in /tmp/kafka-logs; Ctrl-C stops it.": (
@@ -143,6 +238,12 @@ COMMAND: Final = Command(
         "Start another broker, a cluster of its own, with its own port and data.": (
             "start --override broker.id=1 --override log.dirs=/tmp/logs-1 --override"
             " listeners=PLAINTEXT://localhost:9093"
+        ),
+        "Start a broker for each core of this machine; they need a ZooKeeper.": (
+            "start server.properties --processes auto"
+        ),
+        "Have systemd run a broker as the account kafka.": (
+            "install-service /etc/kafka/server.properties --run-as kafka"
         ),
         "Stop the broker that runs on a directory.": "stop --log-dir /tmp/logs-1",
     },

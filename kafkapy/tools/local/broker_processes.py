@@ -22,7 +22,9 @@ from kafkapy.tools.local import background, pid_files
 from kafkapy.tools.local.background import Launched
 
 PID_FILE: Final = "kafkapy.pid"
+SUPERVISOR_PID_FILE: Final = "kafkapy-supervisor.pid"
 OUTPUT_FILE: Final = "kafkaServer.out"
+SUPERVISOR_OUTPUT_FILE: Final = "kafkapy-supervisor.out"
 DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"
 _POLL_S: Final = 0.02
 _SERVING: Final = b"] started (kafkapy "
@@ -42,8 +44,29 @@ def broker_of(directories: Sequence[str]) -> int | None:
 
 
 def running_brokers() -> list[int]:
-    """The pids of all of this user's kafkapy brokers."""
-    return pid_files.holders(PID_FILE)
+    """The pids of all of this user's kafkapy brokers; of supervised ones, that of the supervisor,
+    which would start them again."""
+    supervisors = pid_files.holders(SUPERVISOR_PID_FILE)
+    brokers = [pid for pid in pid_files.holders(PID_FILE) if _parent(pid) not in supervisors]
+    return supervisors + brokers
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def supervisor_of(directories: Sequence[str]) -> int | None:
+    """The pid of the supervisor whose first broker runs on these log directories, if one does."""
+    return pid_files.holder(Path(directories[0]) / SUPERVISOR_PID_FILE)
+
+
+def is_supervisor(pid: int) -> bool:
+    """Whether a process of this user is the supervisor of brokers."""
+    return pid_files.holds(pid, SUPERVISOR_PID_FILE)
 
 
 def is_broker(pid: int) -> bool:
@@ -73,11 +96,16 @@ def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
         except subprocess.TimeoutExpired:
             # The pid file comes early: a broker that recovers its logs has one long before it
             # serves.
-            if _SERVING in launched.said():
+            if serves(launched):
                 return
             continue
         raise ConfigError(f"The broker ended with status {status}.{launched.last_words()}")
     raise ConfigError(f"The broker is not ready after {limit_s:.0f} s; see {launched.output}")
+
+
+def serves(launched: Launched) -> bool:
+    """Whether a launched broker has said that it serves."""
+    return _SERVING in launched.said()
 
 
 def first_address(launched: Launched) -> str:
@@ -87,17 +115,19 @@ def first_address(launched: Launched) -> str:
     return found[1].decode()
 
 
-def start_in_background(words: Sequence[str], directories: Sequence[str]) -> tuple[int, Path]:
+def start_in_background(
+    words: Sequence[str], directories: Sequence[str], name: str = OUTPUT_FILE
+) -> tuple[int, Path]:
     """Start `kafkapy server start` with these words; returns when it serves.
 
-    Returns its pid and the file that gets its output: $LOG_DIR/kafkaServer.out, or in the log
-    directory. There is no limit of time: the recovery of large logs takes as long as it takes. If
+    Returns its pid and the file that gets its output: `name` in $LOG_DIR, or in the log directory.
+    There is no limit of time: the recovery of large logs takes as long as it takes. If
     the wait is interrupted, the broker is stopped.
 
     Raises:
         ConfigError: it ended; with the end of its output.
     """
-    output = Path(os.environ.get("LOG_DIR") or directories[0]) / OUTPUT_FILE
+    output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
     with background.ended_on_failure() as started:
         launched = launch(words, output)
         started.append(launched)

@@ -48,7 +48,13 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["--override", "a=b"], "Say what to do: kafkapy server start|stop"),
         (["restart"], "Say what to do: kafkapy server start|stop"),
         (["start", "a", "b", "c"], "Found non argument parameters: b,c"),
-        (["start", "--daemon", "--until-eof"], "--until-eof is for a broker in the foreground"),
+        (["start", "--daemon", "--until-eof"], "--until-eof is for one broker in the foreground"),
+        (["start", "--processes", "2", "--until-eof"], "--until-eof is for one broker"),
+        (["start", "--processes", "some"], "--processes is a number, or auto: not some"),
+        (["start", "--processes", "2"], "Several brokers need zookeeper.connect"),
+        (["install-service"], "Say which property file"),
+        (["install-service", "/dev/null"], "Say whose service it is: --run-as ACCOUNT, or --user"),
+        (["install-service", "/dev/null", "--run-as", "no-one"], "There is no account no-one"),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),
     ],
@@ -131,3 +137,23 @@ def test_a_daemon_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     outcome = kafkapy("server", "start", *words)
     assert outcome.stdout == f"Started the broker with pid 12; its output is in {tmp_path}/out\n"
     assert asked == [(["--override=log.dirs=/a,/b"], ["/a", "/b"])]
+
+
+def test_a_service_of_the_user_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = tmp_path / "server.properties"
+    file.write_text("broker.id=1\n")
+    words = ("server", "install-service", str(file), "--user")
+    first = kafkapy(*words)
+    unit = tmp_path / "config" / "systemd" / "user" / "kafkapy.service"
+    environment = tmp_path / "config" / "kafkapy.env"
+    assert first.status == 0
+    assert f"Wrote {unit}" in first.stdout
+    assert "systemctl --user enable --now kafkapy.service" in first.stdout
+    assert str(file) in unit.read_text()
+    environment.write_text("KAFKA_OPTS=-Da=b\n")
+    assert kafkapy(*words, "--processes", "2").status == 0
+    assert "--processes 2" in unit.read_text()
+    assert environment.read_text() == "KAFKA_OPTS=-Da=b\n", "it is the operator's"

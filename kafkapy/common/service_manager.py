@@ -1,0 +1,26 @@
+"""What a service manager is told of this process (systemd's `sd_notify`, `Type=notify`)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Final
+
+READY: Final = "READY=1"
+STOPPING: Final = "STOPPING=1"
+_ADDRESS: Final = "NOTIFY_SOCKET"
+
+
+def notify(state: str) -> None:
+    """Tell the manager, if there is one. A manager that is gone is told nothing."""
+    address = os.environ.get(_ADDRESS, "")
+    if not address.startswith(("/", "@")):
+        return
+    if address.startswith("@"):  # a name in Linux' abstract namespace
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        try:
+            sender.connect(address)
+            sender.sendall(state.encode())
+        except OSError:
+            return

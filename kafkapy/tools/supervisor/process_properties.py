@@ -1,0 +1,114 @@
+"""The properties of each broker of a machine, derived from one `server.properties`.
+
+Broker 0 is the one that the file describes, so a machine can go from one broker to many and back.
+Broker N has
+
+    broker.id              100 * N more; if the file has none, its own generated id
+    listeners              ports that are 10 * N higher; 0 stays 0
+    advertised.listeners   the same, if the file has them
+    log.dirs               each with -N behind its name
+    kafkapy.log.dir        the same, if the file has it
+
+and all have the machine's name as `broker.rack` unless the file has another, so that the replicas
+of a partition are on different machines while there are enough of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local import broker_processes
+
+PROCESSES_MAX: Final = 128
+ID_STEP: Final = 100
+PORT_STEP: Final = 10
+_LISTENERS_DEFAULT: Final = "PLAINTEXT://:9092"
+_RESERVED_ID_DEFAULT: Final = 1000
+_PORT: Final = re.compile(r":(\d+)$")
+
+
+def log_dirs(properties: Mapping[str, str], number: int) -> list[str]:
+    """The log directories of broker `number`."""
+    return [_directory(each, number) for each in broker_processes.log_dirs(properties)]
+
+
+def overrides(properties: Mapping[str, str], number: int, machine: str) -> dict[str, str]:
+    """What broker `number` has otherwise than `properties` say.
+
+    Raises:
+        ConfigError: a value that must be a number is none.
+    """
+    found = {"log.dirs": ",".join(log_dirs(properties, number))}
+    if not properties.get("broker.rack"):
+        found["broker.rack"] = machine
+    if properties.get("kafkapy.log.dir"):
+        found["kafkapy.log.dir"] = _directory(properties["kafkapy.log.dir"], number)
+    if number == 0:
+        return found
+    for key in ("broker.id", "node.id"):
+        broker_id = _whole(properties, key, -1)
+        if broker_id >= 0:
+            found[key] = str(broker_id + ID_STEP * number)
+            if int(found[key]) > _whole(properties, "reserved.broker.max.id", _RESERVED_ID_DEFAULT):
+                found["reserved.broker.max.id"] = found[key]
+    found["listeners"] = _listeners(properties.get("listeners") or _LISTENERS_DEFAULT, number)
+    if properties.get("advertised.listeners"):
+        found["advertised.listeners"] = _listeners(properties["advertised.listeners"], number)
+    return found
+
+
+def check(properties: Mapping[str, str], processes: int) -> None:
+    """
+    Raises:
+        ConfigError: so many brokers cannot be derived from these properties.
+    """
+    if not 1 <= processes <= PROCESSES_MAX:
+        raise ConfigError(f"--processes must be 1 to {PROCESSES_MAX}, not {processes}")
+    if processes > 1 and not properties.get("zookeeper.connect"):
+        raise ConfigError(
+            "Several brokers need zookeeper.connect, where they find each other. A ZooKeeper is"
+            " started with: kafkapy zookeeper start"
+        )
+    owners: dict[int, int] = {}
+    for number in range(processes):
+        text = properties.get("listeners") or _LISTENERS_DEFAULT
+        for port in map(_port, comma_separated(_listeners(text, number))):
+            if port > 65535:
+                raise ConfigError(f"Broker {number} would have the port {port}, which is none")
+            if port and owners.setdefault(port, number) != number:
+                raise ConfigError(
+                    f"Brokers {owners[port]} and {number} would both listen on port {port}: give"
+                    f" the listeners ports that differ by no multiple of {PORT_STEP}"
+                )
+
+
+def _directory(name: str, number: int) -> str:
+    return f"{name.rstrip('/')}-{number}" if number else name
+
+
+def _listeners(text: str, number: int) -> str:
+    return ",".join(
+        _PORT.sub(lambda found: f":{_shifted(int(found[1]), number)}", each)
+        for each in comma_separated(text)
+    )
+
+
+def _shifted(port: int, number: int) -> int:
+    return port + PORT_STEP * number if port else 0
+
+
+def _port(listener: str) -> int:
+    found = _PORT.search(listener)
+    return int(found[1]) if found else 0
+
+
+def _whole(properties: Mapping[str, str], key: str, default: int) -> int:
+    text = properties.get(key) or str(default)
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"{key} is not a number: {text}") from None

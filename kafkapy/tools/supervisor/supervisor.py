@@ -1,0 +1,344 @@
+"""The brokers of a machine, as processes: started together, restarted when they die, restarted one
+after the other on SIGHUP, stopped one after the other.
+
+A broker's state and what may become of it:
+
+    STARTING    launched, does not serve yet              -> SERVING, or it died
+    SERVING     seen to serve                             -> STOPPING, or it died
+    STOPPING    was sent SIGTERM                          -> ended: STARTING in a rolling restart
+    DEAD        died; is launched again when it is due    -> STARTING
+    LEFT        died too often
+    ENDED       stopped with all the others
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import signal
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kafkapy import __version__
+from kafkapy.common import service_manager
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local import broker_processes, pid_files
+from kafkapy.tools.local.background import Launched, ended_on_failure
+from kafkapy.tools.supervisor import process_properties
+from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, total
+from kafkapy.tools.supervisor.restart_policy import RestartPolicy
+
+_HOST: Final = "127.0.0.1"
+_POLL_S: Final = 0.1
+_ASK_S: Final = 1.0
+_ROLL_LIMIT_S: Final = 600.0
+_UNDER_REPLICATED: Final = "kafka_server_replicamanager_underreplicatedpartitions"
+
+
+class State(enum.Enum):
+    """The states of a broker."""
+
+    STARTING = enum.auto()
+    SERVING = enum.auto()
+    STOPPING = enum.auto()
+    DEAD = enum.auto()
+    LEFT = enum.auto()
+    ENDED = enum.auto()
+
+
+_LIVE: Final = (State.STARTING, State.SERVING, State.STOPPING)
+
+
+@dataclass(slots=True)
+class Child:
+    """One broker."""
+
+    number: int
+    words: Sequence[str]
+    output: Path
+    metrics_port: int
+    launched: Launched
+    started_s: float
+    state: State = State.STARTING
+    due_s: float = 0.0
+    policy: RestartPolicy = field(default_factory=RestartPolicy)
+
+
+class Supervisor:
+    """Of one machine; `say` gets a line about each event."""
+
+    def __init__(
+        self,
+        processes: int,
+        words: Sequence[str],
+        properties: Mapping[str, str],
+        say: Callable[[str], None],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`words` are those of `kafkapy server start`: the property file and overrides.
+
+        Raises:
+            ConfigError: so many brokers cannot be derived from the properties.
+        """
+        process_properties.check(properties, processes)
+        _check_mounts(properties, processes)
+        self._processes = processes
+        self._words = words
+        self._properties = properties
+        self._say = say
+        self._now_s = now_s
+        self._wake = threading.Event()
+        self._is_stopping = False
+        self._roll_is_wanted = False
+        self._rolling: deque[Child] = deque()
+        self._roll_until_s = 0.0
+        self._asked_s = 0.0  # when the brokers were last asked for their replicas
+        self._children: list[Child] = []
+
+    def start(self) -> None:
+        """Launch all brokers; returns when they serve. If one does not, all are ended again.
+
+        Raises:
+            ConfigError: a broker did not start, or a supervisor runs on these directories.
+        """
+        directory = Path(broker_processes.log_dirs(self._properties)[0])
+        _make(directory)
+        pid_file = directory / broker_processes.SUPERVISOR_PID_FILE
+        held = pid_files.lock(pid_file)  # until the process ends
+        if held is None:
+            raise ConfigError(f"Another supervisor holds {pid_file}")
+        machine = socket.gethostname()
+        with ended_on_failure() as started:
+            for number in range(self._processes):
+                child = self._child(number, machine)
+                started.append(child.launched)
+                self._children.append(child)
+            for child in self._children:
+                broker_processes.wait_until_serving(child.launched, None)
+                self._serves(child)
+        processes = "1 process" if self._processes == 1 else f"{self._processes} processes"
+        self._say(f"[supervisor] started (kafkapy {__version__}, {processes})")
+        service_manager.notify(service_manager.READY)
+
+    def _child(self, number: int, machine: str) -> Child:
+        own = process_properties.overrides(self._properties, number, machine)
+        metrics_port = _free_port()
+        own["kafkapy.metrics.port"] = str(metrics_port)
+        own["kafkapy.metrics.host"] = _HOST
+        words = [*self._words, *(f"--override={key}={own[key]}" for key in own)]
+        directory = Path(process_properties.log_dirs(self._properties, number)[0])
+        _make(directory)
+        output = directory / broker_processes.OUTPUT_FILE
+        launched = broker_processes.launch(words, output, is_ours=True)
+        return Child(number, words, output, metrics_port, launched, self._now_s())
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT, or until no broker is left; the exit status."""
+        handlers = {
+            signal.SIGTERM: self.stop,
+            signal.SIGINT: self.stop,
+            signal.SIGHUP: self.restart,
+        }
+        with _handled(handlers), self._metrics_served():
+            return self._watch()
+
+    def stop(self) -> None:
+        """End all brokers, one after the other, the last first."""
+        self._is_stopping = True
+        service_manager.notify(service_manager.STOPPING)
+        self._wake.set()
+
+    def restart(self) -> None:
+        """Restart all brokers, one after the other."""
+        self._roll_is_wanted = True
+        self._wake.set()
+
+    @contextmanager
+    def _metrics_served(self) -> Iterator[None]:
+        port = int(self._properties.get("kafkapy.metrics.port") or -1)
+        if port < 0:
+            yield
+            return
+        host = self._properties.get("kafkapy.metrics.host") or _HOST
+        try:
+            server = MergedMetricsServer(host, port, self._metrics_ports)
+        except OSError as error:
+            self._say(f"No metrics are served at {host}:{port}: {error.strerror}")
+            yield
+            return
+        try:
+            yield
+        finally:
+            server.close()
+
+    def _serves(self, child: Child) -> None:
+        child.state = State.SERVING
+        address = broker_processes.first_address(child.launched)
+        self._say(f"Broker {child.number}: serves at {address} (pid {child.launched.process.pid})")
+
+    def _watch(self) -> int:
+        while any(child.state is not State.LEFT for child in self._children):
+            self._wake.wait(_POLL_S)
+            self._wake.clear()
+            for child in self._children:
+                self._look_at(child)
+            if self._is_stopping:
+                if not self._stop_next():
+                    break
+            else:
+                self._roll()
+        return 1 if any(child.state is State.LEFT for child in self._children) else 0
+
+    def _look_at(self, child: Child) -> None:
+        """Note what became of a broker; launch it if it is due."""
+        now_s = self._now_s()
+        if child.state is State.DEAD and not self._is_stopping and now_s >= child.due_s:
+            self._launch(child)
+        if child.state not in _LIVE:
+            return
+        status = child.launched.process.poll()
+        if status is None:
+            if child.state is State.STARTING and broker_processes.serves(child.launched):
+                self._serves(child)
+        elif child.state is State.STOPPING and self._is_stopping:
+            child.state = State.ENDED
+            self._say(f"Broker {child.number}: stopped")
+        elif child.state is State.STOPPING:
+            self._launch(child)
+        elif self._is_stopping:
+            child.state = State.ENDED
+            self._say(f"Broker {child.number}: ended with status {status}")
+        else:
+            self._died(child, status, now_s)
+
+    def _died(self, child: Child, status: int, now_s: float) -> None:
+        delay_ms = child.policy.died((now_s - child.started_s) * 1000)
+        said = f"Broker {child.number}: ended with status {status}"
+        if delay_ms is None:
+            child.state = State.LEFT
+            self._say(
+                f"{said}, {child.policy.deaths} times in a row, and is not started again."
+                f"{child.launched.last_words()}"
+            )
+            return
+        child.state = State.DEAD
+        child.due_s = now_s + delay_ms / 1000
+        self._say(f"{said}; starts again in {delay_ms / 1000:.0f} s; see {child.output}")
+
+    def _launch(self, child: Child) -> None:
+        before = child.launched.process.stdin
+        assert before is not None
+        before.close()
+        child.launched = broker_processes.launch(child.words, child.output, is_ours=True)
+        child.started_s = self._now_s()
+        child.state = State.STARTING
+
+    def _stop_next(self) -> bool:
+        """Send SIGTERM to the last that runs, if none is stopping; False when all have ended."""
+        live = [child for child in self._children if child.state in _LIVE]
+        if live and not any(child.state is State.STOPPING for child in live):
+            self._send_term(live[-1])
+        return bool(live)
+
+    def _send_term(self, child: Child) -> None:
+        child.state = State.STOPPING
+        child.launched.process.terminate()
+
+    def _roll(self) -> None:
+        """Restart the next broker once all serve, and none leads a partition that lacks a replica:
+        then another can lead what it leads."""
+        if self._roll_is_wanted:
+            self._roll_is_wanted = False
+            self._rolling = deque(c for c in self._children if c.state is not State.LEFT)
+            self._roll_until_s = self._now_s() + _ROLL_LIMIT_S
+            self._say(f"Restarting {len(self._rolling)} brokers, one after the other")
+        if not self._rolling:
+            return
+        if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
+            return
+        now_s = self._now_s()
+        if now_s < self._asked_s + _ASK_S:
+            return
+        self._asked_s = now_s
+        if self._all_are_replicated():
+            self._roll_until_s = now_s + _ROLL_LIMIT_S
+            self._send_term(self._rolling.popleft())
+        elif now_s >= self._roll_until_s:
+            left = ", ".join(str(child.number) for child in self._rolling)
+            self._rolling.clear()
+            self._say(
+                f"Partitions have lacked replicas for {_ROLL_LIMIT_S:.0f} s: not restarted: {left}"
+            )
+
+    def _all_are_replicated(self) -> bool:
+        texts = [fetched(port) for port in self._metrics_ports().values()]
+        return total(texts, _UNDER_REPLICATED) == 0
+
+    def _metrics_ports(self) -> dict[int, int]:
+        return {c.number: c.metrics_port for c in self._children if c.state in _LIVE}
+
+
+def processes_of(text: str) -> int:
+    """The number of brokers that `--processes` names; auto is one for each core.
+
+    Raises:
+        ConfigError: it is no number.
+    """
+    if text == "auto":
+        return len(os.sched_getaffinity(0))
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"--processes is a number, or auto: not {text}") from None
+
+
+@contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Signals that call these functions, for a while."""
+    before = {
+        number: signal.signal(number, lambda number, _: handlers[signal.Signals(number)]())
+        for number in handlers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _check_mounts(properties: Mapping[str, str], processes: int) -> None:
+    """
+    Raises:
+        ConfigError: the next directories would be on another disk than the first ones.
+    """
+    for name in broker_processes.log_dirs(properties) if processes > 1 else ():
+        if os.path.ismount(name):
+            raise ConfigError(
+                f"The log directory {name} is where a disk is mounted, so {name}-1 would be on"
+                f" another disk: keep the logs in a directory of the disk, such as {name}/kafka"
+            )
+
+
+def _make(directory: Path) -> None:
+    """
+    Raises:
+        ConfigError: there is no such directory, and it cannot be made.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"Cannot make the log directory {directory}: {error.strerror}") from error
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        port: int = probe.getsockname()[1]
+    return port

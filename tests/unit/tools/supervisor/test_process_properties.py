@@ -1,0 +1,80 @@
+"""The properties of a machine's brokers: the first as the file says, no two in each other's way."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.supervisor.process_properties import check, overrides
+
+FILE = {
+    "broker.id": "7",
+    "listeners": "PLAINTEXT://0.0.0.0:9092, SSL://[::]:9093,INTERNAL://:0",
+    "advertised.listeners": "PLAINTEXT://kafka.example:9092,SSL://kafka.example:9093",
+    "log.dirs": "/data/a/kafka,/data/b/kafka/",
+    "kafkapy.log.dir": "/var/log/kafka",
+    "zookeeper.connect": "zk:2181",
+}
+
+
+def test_the_first_broker_keeps_its_id_ports_and_directories() -> None:
+    assert overrides(FILE, 0, "host-a") == {
+        "log.dirs": "/data/a/kafka,/data/b/kafka/",
+        "kafkapy.log.dir": "/var/log/kafka",
+        "broker.rack": "host-a",
+    }
+
+
+def test_the_others_have_their_own() -> None:
+    assert overrides(FILE, 3, "host-a") == {
+        "broker.id": "307",
+        "listeners": "PLAINTEXT://0.0.0.0:9122,SSL://[::]:9123,INTERNAL://:0",
+        "advertised.listeners": "PLAINTEXT://kafka.example:9122,SSL://kafka.example:9123",
+        "log.dirs": "/data/a/kafka-3,/data/b/kafka-3",
+        "kafkapy.log.dir": "/var/log/kafka-3",
+        "broker.rack": "host-a",
+    }
+
+
+def test_defaults_are_shifted_too_and_a_rack_is_kept() -> None:
+    assert overrides({"broker.rack": "r1"}, 1, "host-a") == {
+        "listeners": "PLAINTEXT://:9102",
+        "log.dirs": "/tmp/kafka-logs-1",
+    }
+
+
+def test_an_id_of_many_brokers_is_not_one_that_is_generated() -> None:
+    """Kafka refuses ids above reserved.broker.max.id, 1000."""
+    found = overrides({"node.id": "5"}, 10, "m")
+    assert (found["node.id"], found["reserved.broker.max.id"]) == ("1005", "1005")
+    assert "reserved.broker.max.id" not in overrides({"node.id": "5"}, 9, "m")
+    assert "broker.id" not in overrides({"broker.id": "-1"}, 2, "m"), "each generates its own"
+
+
+@pytest.mark.parametrize(
+    ("changes", "processes", "message"),
+    [
+        ({}, 0, "--processes must be 1 to 128, not 0"),
+        ({"zookeeper.connect": ""}, 2, "Several brokers need zookeeper.connect"),
+        (
+            {"listeners": "PLAINTEXT://:9092,SSL://:9112"},
+            3,
+            "Brokers 0 and 2 would both listen on port 9112",
+        ),
+        ({"listeners": "PLAINTEXT://:65530"}, 2, "Broker 1 would have the port 65540"),
+    ],
+)
+def test_what_cannot_be_derived_is_refused(
+    changes: dict[str, str], processes: int, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check({**FILE, **changes}, processes)
+
+
+def test_one_broker_needs_no_zookeeper() -> None:
+    check({"listeners": "PLAINTEXT://:9092"}, 1)
+
+
+def test_an_id_that_is_no_number_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"broker\.id is not a number: one"):
+        overrides({"broker.id": "one"}, 1, "m")
