@@ -219,7 +219,7 @@ class Dispatcher:
 
 def _make_and_encode(response: Work[Any], header: RequestHeader) -> Work[Any]:
     made = yield from response
-    return made if isinstance(made, _NOT_TO_ENCODE) else (yield from _encode_large(made, header))
+    return made if isinstance(made, _NOT_MESSAGES) else (yield from _encode_large(made, header))
 
 
 def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:

@@ -284,6 +284,28 @@ def test_a_response_that_is_made_late_may_be_made_in_slices(large_desk: LargeDes
     assert [row.group_id for row in answer.groups] == ["late"]
 
 
+def test_a_response_that_is_made_late_may_have_to_wait_again(large_desk: LargeDesk) -> None:
+    """As that of a verified TxnOffsetCommit does for the replicas of the offsets."""
+    replicated = Pending()
+    response = DescribeGroupsResponse(groups=[DescribedGroup(group_id="late")])
+
+    def make() -> Work[Any]:
+        yield SLICE_UNITS
+        return replicated
+
+    async def encode() -> Any:
+        header = RequestHeader(ApiKey.DESCRIBE_GROUPS, 4, 77, None)
+        pending = large_desk.dispatcher.encode(header, make())
+        while large_desk.dispatcher._turns.slices < 2:
+            await asyncio.sleep(0)
+        assert not pending.done
+        replicated.complete(response)
+        assert pending.done
+        return large_desk.dispatcher.encode(header, pending.response)
+
+    assert read(asyncio.run(encode()), DescribeGroupsResponse, 4) == response
+
+
 def test_a_response_that_its_version_cannot_say_closes_the_connection(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
