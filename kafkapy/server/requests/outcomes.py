@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final, Generic, TypeVar, Union
 
+from kafkapy.common.errors import ProtocolViolation
+
 R = TypeVar("R")
 
 _UNANSWERED: Any = None
@@ -95,6 +97,8 @@ Outcome = Union[R, Pending[R], NoResponse, CloseConnection]  # noqa: UP007
 def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
     """The outcome of a handler with `change` made of its response, now or when it comes."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
+        return outcome
+    if isinstance(outcome, ProtocolViolation):  # of a large request, found when it was decoded
         return outcome
     if not isinstance(outcome, Pending):
         return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
