@@ -192,7 +192,9 @@ class BatchProducer:
             waiting.tries += 1
             topic, index = topic_partition
             data = topics.setdefault(topic, TopicProduceData(name=topic)).partition_data
-            data.append(PartitionProduceData(index=index, records=waiting.data))
+            # A bytearray is sent as well as what is read.
+            row = PartitionProduceData(index=index, records=waiting.data)  # type: ignore[arg-type]
+            data.append(row)
         if self._transaction is not None:
             self._join(self._transaction, chosen)
         request = ProduceRequest(

@@ -479,7 +479,9 @@ class Broker:
             fetch.fast,
         )
 
-    def _background_areas(self, authorization: Authorization) -> list[handler_table.Handlers]:
+    def _background_areas(
+        self, authorization: Authorization
+    ) -> list[handler_table.BackgroundHandlers]:
         """The areas that wait for ZooKeeper, the controller or other brokers."""
         config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
         changes, controller = self._config_changes, self.controller

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
 
 from kafkapy.storage.filesystem import FileSystem
 
@@ -48,7 +47,7 @@ class IndexFile:
         """Bytes of the entries."""
         return self.count * self._layout.size
 
-    def entry(self, i: int) -> tuple[Any, ...]:
+    def entry(self, i: int) -> tuple[int, ...]:
         """The fields of entry `i`; negative counts from the end."""
         i = i if i >= 0 else self.count + i
         if self._entries is not None:
@@ -75,7 +74,9 @@ class IndexFile:
         finally:
             file.close()
 
-    def _bisect(self, field: int, target: int, read: Callable[[slice], bytes | bytearray]) -> int:
+    def _bisect(
+        self, field: int, target: int, read: Callable[[slice[int, int, int]], bytes | bytearray]
+    ) -> int:
         unpack, size = self._layout.unpack, self._layout.size
         return bisect_right(
             range(self.count),
@@ -132,6 +133,6 @@ class IndexFile:
         if trim:
             self._entries = None
 
-    def all_entries(self) -> list[tuple[Any, ...]]:
+    def all_entries(self) -> list[tuple[int, ...]]:
         """Every entry, for verification."""
         return list(self._layout.iter_unpack(self._entries or self._load()))

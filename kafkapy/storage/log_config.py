@@ -62,7 +62,8 @@ class LogConfig:
             ConfigError: an override is unknown or not allowed.
         """
         given = validate_topic_configs(overrides)
-        values: dict[str, Any] = {}
+        # Each is of its config's type, by `validate_topic_configs`.
+        values: dict[str, Any] = {}  # type: ignore[explicit-any]
         for item in fields(cls):
             key = _DEFAULT[item.name.replace("_", ".")]
             value = given[key.name] if key.name in given else _inherited(key, broker_defaults)

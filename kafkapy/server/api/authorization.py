@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import quoted
@@ -16,6 +16,8 @@ from kafkapy.zk.stores.paths import java_name
 
 if TYPE_CHECKING:
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
+
+T = TypeVar("T")
 
 _audit = logging.getLogger("kafka.authorizer.logger")
 
@@ -78,9 +80,9 @@ class Authorization:
         self,
         context: RequestContext,
         kind: ResourceKind,
-        rows: list[Any],
-        name_of: Callable[[Any], str],
-    ) -> list[Any]:
+        rows: list[T],
+        name_of: Callable[[T], str],
+    ) -> list[T]:
         """The rows whose resource may be described; the others are left out without a word."""
         may_see = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
         return [row for row in rows if may_see(name_of(row))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.fetch import (
@@ -21,7 +21,7 @@ from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.server.api.authorization import Need
 from kafkapy.server.api.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
@@ -58,9 +58,10 @@ class FetchAnswers:
 
     def _answer_converted(
         self, context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
-    ) -> Work[Any]:
+    ) -> Work[FetchResponse]:
         results = yield from work
-        return (yield from worked(self._answer(context, session, results)))
+        answer = self._answer(context, session, results)
+        return answer if isinstance(answer, FetchResponse) else (yield from answer)
 
     def _answer(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]

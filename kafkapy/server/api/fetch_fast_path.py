@@ -10,7 +10,7 @@ fetch as a follower.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.protocol.fetch_shape import FetchShape
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.fetch_reader import FetchReader
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.request_handler import Parts
 
 
 def is_of_session(request: FetchRequest) -> bool:
@@ -82,7 +83,7 @@ class FetchFastPath:
         self._context = context
         self._correlation_id = 0  # of the fetch that is served or parked
         self._params: FetchParams
-        self._pending: Pending[Any] | None = None
+        self._pending: Pending[Parts] | None = None
         self._shape: FetchShape | None = None
         self.times = metrics.requests.by_name["Fetch"]
         self._wait: FollowerWait | None = None
@@ -112,7 +113,7 @@ class FetchFastPath:
             listener=self._context.listener,
         )
 
-    def handle(self, frame: memoryview) -> list[Any] | Pending[Any] | None:
+    def handle(self, frame: memoryview) -> Parts | Pending[Parts] | None:
         """Take note and answer: the whole frame, now or later. None if the request must take the
         general path, which finds nothing else than it would have found at once."""
         shape = self._shape
@@ -165,9 +166,9 @@ class FetchFastPath:
         self._wait = wait
         return wait
 
-    def _park(self, wait: FollowerWait, now_ms: int) -> Pending[Any]:
+    def _park(self, wait: FollowerWait, now_ms: int) -> Pending[Parts]:
         wait_ms = self._reader.wait_ms(self._params, len(wait.pairs), now_ms)
-        pending: Pending[Any] = Pending(blocks=True)
+        pending: Pending[Parts] = Pending(blocks=True)
         self._pending = pending
         self._replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
         return pending
@@ -177,7 +178,7 @@ class FetchFastPath:
         if pending is not None:
             pending.complete(self._answer())
 
-    def _answer(self) -> list[Any]:
+    def _answer(self) -> Parts:
         wait = self._wait
         assert wait is not None
         news = wait.news()
@@ -193,7 +194,7 @@ class FetchFastPath:
 
     def _records(
         self, session: FetchSession, partition: Partition, wanted: FetchPartition
-    ) -> list[Any] | None:
+    ) -> Parts | None:
         """The answer with what one partition has got since; None if that is not all there is to
         it."""
         log, shape = partition.log, self._shape

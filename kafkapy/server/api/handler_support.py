@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
@@ -24,10 +24,14 @@ from kafkapy.server.admin.acl_admin import AclAdmin, Binding
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.outcomes import CloseConnection, Later, Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, elsewhere, worked
 
 if TYPE_CHECKING:
+    from kafkapy.protocol.messages.create_acls import AclCreation
+    from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter
+    from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
+    from kafkapy.protocol.schema import Message
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.requests.background_tasks import BackgroundTasks
@@ -36,6 +40,8 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 R = TypeVar("R")
 S = TypeVar("S")
+M = TypeVar("M", bound="Message")
+Q = TypeVar("Q", bound="Message")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -50,7 +56,7 @@ def unsupported_resource(resource_type: int) -> ApiError:
 
 
 def refusal(
-    refuse: Callable[[Any, ApiError, int], R], request: Any, error: ApiError, version: int
+    refuse: Callable[[Q, ApiError, int], R], request: Q, error: ApiError, version: int
 ) -> R | Work[R]:
     """The response that refuses a whole request. One of many rows is the work of another thread."""
     make = partial(refuse, request, error, version)
@@ -61,11 +67,11 @@ def refusal(
 def run_async(
     tasks: BackgroundTasks,
     context: RequestContext,
-    work: Coroutine[Any, Any, Any],
-    refuse: Callable[[ApiError], Any],
-) -> Pending[Any]:
+    work: Later[M | Work[M]],
+    refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
+) -> Pending[M]:
     """Run `work` as a task of the broker; its result, or the refusal, answers the request."""
-    pending: Pending[Any] = Pending()
+    pending: Pending[M] = Pending()
 
     async def answer() -> None:
         try:
@@ -85,12 +91,12 @@ def run_async(
 
 def gather(
     starts: Sequence[Callable[[Callable[[R], None]], None]],
-    to_response: Callable[[list[R]], Any],
+    to_response: Callable[[list[R]], M | Work[M]],
     units: int = ROW_UNITS,
-) -> Work[Any]:
+) -> Work[Outcome[M]]:
     """Start each with the function that takes its result, at a cost of `units`; the response is
     made when all have come, in the order of the starts."""
-    pending: Pending[Any] = Pending()
+    pending: Pending[M] = Pending()
     results: dict[int, R] = {}
 
     def answered(number: int, result: R) -> None:
@@ -131,12 +137,12 @@ def require_controller(task: ControllerTask) -> None:
 
 
 async def controller_answer(
-    controller: ControllerTask, event_with: Callable[[Callable[[Any], None]], Event]
-) -> Any:
+    controller: ControllerTask, event_with: Callable[[Callable[[R], None]], Event]
+) -> R:
     """The reply of this broker's controller to the event made of a reply function."""
-    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
-    def reply(result: Any) -> None:
+    def reply(result: R) -> None:
         # The broker may have stopped waiting, because it stops.
         if not answer.done():
             answer.set_result(result)
@@ -194,7 +200,7 @@ def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configu
     return admin
 
 
-def acl_binding(row: Any) -> Binding:
+def acl_binding(row: AclCreation) -> Binding:
     """The entry of a CreateAcls row.
 
     Raises:
@@ -207,7 +213,7 @@ def acl_binding(row: Any) -> Binding:
     )
 
 
-def acl_filter(row: Any) -> Binding:
+def acl_filter(row: DescribeAclsRequest | DeleteAclsFilter) -> Binding:
     """The filter of a DescribeAcls or DeleteAcls row.
 
     Raises:
@@ -221,7 +227,9 @@ def acl_filter(row: Any) -> Binding:
 
 
 def _binding(
-    resource: tuple[int, str | None, int], who: tuple[str | None, str | None], row: Any
+    resource: tuple[int, str | None, int],
+    who: tuple[str | None, str | None],
+    row: AclCreation | DescribeAclsRequest | DeleteAclsFilter,
 ) -> Binding:
     kind, name, pattern = resource
     try:

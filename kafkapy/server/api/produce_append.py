@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
@@ -39,7 +39,7 @@ _ADMIN_CLIENT_ID: Final = "__admin_client"
 _NONE_UNVERIFIED: Final[list[Writing]] = []
 
 
-def writing(topic: str, index: int, records: Any) -> Writing | None:
+def writing(topic: str, index: int, records: memoryview | bytes | None) -> Writing | None:
     """The partition and producer of a batch that is part of a transaction; None of any other."""
     producer = transactional_producer(records or b"")
     if producer is None:

@@ -10,7 +10,7 @@ decisions that stand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.request_handler import Parts
 
 
 class ProduceFastPath:
@@ -128,7 +129,7 @@ class ProduceFastPath:
 
     def handle(
         self, frame: memoryview
-    ) -> bytes | list[Any] | Pending[Any] | NoResponse | CloseConnection | None:
+    ) -> bytes | Parts | Pending[bytes] | NoResponse | CloseConnection | None:
         """Append and answer: the whole frame, now or later, or how to end. None, and nothing done,
         if the request must take the general path."""
         shape = self._shape
@@ -178,9 +179,7 @@ class ProduceFastPath:
         except ApiError:
             return True
 
-    def _refused(
-        self, correlation_id: int, index: int, error: ApiError
-    ) -> list[Any] | CloseConnection:
+    def _refused(self, correlation_id: int, index: int, error: ApiError) -> Parts | CloseConnection:
         shape = self._shape
         assert shape is not None
         row = PartitionProduceResponse(index=index)
@@ -195,7 +194,7 @@ class ProduceFastPath:
 
     def _wait(
         self, shape: ProduceShape, correlation_id: int, wait: ProduceWait, info: LogAppendInfo
-    ) -> Pending[Any]:
+    ) -> Pending[bytes]:
         index = wait.partition.topic_partition.partition
 
         def answer() -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
@@ -22,6 +22,8 @@ from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pend
 
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.protocol.schema import Message
+    from kafkapy.server.requests.outcomes import Outcome
     from kafkapy.server.requests.request_handler import Caller
 
 _EXEMPT: Final = frozenset(
@@ -70,9 +72,9 @@ class Throttler:
         connection: Caller,
         context: Asked,
         request: Request,
-        outcome: Any,
+        outcome: Outcome[Message],
         seconds: float,
-    ) -> Any:
+    ) -> Outcome[Message]:
         """A handler's outcome, which took it `seconds`, with what it costs the client in it. A
         `Pending` is charged when it is answered."""
         key = context.header.api_key
@@ -93,12 +95,12 @@ class Throttler:
             self._pause(connection, client, self._charge(client, costs))
             return outcome
 
-        def charge(response: Any) -> Any:
+        def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
                 costs[QuotaKind.REQUEST] += outcome.seconds * 100
             pauses = self._charge(client, costs)
             if key in _MUTATIONS:
-                pauses[QuotaKind.CONTROLLER_MUTATION] = response.throttle_time_ms
+                pauses[QuotaKind.CONTROLLER_MUTATION] = _throttle_time_ms(response)
             longest_ms = self._pause(connection, client, pauses)
             if longest_ms and hasattr(response, "throttle_time_ms"):
                 response.throttle_time_ms = longest_ms
@@ -160,7 +162,13 @@ class FetchMeter:
         return pause_ms
 
 
-def _mute_as_told(connection: Caller, response: Any) -> Any:
-    if response.throttle_time_ms:
-        connection.mute(response.throttle_time_ms)
+def _mute_as_told(connection: Caller, response: Message) -> Message:
+    pause_ms = _throttle_time_ms(response)
+    if pause_ms:
+        connection.mute(pause_ms)
     return response
+
+
+def _throttle_time_ms(response: Message) -> int:
+    pause_ms: int = getattr(response, "throttle_time_ms", 0)
+    return pause_ms

@@ -7,9 +7,8 @@ in `handler_support`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
@@ -74,8 +73,12 @@ from kafkapy.server.api.handlers import (
     update_metadata,
     write_txn_markers,
 )
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION
-from kafkapy.server.requests.served import Api
+from kafkapy.server.api.served import AnyApi, Api
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
+    from kafkapy.server.api.served import Refuse
 
 _ROWS: Final = (
     (ApiKey.PRODUCE, produce, 0, 11),
@@ -139,17 +142,17 @@ _ROWS: Final = (
 )
 
 
-def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> Api:
+def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> AnyApi:
     request = request_class(key)
     name = request.__name__.removesuffix("Request")
     refuse = getattr(module, "refuse", None) or _top_level_refusal(response_class(key))
     return Api(name, low, high, request, refuse)
 
 
-def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
+def _top_level_refusal(response: type[Message]) -> Refuse[Message, Message]:
     """For APIs whose response has one error code for all; the others close the connection."""
 
-    def refuse(request: Any, error: ApiError, version: int) -> Any:
+    def refuse(request: Message, error: ApiError, version: int) -> Message | CloseConnection:
         made = response()
         if not hasattr(made, "error_code"):
             return CLOSE_CONNECTION
@@ -159,4 +162,4 @@ def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
     return refuse
 
 
-SERVED: Final[dict[int, Api]] = {int(row[0]): _api(*row) for row in _ROWS}
+SERVED: Final[dict[int, AnyApi]] = {int(row[0]): _api(*row) for row in _ROWS}

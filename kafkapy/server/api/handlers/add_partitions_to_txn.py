@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -34,6 +33,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _FIRST_BATCHED_VERSION = 4
@@ -45,7 +45,7 @@ def handle(
     metadata: MetadataCache,
     context: RequestContext,
     request: AddPartitionsToTxnRequest,
-) -> Work[Any]:
+) -> Work[Outcome[AddPartitionsToTxnResponse]]:
     """Add to each transaction; the answer waits for all."""
     asked = _transactions(request, context.version)
     starts = []

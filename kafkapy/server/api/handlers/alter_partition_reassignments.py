@@ -8,7 +8,6 @@ Not done: the timeout is not looked at, nor does Kafka.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -58,6 +57,6 @@ def _response(
     return AlterPartitionReassignmentsResponse(responses=list(topics.values()))
 
 
-def refuse(request: Any, error: ApiError, version: int) -> AlterPartitionReassignmentsResponse:
+def refuse(request: object, error: ApiError, version: int) -> AlterPartitionReassignmentsResponse:
     """One error for the whole request."""
     return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

@@ -18,13 +18,13 @@ from kafkapy.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.served import Api
+from kafkapy.server.api.served import AnyApi
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(
-    served: Mapping[int, Api], context: RequestContext, request: ApiVersionsRequest | None
+    served: Mapping[int, AnyApi], context: RequestContext, request: ApiVersionsRequest | None
 ) -> ApiVersionsResponse:
     """List the served APIs; `request` is None when its version is unknown."""
     if request is None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
@@ -122,7 +121,9 @@ class Handler:
             pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
         return pending
 
-    def _in_slices(self, context: RequestContext, request: FetchRequest) -> Work[Any]:
+    def _in_slices(
+        self, context: RequestContext, request: FetchRequest
+    ) -> Work[Outcome[FetchResponse]]:
         """The same for a request of many rows."""
         wanted: dict[PartitionKey, FetchPartition] = {}
         for topic in request.topics:
@@ -161,7 +162,7 @@ class Handler:
         plan: list[FetchPartition],
         complete: Callable[[list[FetchResult]], None],
         pending: Pending[FetchResponse],
-    ) -> Work[Any]:
+    ) -> Work[Outcome[FetchResponse]]:
         """Read a plan of many rows, or park until there is enough."""
         results = yield from self.reader.read_in_slices(params, plan)
         if results is not None:

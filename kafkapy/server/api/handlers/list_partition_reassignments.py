@@ -7,7 +7,6 @@ with the replicas that come and go; the others are left out (KIP-455).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -59,6 +58,6 @@ def _response(
     return ListPartitionReassignmentsResponse(topics=list(topics.values()))
 
 
-def refuse(request: Any, error: ApiError, version: int) -> ListPartitionReassignmentsResponse:
+def refuse(request: object, error: ApiError, version: int) -> ListPartitionReassignmentsResponse:
     """One error for the whole request."""
     return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

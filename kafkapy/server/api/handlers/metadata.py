@@ -10,9 +10,10 @@ operations; v10 topic ids; v12 look-up by id.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
@@ -142,7 +143,11 @@ class Handler:
         return response
 
     def _asked(
-        self, context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
+        self,
+        context: RequestContext,
+        wanted: MetadataRequestTopic,
+        reachable: Mapping[int, MetadataResponseBroker],
+        refusals: dict[str, ErrorCode],
     ) -> MetadataResponseTopic:
         image = self.cluster.image
         name = image.topic_name(wanted.name, wanted.topic_id)
@@ -165,7 +170,10 @@ class Handler:
         )
 
     def _topic(
-        self, context: RequestContext, topic: TopicImage, reachable: Any
+        self,
+        context: RequestContext,
+        topic: TopicImage,
+        reachable: Mapping[int, MetadataResponseBroker],
     ) -> MetadataResponseTopic:
         rows = []
         for partition in topic.partitions.values():

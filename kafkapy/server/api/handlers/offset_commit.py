@@ -7,8 +7,6 @@ like the others.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import CommitOffsets, CommitOffsetsResult, OffsetToCommit
@@ -21,6 +19,7 @@ from kafkapy.protocol.messages.offset_commit import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 
@@ -29,7 +28,7 @@ def handle(
     metadata: MetadataCache,
     context: RequestContext,
     request: OffsetCommitRequest,
-) -> Work[Any]:
+) -> Work[Outcome[OffsetCommitResponse]]:
     """Commit the offsets of the partitions that exist."""
     image = metadata.image
     offsets = {}

@@ -7,13 +7,15 @@ Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nes
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -56,7 +58,7 @@ def _fetch(
     authorization: Authorization,
     context: RequestContext,
     group_id: str,
-    topics: Any,
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
     request: OffsetFetchRequest,
 ) -> Work[FetchOffsetsResult]:
     yield ROW_UNITS
@@ -129,12 +131,14 @@ def _group_row(group_id: str, result: FetchOffsetsResult) -> OffsetFetchResponse
     )
 
 
-def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchResponse:
+def _flat(
+    topics: list[OffsetFetchRequestTopic] | None, result: FetchOffsetsResult, version: int
+) -> OffsetFetchResponse:
     if result.error and version < 2:
         # Below v2 there is no top-level code: every row says it.
         result.offsets = {
             TopicPartition(t.name, index): FetchedOffset(error=result.error)
-            for t in topics
+            for t in topics or ()
             for index in t.partition_indexes
         }
     return OffsetFetchResponse(

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -151,14 +151,16 @@ class Handler:
         self,
         context: RequestContext,
         topic: str,
-        data: Any,
+        data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
         long: TakesLong,
     ) -> Work[ProduceWait | None]:
         """Append what another thread prepares; again if the topic's configs change meanwhile."""
+        records = data.records
+        assert isinstance(records, bytes)  # kept
         while True:
-            prepare = partial(prepare_at_length, data.records, long)
+            prepare = partial(prepare_at_length, records, long)
             # A batch that nobody wanted acknowledged is appended though its producer is gone.
             ahead = yield from elsewhere(prepare, may_drop=acks != 0)
             try:
@@ -170,7 +172,7 @@ class Handler:
         self,
         context: RequestContext,
         topic: str,
-        data: Any,
+        data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
         ahead: PreparedAhead | None = None,
@@ -219,7 +221,7 @@ def _keep_records(request: ProduceRequest) -> None:
     """Copy what the next read of the connection may overwrite."""
     for topic in request.topic_data:
         for data in topic.partition_data:
-            records: Any = data.records
+            records = data.records
             if records is not None and not isinstance(records, bytes):
                 data.records = bytes(records)
 

@@ -9,8 +9,6 @@ COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
@@ -25,7 +23,7 @@ from kafkapy.protocol.messages.txn_offset_commit import (
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
@@ -37,7 +35,7 @@ def handle(
     verifier: TransactionVerifier,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
-) -> Work[Any]:
+) -> Work[Outcome[TxnOffsetCommitResponse]]:
     """Commit the offsets of the partitions that exist."""
     producer = Producer(request.producer_id, request.producer_epoch)
     index = groups.coordinator.partition_for(request.group_id)
@@ -74,7 +72,7 @@ def _commit(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
     producer: Producer,
-) -> Work[Any]:
+) -> Work[Outcome[TxnOffsetCommitResponse]]:
     image = metadata.image
     offsets = {}
     for topic in request.topics:

@@ -8,7 +8,7 @@ their producers committed. A partition that a marker names twice gets it once.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -25,6 +25,7 @@ from kafkapy.protocol.messages.write_txn_markers import (
 from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, pieces
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -33,7 +34,7 @@ _MARKERS_AT_ONCE: Final = 16
 
 def handle(
     markers: MarkerWriter, context: RequestContext, request: WriteTxnMarkersRequest
-) -> Work[Any]:
+) -> Work[Outcome[WriteTxnMarkersResponse]]:
     """Write them, a few at a time; the answer waits for all."""
     write = markers.write
     starts, part_counts = [], []
