@@ -52,12 +52,13 @@ WORLD = {
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: Kerberos, HTTP, the environment, the file system, and kazoo with
-# what its session needs.
+# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, the file system, and
+# kazoo with what its session needs.
 ADAPTERS = {
     "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
     "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
     "kafkapy/common/java_environment.py": {"os"},
+    "kafkapy/common/system.py": {"os", "random", "time"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},

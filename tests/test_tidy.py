@@ -63,7 +63,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
-    "kafkapy/server/system.py": "adapters of one line a verb",
+    "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # Modules that are found by name.
 USED_BY_NAME = {

@@ -9,10 +9,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.common.system import SystemClock
 from kafkapy.security.oauth.http_fetch import fetch
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import (
@@ -25,14 +26,12 @@ from kafkapy.security.oauth.login import (
 from kafkapy.security.oauth.refresh import retry_waits_ms
 from kafkapy.security.oauth.tokens import BearerToken
 
+_CLOCK: Final = SystemClock()
+
 
 class _Held(NamedTuple):
     token: BearerToken
     refresh_at_ms: int
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Tokens:
@@ -41,7 +40,7 @@ class Tokens:
     def __init__(
         self,
         fetch: Callable[[HttpRequest], bytes] = fetch,
-        now_ms: Callable[[], int] = _now_ms,
+        now_ms: Callable[[], int] = _CLOCK.time_ms,
         sleep_s: Callable[[float], None] = time.sleep,
     ) -> None:
         """`fetch` raises FetchFailed; `now_ms` is wall-clock time."""

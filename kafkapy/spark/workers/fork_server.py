@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import resource
 import runpy
 import select
 import shutil
@@ -26,6 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kafkapy.common.system import raise_open_files_limit
 from kafkapy.spark.workers.fork_server_launcher import (
     LENGTH_BYTES,
     READY,
@@ -307,8 +307,7 @@ def load() -> None:
     import numpy as np
 
     os.register_at_fork(after_in_child=np.random.seed)  # or all workers draw the same numbers
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # as the JVM, and so its children
+    raise_open_files_limit()  # as the JVM, and so its children
 
 
 def has_threads() -> bool:

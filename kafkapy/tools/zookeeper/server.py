@@ -10,11 +10,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-import resource
 import signal
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
@@ -22,6 +19,7 @@ from typing import Final, cast
 import uvloop
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.system import SystemClock, SystemRandom, raise_open_files_limit
 from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.embedded.journal import Journal, JournalCorrupt
@@ -38,26 +36,6 @@ _FAREWELL_S: Final = 5.0
 _BACKLOG: Final = 256
 
 logger = logging.getLogger("kafkapy.zookeeper")
-
-
-class _Clock:
-    """`common.ports.Clock` over the machine's clocks."""
-
-    def time_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
-
-
-class _Random:
-    """`common.ports.Random` over the machine's entropy."""
-
-    def below(self, n: int) -> int:
-        return int.from_bytes(os.urandom(8)) % n
-
-    def bytes(self, n: int) -> bytes:
-        return os.urandom(n)
 
 
 class ZooKeeperServer:
@@ -217,12 +195,13 @@ def run(config: Mapping[str, str], host: str, port: int) -> int:
     """
     settings = settings_from(config)
     _configure_logging()
+    raise_open_files_limit()
     for key in without_effect(config):
         logger.info("%s has no effect on this server", key)
     path = Path(config["dataDir"]) / DATA_FILE
     file = EmbeddedStoreFile(OsFileSystem(), str(path))
     try:
-        service = ZooKeeperService(Journal(file), _Clock(), _Random(), settings, config)
+        service = ZooKeeperService(Journal(file), SystemClock(), SystemRandom(), settings, config)
     except (OSError, JournalCorrupt) as error:
         raise ConfigError(f"Cannot use {path}: {error}") from error
     gc.collect()
@@ -261,6 +240,3 @@ def _configure_logging() -> None:
         level=logging.INFO,
         format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
     )
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
