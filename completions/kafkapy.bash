@@ -47,8 +47,8 @@ _kafkapy() {
             case $previous in
                 --implementation) words="kafkapy apache" ;;
                 --output) words="text table json" ;;
-                --data-dir|--port|--pid|--timeout-ms) return ;;
-                *) words="start stop --help --implementation --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
+                --data-dir|--port|--pid|--timeout-ms|--zookeeper|--zk-tls-config-file) return ;;
+                *) words="start stop export import --help --implementation --daemon --data-dir --port --pid --timeout-ms --zookeeper --zk-tls-config-file --overwrite --force --output --debug --version" ;;
             esac
             ;;
         cluster)

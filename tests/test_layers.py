@@ -65,8 +65,12 @@ ADAPTERS = {
     "kafkapy/zk/kazoo/handler.py": {"kazoo", "socket"},
 }
 
-# A person's shell on any znode, with verbs that Kafka's port does not have.
-ANY_ZNODE = "kafkapy/tools/zookeeper/shell.py"
+# A person's shell on any znode, and transfers of whole trees, with verbs that Kafka's port does not
+# have.
+ANY_ZNODE = {
+    f"kafkapy/tools/zookeeper/{name}.py"
+    for name in ("shell", "transfer", "tree_reader", "tree_writer")
+}
 
 # The rooms of the server, from the top: each imports only rooms below it, for types as well.
 ROOMS = (
@@ -298,7 +302,7 @@ def test_only_the_adapter_imports_kazoo() -> None:
     wrong = [
         str(found)
         for path in sources()
-        if "kazoo" not in ADAPTERS.get(path, set()) and path != ANY_ZNODE
+        if "kazoo" not in ADAPTERS.get(path, set()) and path not in ANY_ZNODE
         for found in imports(path)
         if found.target.split(".")[0] == "kazoo"
     ]

@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkapy.storage.filesystem import File, FileSystem, read_file, write_atomically
+
+EMBEDDED_STORE_FILE: Final = "embedded-store"
+"""The file of a broker, in its first log directory."""
 
 
 class EmbeddedStoreFile:

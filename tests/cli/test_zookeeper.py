@@ -42,7 +42,7 @@ def addresses_of(port: int) -> set[str]:
 def test_it_must_be_told_what_to_do() -> None:
     outcome = kafkapy("zookeeper", "restart")
     assert outcome.status == 1
-    assert "kafkapy zookeeper start|stop [zoo.cfg]" in outcome.stderr
+    assert "kafkapy zookeeper start|stop [zoo.cfg], or export|import FILE" in outcome.stderr
     outcome = kafkapy("zookeeper", "start", "a.cfg", "b.cfg")
     assert "Found non argument parameters: b.cfg" in outcome.stderr
 
@@ -51,6 +51,27 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     outcome = kafkapy("zookeeper", "start", str(tmp_path / "zoo.cfg"))
     assert (outcome.status, outcome.stdout) == (1, "")
     assert f"Cannot read {tmp_path}/zoo.cfg" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export",), "export needs a file, and either --zookeeper or --data-dir"),
+        (("export", "f"), "export needs a file, and either --zookeeper or --data-dir"),
+        (
+            ("export", "f", "--zookeeper", "z:1", "--data-dir", "d"),
+            "export needs a file, and either --zookeeper or --data-dir",
+        ),
+        (("import", "f"), 'Missing required argument "[zookeeper]"'),
+        (("import", "--zookeeper", "z:1"), "import needs a file"),
+        (("export", "f", "--data-dir", "/none"), "There is neither kafkapy-znodes nor"),
+        (("import", "/none", "--zookeeper", "z:1"), "Cannot read /none"),
+    ],
+)
+def test_a_transfer_needs_both_ends(words: tuple[str, ...], said: str) -> None:
+    outcome = kafkapy("zookeeper", *words)
+    assert (outcome.status, outcome.stdout) == (1, "")
+    assert said in outcome.stderr
 
 
 def test_nothing_to_stop_is_said_as_kafka_says_it(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 # name -> (module, one line of help). `COMMAND` of the module is what runs.
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "server": ("kafkapy.cli.commands.server", "Start or stop a broker on this machine."),
-    "zookeeper": ("kafkapy.cli.commands.zookeeper", "Start or stop a ZooKeeper on this machine."),
+    "zookeeper": (
+        "kafkapy.cli.commands.zookeeper",
+        "Start or stop a ZooKeeper on this machine; move znodes to a file and back.",
+    ),
     "cluster": (
         "kafkapy.cli.commands.cluster",
         "Run a local cluster and inject faults; print a cluster's id.",

@@ -6,10 +6,10 @@ Everything above the `ZooKeeper` port is the same for both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkapy.common.errors import LogDirFailure
-from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
+from kafkapy.storage.embedded_store_file import EMBEDDED_STORE_FILE, EmbeddedStoreFile
 from kafkapy.zk.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
     from kafkapy.storage.filesystem import FileSystem
     from kafkapy.zk.kazoo.adapter import KazooZooKeeper
-
-EMBEDDED_STORE_FILE: Final = "embedded-store"
 
 
 class Close(Protocol):
