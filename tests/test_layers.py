@@ -52,8 +52,8 @@ WORLD = {
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, the file system, and
-# kazoo with what its session needs.
+# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, the file system,
+# kazoo with what its session needs, and the event loop of a ZooKeeper server.
 ADAPTERS = {
     "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
     "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
@@ -63,6 +63,7 @@ ADAPTERS = {
     "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/handler.py": {"kazoo", "socket"},
+    "kafkapy/zk/service/event_loop.py": {"asyncio"},
 }
 
 # A person's shell on any znode, and transfers of whole trees, with verbs that Kafka's port does not

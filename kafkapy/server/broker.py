@@ -156,6 +156,7 @@ class Broker:
             self.config, self._fs, self.clock, self._metrics.zookeeper
         )
         self._undo.push_async_callback(self._connection.close)
+        self._connection.on_failure(self._on_fatal)
         self._store = ZkStore(self._connection.zookeeper)
         await self._identify()
         await self._load_configs()
@@ -529,7 +530,7 @@ class Broker:
             ),
         )
         self._scram_admin = ScramAdmin(self._store)
-        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_embedded)
+        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_alone)
         self._config_admin = ConfigAdmin(
             self._store,
             self._metadata,

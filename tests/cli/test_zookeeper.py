@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from kafkapy.tools.zookeeper.process import four_letter_word, is_zookeeper, serves
 from tests.harness.processes.broker_process import POLL_S, free_port
 from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
 
 LIMIT_S = 60
 
@@ -106,6 +109,33 @@ def test_started_in_the_background_it_serves_until_stopped(
     assert stopped.status == 0, stopped.stderr
     assert stopped.data == [{"stopped": row["pid"]}]
     assert not serves("127.0.0.1", port)
+
+
+def test_with_tls_alone_it_starts_in_the_background(tmp_path: Path) -> None:
+    if not can_make("TLS of kafkapy's ZooKeeper"):
+        return
+    identity = make_identity(tmp_path, "server")
+    data_dir, port = tmp_path / "data", free_port()
+    file = tmp_path / "zoo.cfg"
+    file.write_text(
+        f"dataDir={data_dir}\nsecureClientPort={port}\nssl.clientAuth=none\n"
+        f"ssl.keyStore.location={identity}\n"
+    )
+    outcome = start(str(file))
+    assert outcome.returncode == 0, outcome.stderr
+    try:
+        context = ssl.create_default_context(cafile=str(identity.with_suffix(".crt")))
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as secure,
+        ):
+            secure.sendall(b"ruok")
+            assert secure.recv(100) == b"imok"
+    finally:
+        assert kafkapy("zookeeper", "stop", str(file)).status == 0
+    said = (data_dir / "zookeeper.out").read_text()
+    assert f"Serving at 127.0.0.1:{port};" in said
+    assert "has no effect" not in said
 
 
 def test_keys_without_effect_are_told(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ class ClusterMember:
 
     async def hand_over(self) -> None:
         """Ask the controller to move this broker's leaders, and wait as long as that may take."""
-        if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
+        if self._config.is_alone or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(
             self._broker_id,

@@ -320,6 +320,11 @@ BROKER_CONFIG_ROWS: Final = (
         "The scheme and credentials of ZooKeeper's addauth, for example digest:user:password.",
     ),
     _own(
+        _s("kafkapy.zookeeper.listen", None),
+        "HOST:PORT at which a broker without zookeeper.connect serves its embedded store to further"
+        " brokers, as a ZooKeeper.",
+    ),
+    _own(
         _s("kafkapy.java.security.auth.login.config", None),
         "The JAAS file that KAFKA_OPTS may name, where there is none.",
     ),

@@ -11,7 +11,13 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.common.ports import Clock
 from kafkapy.zk.embedded.journal import Journal
-from kafkapy.zk.embedded.znode_tree import Applied, Transaction, ZnodeTree
+from kafkapy.zk.embedded.znode_tree import (
+    Applied,
+    CloseSession,
+    Transaction,
+    TreeOp,
+    ZnodeTree,
+)
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     BadVersion,
@@ -48,7 +54,8 @@ class MemoryServer:
     """The tree with its sessions. Without a journal nothing outlives the object."""
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
-        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead.
+        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead. So
+        are sessions of a network that was served before: nobody serves them here.
 
         Raises:
             JournalCorrupt: the journal's file is damaged, not merely torn at its end.
@@ -60,6 +67,18 @@ class MemoryServer:
         self._next_session_id = 1
         self._data_watches: _Watches = {}
         self._child_watches: _Watches = {}
+        self._end_sessions_of_the_network()
+
+    def _end_sessions_of_the_network(self) -> None:
+        if not self.tree.sessions or self._journal is None:
+            return
+        ends: list[TreeOp] = [
+            Delete(path) for owner in self.tree.sessions for path in self.tree.ephemerals(owner)
+        ]
+        ends += [CloseSession(session_id) for session_id in self.tree.sessions]
+        closing = Transaction(self.tree.zxid + 1, self._clock.time_ms(), 0, ends)
+        self.tree.apply(closing)
+        self._journal.append([closing], self.tree)
 
     def connect(self) -> MemoryZooKeeper:
         """A client with a new session."""

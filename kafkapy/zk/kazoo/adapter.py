@@ -18,8 +18,8 @@ from kazoo.security import ACL, Id
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.session import CLOSE_LIMIT_S, ConnectionState, Session
-from kafkapy.zk.kazoo.watch_table import WatchOn
 from kafkapy.zk.stores.acls import default_acls
+from kafkapy.zk.watch_table import WatchOn
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     Check,

@@ -33,7 +33,7 @@ from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.kazoo.handler import Handler
 from kafkapy.zk.kazoo.request_window import RequestWindow
 from kafkapy.zk.kazoo.tls import ssl_context
-from kafkapy.zk.kazoo.watch_table import WatchOn, WatchTable
+from kafkapy.zk.watch_table import WatchOn, WatchTable
 from kafkapy.zk.zookeeper import (
     BadVersion,
     NodeExists,

@@ -21,7 +21,7 @@ from kafkapy.zk.embedded.znode_tree import (
     parent_of,
 )
 from kafkapy.zk.service.node_paths import SYSTEM, check_path, parent_to_change
-from kafkapy.zk.service.permissions import Identity, check, stored_acl
+from kafkapy.zk.service.permissions import BASE_SCHEMES, Identity, check, stored_acl
 from kafkapy.zk.service.reads import node_at, stat_of
 from kafkapy.zk.service.refusals import Refused
 from kafkapy.zk.wire.codes import CreateFlag, ErrorCode, EventType, OpCode, Permission
@@ -71,9 +71,12 @@ class Writing:
         time_ms: int,
         session_id: int,
         identities: Collection[Identity] = (),
+        schemes: Collection[str] = BASE_SCHEMES,
     ) -> None:
+        """`schemes` are those that ACLs may name."""
         self._tree = tree
         self._identities = identities
+        self._schemes = schemes
         self._ops: list[TreeOp] = []
         self._applied = Applied([], [], {})
         self.changes: list[Change] = []
@@ -140,7 +143,7 @@ class Writing:
             raise Refused(ErrorCode.UNIMPLEMENTED)
         ephemeral, sequential = _CREATES[flag]
         above = parent_to_change(body.path)
-        acl = stored_acl(body.acl, self._identities)
+        acl = stored_acl(body.acl, self._identities, self._schemes)
         parent = node_at(self._tree, above)
         check(parent.acl, Permission.CREATE, self._identities)
         path = body.path + (f"{parent.children_created:010d}" if sequential else "")
@@ -179,7 +182,7 @@ class Writing:
 
     def _set_acl(self, body: SetAclRequest) -> Reply:
         check_path(body.path)
-        acl = stored_acl(body.acl, self._identities)
+        acl = stored_acl(body.acl, self._identities, self._schemes)
         node = node_at(self._tree, body.path)
         check(node.acl, Permission.ADMIN, self._identities)
         _check_version(node.acl_version, body.version)

@@ -61,6 +61,7 @@ class ErrorCode(IntEnum):
     AUTHFAILED = -115
     NOWATCHER = -121
     RECONFIGDISABLED = -123
+    SESSIONCLOSEDREQUIRESASLAUTH = -124
 
 
 class EventType(IntEnum):

@@ -89,6 +89,12 @@ class WhoAmIReply(NamedTuple):
     identities: tuple[ClientInfo, ...]
 
 
+class SaslReply(NamedTuple):
+    """sasl: the server's token."""
+
+    token: bytes | None
+
+
 class WatcherEvent(NamedTuple):
     """A notification: the event, the state of the connection, the node."""
 
@@ -114,6 +120,7 @@ Reply = (
     | ChildrenReply
     | NumberReply
     | WhoAmIReply
+    | SaslReply
     | WatcherEvent
     | MultiReply
 )
@@ -167,6 +174,7 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.MULTI_READ: _MULTI,
     OpCode.AUTH: _EMPTY,
     OpCode.SET_WATCHES: _EMPTY,
+    OpCode.SASL: record(SaslReply, BUFFER),
     OpCode.GET_EPHEMERALS: _NAMES,
     OpCode.GET_ALL_CHILDREN_NUMBER: _NUMBER,
     OpCode.SET_WATCHES2: _EMPTY,

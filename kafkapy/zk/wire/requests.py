@@ -119,7 +119,13 @@ class SetWatchesRequest(NamedTuple):
 
 
 class EmptyRequest(NamedTuple):
-    """ping, closeSession, whoAmI and sasl: no body that matters."""
+    """ping, closeSession and whoAmI: no body that matters."""
+
+
+class SaslRequest(NamedTuple):
+    """sasl: a client's token."""
+
+    token: bytes | None
 
 
 class MultiRequest(NamedTuple):
@@ -141,6 +147,7 @@ Request = (
     | AuthRequest
     | SetWatchesRequest
     | EmptyRequest
+    | SaslRequest
     | MultiRequest
 )
 
@@ -201,7 +208,7 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.MULTI_READ: multi(MultiRequest, READS),
     OpCode.AUTH: record(AuthRequest, INT, STRING, BUFFER),
     OpCode.SET_WATCHES: Codec(_read_watches, _write_watches),
-    OpCode.SASL: _EMPTY,
+    OpCode.SASL: record(SaslRequest, BUFFER),
     OpCode.GET_EPHEMERALS: _PATH,
     OpCode.GET_ALL_CHILDREN_NUMBER: _PATH,
     OpCode.SET_WATCHES2: record(SetWatchesRequest, LONG, *[STRINGS] * 5),

@@ -7,6 +7,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 
+LISTEN = "kafkapy.zookeeper.listen"
+
 
 def test_defaults_are_kafkas() -> None:
     config = KafkaConfig({"zookeeper.connect": "localhost:2181"})
@@ -16,6 +18,23 @@ def test_defaults_are_kafkas() -> None:
     assert config.get_int("log.segment.bytes") == 1 << 30
     assert config.broker_id == -1
     assert [listener.port for listener in config.listeners] == [9092]
+
+
+def test_a_store_that_is_served_is_not_of_one_broker_alone() -> None:
+    assert KafkaConfig({}).is_alone
+    served = KafkaConfig({LISTEN: "[::1]:2181"})
+    assert served.is_embedded
+    assert not served.is_alone
+    assert served.zookeeper_listen == ("::1", 2181)
+    assert not KafkaConfig({"zookeeper.connect": "h:2181"}).is_alone
+
+
+@pytest.mark.parametrize("text", ["2181", ":2181", "h:", "h:0", "h:65536", "h:x"])
+def test_an_address_to_serve_the_store_at(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {text} for configuration {LISTEN}"):
+        KafkaConfig({LISTEN: text})
+    with pytest.raises(ConfigError, match="exclude each other"):
+        KafkaConfig({LISTEN: "h:1", "zookeeper.connect": "h:2181"})
 
 
 def test_a_lone_broker_gets_one_replica_an_id_and_groups_at_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.zk.kazoo.watch_table import WatchOn, WatchTable
+from kafkapy.zk.watch_table import WatchOn, WatchTable
 from kafkapy.zk.zookeeper import WatchEvent, WatchKind
 
 
