@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkapy.cli.framework.command_table import COMMANDS
+from kafkapy.cli.framework.command_table import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,7 +87,7 @@ PEERS: dict[str, set[str]] = {
         f"kafkapy.server.api.handlers.{path.stem}"
         for path in (ROOT / "kafkapy" / "server" / "api" / "handlers").glob("[!_]*.py")
     },
-    "kafkapy.cli": {module for module, _ in COMMANDS.values()},
+    "kafkapy.cli": set(map(module_of, COMMANDS)),
 }
 
 

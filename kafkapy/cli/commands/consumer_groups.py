@@ -295,7 +295,6 @@ COMMAND: Final = Command(
     "consumer-groups",
     ConsumerGroupsOptions,
     run,
-    help="List, describe and delete consumer groups; reset and delete their offsets.",
     groups={
         "Connection": "timeout",
         "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",

@@ -9,7 +9,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, value, values
+from kafkapy.cli.framework.options import CommonOptions, flag, properties_of, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 
@@ -20,14 +20,12 @@ STOP_LIMIT_MS: Final = 60_000
 class ServerOptions(CommonOptions):
     """The flags of both verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "What to do, and the broker's property file (not needed to start).",
         metavar="start|stop [server.properties]",
         choices=("start", "stop"),
     )
-    override: list[str] = values(  # noqa: RUF009
-        "A property that wins over the file.", metavar="KEY=VALUE"
-    )
+    override: list[str] = values("A property that wins over the file.", metavar="KEY=VALUE")
     daemon: bool = flag("start: run in the background; returns when the broker serves.")
     until_eof: bool = flag(
         "start: stop when standard input ends, as it does with the process that holds its other"
@@ -112,18 +110,16 @@ def _signal(name: str) -> signal.Signals:
 
 def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
     """The file's properties with the overrides on top, and below them what KAFKA_OPTS says."""
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
     from kafkapy.common.java_environment import with_login_config
 
-    properties = load_properties(file) if file else {}
-    return with_login_config(properties | parse_assignments(options.override))
+    return with_login_config(properties_of(file) | parse_assignments(options.override))
 
 
 COMMAND: Final = Command(
     "server",
     ServerOptions,
     run,
-    help="Start or stop a broker on this machine.",
     operands="words",
     refused={
         "process-role": "brokers of ZooKeeper mode have one role; name one with --log-dir or --pid",

@@ -8,7 +8,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, value, values
+from kafkapy.cli.framework.options import CommonOptions, flag, properties_of, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.tools.zookeeper.implementations import Implementation
@@ -21,12 +21,12 @@ STOP_LIMIT_MS: Final = 30_000
 class ZooKeeperOptions(CommonOptions):
     """The flags of both verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "What to do, and ZooKeeper's property file.",
         metavar="start|stop [zoo.cfg]",
         choices=("start", "stop"),
     )
-    implementation: Implementation = value(  # noqa: RUF009
+    implementation: Implementation = value(
         "start: kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
         metavar="kafkapy|apache",
         default=Implementation.KAFKAPY,
@@ -52,11 +52,7 @@ def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
 
 
 def _start(options: ZooKeeperOptions, file: str | None, env: Environment) -> ExitStatus:
-    from kafkapy.tools.zookeeper.process import (
-        address_of,
-        run_in_foreground,
-        start_in_background,
-    )
+    from kafkapy.tools.zookeeper.process import address_of, run_in_foreground, start_in_background
 
     config, implementation = _config(options, file), options.implementation
     if not options.daemon:
@@ -101,20 +97,17 @@ def _servers_to_stop(options: ZooKeeperOptions, file: str | None) -> list[int]:
 
 def _config(options: ZooKeeperOptions, file: str | None) -> dict[str, str]:
     """The file's properties with the options on top."""
-    from kafkapy.client.properties import load_properties
     from kafkapy.tools.zookeeper.process import effective_config
 
     chosen = {"dataDir": options.data_dir, "clientPort": options.port}
     overrides = {key: str(given) for key, given in chosen.items() if given is not None}
-    properties = load_properties(file) if file else {}
-    return effective_config(properties, overrides, options.implementation)
+    return effective_config(properties_of(file), overrides, options.implementation)
 
 
 COMMAND: Final = Command(
     "zookeeper",
     ZooKeeperOptions,
     run,
-    help="Start or stop a ZooKeeper on this machine.",
     operands="words",
     groups={
         "start": "daemon port implementation",

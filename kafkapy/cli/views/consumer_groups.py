@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.admin.groups import GroupDescription, GroupListing
-from kafkapy.cli.framework.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table, error_json
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.groups.group_rows import GroupOffsetRow, MemberRow
@@ -135,8 +135,7 @@ def reset_report(found: Mapping[str, Mapping[TopicPartition, int]], *, executed:
     data = [
         {
             "group": group,
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "new_offset": offset,
             "executed": executed,
         }
@@ -162,8 +161,7 @@ def deleted_offsets_report(summary: str, found: Mapping[TopicPartition, ApiError
         {
             "topic": tp.topic,
             "partition": tp.partition if tp.partition >= 0 else None,
-            "error": None if error is None else error.code.name,
-            "message": None if error is None else error.message,
+            **error_json(error),
         }
         for tp, error in found.items()
     ]
@@ -189,8 +187,7 @@ def deleted_groups_report(found: Mapping[str, ApiError | None]) -> Report:
         {
             "group": group,
             "deleted": error is None,
-            "error": None if error is None else error.code.name,
-            "message": None if error is None else error.message,
+            **error_json(error),
         }
         for group, error in found.items()
     ]
@@ -233,8 +230,7 @@ def _offset_cells(row: GroupOffsetRow) -> list[str]:
 
 def _offset_json(row: GroupOffsetRow) -> dict[str, Any]:
     return {
-        "topic": row.partition.topic,
-        "partition": row.partition.partition,
+        **row.partition._asdict(),
         "current_offset": row.current_offset,
         "log_end_offset": row.log_end_offset,
         "lag": row.lag,
