@@ -259,7 +259,8 @@ def test_every_module_has_its_test_file() -> None:
         mirrored = ROOT / "tests/unit" / module.parent / name
         # Beside others a name may say its room: test_kazoo_adapter.py.
         names = (name, f"test_{module.parent.name}_{module.stem}.py")
-        return [mirrored, *(ROOT / folder / each for folder in real for each in names)]
+        scenarios = ROOT / "tests/scenarios" / module.parent.name / f"{module.stem}.txt"
+        return [mirrored, scenarios, *(ROOT / folder / each for folder in real for each in names)]
 
     untested = (
         f"{path}: no {homes(path)[0].relative_to(ROOT)}"
