@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.harness.scenarios import interpreter
+from tests.harness.scenarios.followers import FollowersWorld
 from tests.harness.scenarios.groups import GroupWorld
 from tests.harness.scenarios.interpreter import World
+from tests.harness.scenarios.replication import ReplicationWorld
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
 WORLDS: dict[str, Callable[[Path], World]] = {
+    "followers": FollowersWorld,
     "groups": lambda directory: GroupWorld(),
+    "replication": ReplicationWorld,
 }
 SCENARIOS = {
     f"{path.relative_to(HERE)}: {scenario.title}": scenario
