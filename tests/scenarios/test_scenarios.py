@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.scenarios import interpreter
+from tests.harness.scenarios.controller import ControllerWorld
 from tests.harness.scenarios.followers import FollowersWorld
 from tests.harness.scenarios.groups import GroupWorld
 from tests.harness.scenarios.interpreter import World
@@ -16,6 +17,7 @@ from tests.harness.scenarios.replication import ReplicationWorld
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
 WORLDS: dict[str, Callable[[Path], World]] = {
+    "controller": lambda directory: ControllerWorld(),
     "followers": FollowersWorld,
     "groups": lambda directory: GroupWorld(),
     "replication": ReplicationWorld,
