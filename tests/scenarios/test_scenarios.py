@@ -29,11 +29,14 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", SCENARIOS, ids=list(SCENARIOS))
 def test_scenario(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     scenario = SCENARIOS[name]
+    failure = ""
     try:
         scenario.run(WORLDS[scenario.path.parent.name](tmp_path))
     except interpreter.ScenarioError as error:
-        pytest.fail(str(error), pytrace=False)
+        failure = str(error)
+    if failure:
+        pytest.fail(failure, pytrace=False)
     assert "illegal transition" not in caplog.text
