@@ -1,6 +1,6 @@
 """Counts of logins on a broker's listeners (`Selector.SelectorMetrics`, SocketServer).
 
-Counted once a login. PLAINTEXT listeners have none.
+Each login is counted once. PLAINTEXT listeners have no counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ is empty for who was turned away before one was chosen."""
 
 
 class AuthenticationCounts:
-    """By listener and mechanism; `renewal_times` and `expired_killed` by listener."""
+    """Counts by listener and mechanism; `renewal_times` and `expired_killed` by listener."""
 
     def __init__(self) -> None:
         self.succeeded: Counter[Login] = Counter()
@@ -30,5 +30,5 @@ class AuthenticationCounts:
         self.expired_killed: Counter[str] = Counter()
 
     def handshake_failed(self, listener: str) -> None:
-        """A client of a TLS listener did not get through the handshake."""
+        """Count a failed TLS handshake."""
         self.failed[listener, TLS] += 1
