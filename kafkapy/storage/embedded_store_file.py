@@ -10,8 +10,8 @@ class EmbeddedStoreFile:
     """`embedded-store` in a broker's first log directory, where Kafka ignores plain files; or the
     data of a ZooKeeper server.
 
-    It holds SCRAM verifiers and delegation tokens, so that only the owner may read it; one that an
-    earlier version made is tightened when it is first read.
+    It holds SCRAM verifiers and delegation tokens, so only the owner may read it. The permissions
+    of a file from an earlier version are restricted when it is first read.
     """
 
     def __init__(self, fs: FileSystem, path: str) -> None:

@@ -1,8 +1,8 @@
 """Base of the offset and the time index: fixed-size entries (Kafka's `AbstractIndex`).
 
 The index of an active segment is kept in memory and reaches its preallocated (sparse) file on
-`write`; recovery rebuilds it after a crash, so nothing is lost by that. A closed one keeps no
-memory and no descriptor: look-ups search the file itself.
+`write`; recovery rebuilds it after a crash. The index of a closed segment keeps no memory and no
+descriptor: look-ups search the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkapy.storage.filesystem import FileSystem
 
 
 class IndexFile:
-    """Entries in ascending order. `count` is how many there are, `max_entries` how many fit."""
+    """Entries in ascending order: `count` of them, at most `max_entries`."""
 
     __slots__ = ("_entries", "_written", "base_offset", "count", "fs", "max_entries", "path")
     _layout: Struct
@@ -33,7 +33,7 @@ class IndexFile:
         self._entries: bytearray | None = None
 
     def create(self) -> None:
-        """Make the file, empty and preallocated; an older one of that name is emptied."""
+        """Create the file, empty and preallocated. An existing file is emptied."""
         self.count = self._written = 0
         self._entries = bytearray()
         file = self.fs.open(self.path, create=True)
@@ -45,7 +45,7 @@ class IndexFile:
 
     @property
     def byte_size(self) -> int:
-        """Bytes of the entries."""
+        """The size of the entries in bytes."""
         return self.count * self._layout.size
 
     def entry(self, i: int) -> tuple[Any, ...]:
@@ -113,7 +113,7 @@ class IndexFile:
         self._written = min(self._written, count)
 
     def write(self, trim: bool = False) -> None:
-        """Bring the file up to date; `trim` also cuts it to its entries and lets go of the memory.
+        """Write the entries to the file. `trim` also truncates it to them, and frees the memory.
 
         Raises:
             OSError: the file is incomplete; recovery rebuilds it.

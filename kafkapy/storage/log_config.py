@@ -86,7 +86,9 @@ class LogConfig:
 
     @property
     def segment_age_max_ms(self) -> int:
-        """When a segment rolls by age: a compacted log must let go of its active one in time."""
+        """The age at which a segment rolls. A compacted log must close its active segment in
+        time.
+        """
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     @property

@@ -19,7 +19,7 @@ def deletable_segments(
     log_end_offset: int,
     now_ms: int,
 ) -> tuple[list[LogSegment], str]:
-    """The oldest segments that may go, and why; none reaches beyond the high watermark.
+    """The oldest segments to delete, with the reasons; none ends beyond the high watermark.
 
     The last of them may be the active one, if it holds records: the caller rolls first.
     """
