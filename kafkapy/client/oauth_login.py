@@ -1,6 +1,6 @@
-"""The bearer tokens of this process: each is fetched once, and again when most of its life is over.
+"""The bearer tokens of this process. Each is fetched once, and again after most of its lifetime.
 
-Kafka's clients share a login where their properties are the same; so do ours.
+As in Kafka, clients with the same properties share a login.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _now_ms() -> int:
 
 
 class Tokens:
-    """Tokens by what they were asked for with. Threads may share it; it blocks."""
+    """Tokens by their login settings. Thread-safe; `get` blocks."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Tokens:
         self._held: dict[LoginSettings, _Held] = {}
 
     def get(self, properties: Mapping[str, str]) -> BearerToken:
-        """A token that is good for a while.
+        """A token that is valid for some time.
 
         Raises:
-            ConfigError: the properties do not say how to come by one.
-            ApiError: SASL_AUTHENTICATION_FAILED, there is none to be had.
+            ConfigError: the properties contain no way to obtain one.
+            ApiError: SASL_AUTHENTICATION_FAILED, no token can be obtained.
         """
         settings = login_settings(PrefixedProperties(properties))
         with self._lock:

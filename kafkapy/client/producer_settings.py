@@ -1,8 +1,7 @@
 """Settings of `batch_producer` from Java's `ProducerConfig`. Pure.
 
-Every name of Kafka 3.9's producer is known; those that speak of threads, metrics and classes of a
-JVM count for nothing here. Another name is an error: a property that is mistyped would be one that
-silently does not hold.
+Every name of Kafka 3.9's producer is accepted; properties about threads, metrics and classes of a
+JVM have no effect. Another name is an error, because a mistyped property would silently not apply.
 """
 
 from __future__ import annotations
@@ -83,7 +82,8 @@ class ProducerSettings:
 def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
     """Read the properties of a producer.
 
-    `acks=0` is taken as 1: who writes whole batches waits for each, and so learns what is lost.
+    `acks=0` is treated as 1, because a writer of whole batches waits for each, and so detects
+    losses.
 
     Raises:
         ConfigError: names the property, its value and what is expected.
@@ -116,7 +116,7 @@ def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
 
 
 def _delivery_timeout_ms(given: Mapping[str, Any]) -> int:
-    """In a transaction, unless it is given, as long as the transaction may take."""
+    """The delivery timeout. In a transaction its default is the transaction's timeout."""
     for name in ("delivery.timeout.ms", "transaction.timeout.ms"):
         if given[name] is not None:
             return int(given[name])

@@ -13,7 +13,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """Keys of a coordinator; a dot is an underscore here."""
+    """Configs of a coordinator, with an underscore for each dot."""
 
     @classmethod
     def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:

@@ -29,7 +29,7 @@ _SERVER_FIRST: Final = re.compile(
 def conversation(
     mechanism: str, credentials: Credentials, nonce: str, key: str = "sasl.mechanism"
 ) -> Conversation:
-    """The client's half of a mechanism, which `key` names; `nonce` is never given twice.
+    """The client's half of a mechanism, which `key` names. `nonce` must be unique.
 
     Raises:
         ConfigError: the mechanism is unknown.

@@ -1,7 +1,7 @@
-"""The watches of one ZooKeeper session, as its client must remember them.
+"""The watches of one ZooKeeper session, which its client must remember.
 
-A server forgets a connection's watches with the connection; after a reconnection it is told them
-again, apart: those on a node's data, on a node that was not there, and on children.
+A server removes a connection's watches with the connection. After a reconnection the client sets
+them again, by kind: those on a node's data, on a missing node, and on children.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kafkapy.zk.zookeeper import Watch, WatchEvent, WatchKind
 
 
 class WatchOn(Enum):
-    """The change that a watch waits for."""
+    """Kinds of changes that a watch waits for."""
 
     DATA = "data"
     ABSENCE = "absence"
@@ -28,17 +28,17 @@ _FIRED_BY = {
 
 
 class WatchTable:
-    """One-shot watches by what they wait for, by path, in the order of registration."""
+    """One-shot watches by kind and path, in the order of registration."""
 
     def __init__(self) -> None:
         self._watches: dict[WatchOn, dict[str, dict[Watch, None]]] = {on: {} for on in WatchOn}
 
     def add(self, on: WatchOn, path: str, watch: Watch) -> None:
-        """Remember a watch; the same one again changes nothing."""
+        """Add a watch, unless it is there already."""
         self._watches[on].setdefault(path, {})[watch] = None
 
     def fire(self, event: WatchEvent) -> list[Watch]:
-        """Take out the watches that an event fires, each once."""
+        """Remove and return the watches that an event fires, each once."""
         fired: dict[Watch, None] = {}
         for on in _FIRED_BY[event.kind]:
             fired |= self._watches[on].pop(event.path, {})
