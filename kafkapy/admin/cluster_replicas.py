@@ -13,7 +13,7 @@ Assignment = Mapping[TopicPartition, tuple[int, ...]]
 
 
 class PlanSummary(NamedTuple):
-    """Effects of carrying out a plan. Bytes are None where no size is known."""
+    """The effects of a plan. Bytes are None if no size is known."""
 
     partitions_changed: int
     replicas_to_copy: int

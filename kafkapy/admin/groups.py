@@ -32,7 +32,7 @@ _NOT_NEW: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """One group in a list; `state` and `type` are empty where a broker is too old to tell."""
+    """One group in a list. `state` and `type` are empty if a broker is too old to return them."""
 
     group_id: str
     protocol_type: str
@@ -42,7 +42,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One member; `host` is as the broker stored it, such as `/127.0.0.1`."""
+    """One member. `host` is the broker's text, such as `/127.0.0.1`."""
 
     member_id: str
     instance_id: str | None
@@ -53,7 +53,9 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group. An unknown one is Dead, as brokers answer; `assignor` may be empty."""
+    """One group. The state of an unknown one is Dead, as in brokers' responses. `assignor` may be
+    empty.
+    """
 
     group_id: str
     state: str
@@ -93,7 +95,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """One group, of either protocol.
 
     Raises:
-        ApiError: its coordinator refused, or it is a group of something else than consumers.
+        ApiError: its coordinator refused, or it is not a consumer group.
     """
 
     def ask() -> GroupDescription:
@@ -115,7 +117,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
 
 
 def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> dict[str, ApiError | None]:
-    """Delete groups, each at its coordinator; why not, or None, by group."""
+    """Delete groups, each at its coordinator. Returns None or the error, by group."""
     results: dict[str, ApiError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         request = DeleteGroupsRequest(groups_names=[group_id])
@@ -179,7 +181,7 @@ def _new_group(found: Any, coordinator: Broker) -> GroupDescription:
 def raise_if_moved(code: int) -> None:
     """
     Raises:
-        ApiError: the code says that someone else coordinates the group now: ask again.
+        ApiError: the group has another coordinator now, so the caller must retry.
     """
     if code in MOVED:
         raise ApiError(ErrorCode(code))
