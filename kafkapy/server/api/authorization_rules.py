@@ -1,10 +1,10 @@
 """The rights that each API needs: `RULES`, one row an API (`kafka.server.KafkaApis`, `AuthHelper`).
 
-A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
-the principal may not ask for and puts them, refused, behind the handler's answer. Without an
-authorizer none stands there, so nothing is paid. Handlers whose rows only they know - Fetch,
-DeleteTopics, OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
-A topic id is resolved and authorized together with each request, never before.
+A rule runs before a handler. It refuses the whole request, or removes the rows that the principal
+may not request, and appends them as refused rows to the handler's response. Without an authorizer
+there are no rules, so they cost nothing. Fetch, DeleteTopics, OffsetFetch and OffsetDelete find
+rows themselves, so they call `authorization`, as any other handler may. Topic ids are resolved and
+authorized in each request, never before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Rule = Callable[[Authorization, "Served", RequestContext, Any], Any]
 def guard(
     served: Mapping[int, Served], rules: Mapping[int, Rule], acls: Authorization
 ) -> dict[int, Served]:
-    """The table of APIs with the rule of each in front of its handler."""
+    """The table of APIs, in which the rule of each API runs before its handler."""
     return {
         key: row._replace(handle=partial(rules[key], acls, row)) if key in rules else row
         for key, row in served.items()
@@ -63,7 +63,7 @@ def whole(
     name: str | None = None,
     after: Rule | None = None,
 ) -> Rule:
-    """The request needs one thing; `name` is the field that names it."""
+    """The request needs one right. `name` is the field with the resource's name."""
 
     def rule(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
         acls.require(
@@ -94,7 +94,7 @@ def _init_producer_id(
 
 
 def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
-    """Each of `rows` needs something; the refused ones join `answer` of the response."""
+    """Each of `rows` needs a right. The refused ones are appended to `answer` of the response."""
 
     def rule(
         acls: Authorization, served: Served, context: RequestContext, request: Any
@@ -125,7 +125,7 @@ def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
 def split(
     acls: Authorization, context: RequestContext, request: Any, rows: str, need_of: NeedOf
 ) -> Work[tuple[list[Any], dict[ErrorCode, list[Any]]]]:
-    """The rows that are allowed, and the others by their refusal."""
+    """The allowed rows, and the others by their error."""
     passed: list[Any] = []
     refused: dict[ErrorCode, list[Any]] = {}
     decided: dict[Need, bool] = {}
@@ -150,7 +150,7 @@ def split(
 
 
 def with_rows(request: Any, field: str, rows: list[Any]) -> Any:
-    """A copy of a request that has other rows."""
+    """A copy of a request with other rows."""
     changed = copy.copy(request)
     setattr(changed, field, rows)
     return changed
@@ -165,7 +165,7 @@ def _joined(response: Any, others: list[Any], field: str) -> Any:
 
 
 def topic(operation: Operation, name: str = "name") -> NeedOf:
-    """A row's `name` is a topic's."""
+    """The resource of a row whose `name` is a topic's."""
     name_of = attrgetter(name)
     return lambda context, row: Need(operation, _TOPIC, name_of(row))
 
@@ -193,7 +193,7 @@ def _if_not(operation: Operation, rule: Rule) -> Rule:
 
 
 def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
-    """The needs of a request that produces to one topic, as `_produce` demands them."""
+    """The rights for a request that produces to one topic, as in `_produce`."""
     needs = [Need(_O.WRITE, _TOPIC, name)]
     if transactional_id is not None:
         needs.append(Need(_O.WRITE, _TRANSACTIONAL_ID, transactional_id))
@@ -266,7 +266,7 @@ def _create_topics(
 
 
 def metadata_rule(auto_create_topics: bool) -> Rule:
-    """The rule of Metadata; a topic may be one that a broker makes when a client names it."""
+    """The rule of Metadata, whose topics may be created automatically."""
     return partial(_metadata, auto_create_topics)
 
 
@@ -312,8 +312,9 @@ def _metadata(
 def _refuse_found_by_id(
     acls: Authorization, context: RequestContext, request: Any, response: Any
 ) -> None:
-    """A topic that was found by its id is authorized by the name that it was found under, which
-    the answer then keeps to itself. The id is no secret, in Kafka neither."""
+    """Authorize a topic found by id with its name. A refused one is returned without the name. As
+    in Kafka, the id is no secret.
+    """
     ids = {row.topic_id for row in request.topics if not row.topic_id.is_zero}
     for index, row in enumerate(response.topics if ids else ()):
         if row.topic_id in ids and row.name is not None:
@@ -328,7 +329,9 @@ def _refuse_found_by_id(
 
 
 def _refuse_unmade(acls: Authorization, context: RequestContext, response: Any) -> None:
-    """A topic that was not made because who asks may not have it made is no unknown one."""
+    """Refuse a topic that was not created because the caller may not create it; its error is not
+    that of an unknown topic.
+    """
     for row in response.topics:
         is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_unknown and not acls.may_make_topic(context, row.name):

@@ -1,4 +1,4 @@
-"""From a frame to a handler and back to bytes."""
+"""Dispatches requests: decodes a frame, calls the handler, and encodes the response."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Dispatcher:
         self._fetch_fast_path = fetch_fast_path
 
     def dispatch(self, connection: Caller, request: Request) -> Any:
-        """Handle one request: its encoded response, a `Pending`, or how to end.
+        """Handle one request. Returns its encoded response, a `Pending`, or the way to end.
 
         Raises:
             ProtocolViolation: unknown key, unserved version or undecodable body; the caller closes.
@@ -117,8 +117,9 @@ class Dispatcher:
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
     def _handle_large(self, served: Served, context: RequestContext, request: Request) -> Work[Any]:
-        """Decode and handle a request of many rows. A violation of the protocol is the result: it
-        is the connection's to deal with."""
+        """Decode and handle a request with many rows. Returns a protocol violation, which the
+        connection handles.
+        """
         frame = request.frame
         if len(frame) <= SCRATCH_BYTES_MAX:
             # What arrives meanwhile is received where this frame lies.
@@ -140,7 +141,7 @@ class Dispatcher:
         return outcome
 
     def _learn(self, connection: Caller, request: Request, message: Any) -> None:
-        """Later requests of this kind may take the fast path."""
+        """Prepare the fast path for later requests of this kind."""
         key = request.header.api_key
         if key == ApiKey.PRODUCE:
             if connection.fast_path is None:
@@ -175,7 +176,7 @@ class Dispatcher:
     def _go_on(
         self, served: Served, context: RequestContext, message: Any, work: Work[Any]
     ) -> Work[Any]:
-        """The rest of a handler's work, within the same boundary."""
+        """Continue a handler's work, with the same handling of errors."""
         try:
             return (yield from work)
         except ProtocolViolation:
@@ -184,8 +185,9 @@ class Dispatcher:
             return _refusal(served, context, message, fault)
 
     def repeat(self, connection: Caller, fast_path: FastPath, frame: memoryview) -> Any:
-        """Handle a request on the connection's fast path: its encoded response, a `Pending` of one,
-        or how to end; None, and nothing done, if it must take the general path."""
+        """Handle a request on the connection's fast path. Returns its encoded response, a
+        `Pending`, or the way to end; None, without an effect, if it must take the general path.
+        """
         started = time.perf_counter()
         try:
             answer = fast_path.handle(frame)
@@ -202,8 +204,9 @@ class Dispatcher:
         return answer
 
     def encode(self, header: RequestHeader, response: Any) -> Any:
-        """A response as bytes: now, or in slices a large one and one that is still to be made.
-        The endings, and bytes, pass through."""
+        """Encode a response: at once, or in slices if it is large or not complete yet. Ends, and
+        bytes, are returned unchanged.
+        """
         if isinstance(response, _NOT_TO_ENCODE):
             return response
         if isinstance(response, GeneratorType):
@@ -231,7 +234,9 @@ def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
 
 
 def _unencodable(error: ValueError) -> CloseConnection:
-    """Nothing can be answered in the client's version: it learns it at once, not by a timeout."""
+    """The end for a response that the client's version cannot encode: the client gets an error at
+    once, not a timeout.
+    """
     logger.error("Closing a connection whose response cannot be encoded: %s", error)
     return CLOSE_CONNECTION
 

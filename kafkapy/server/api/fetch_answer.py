@@ -1,4 +1,4 @@
-"""Answers to fetches, on the general path and on the fast one."""
+"""Responses to fetches, for the general path and the fast path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 @dataclass(frozen=True)
 class FetchAnswers:
-    """Makes the answers of one broker."""
+    """Creates the responses of one broker."""
 
     replicas: ReplicaManager
     metrics: Metrics
@@ -46,8 +46,9 @@ class FetchAnswers:
     def answer(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
     ) -> FetchResponse | Work[FetchResponse]:
-        """The response that a session's rows come to, or the work that makes it of many rows, or of
-        rows to convert."""
+        """The response with a session's rows; for many rows, or rows to convert, the work that
+        creates it.
+        """
         if context.version < FIRST_VERSION_AS_STORED:
             replicas = self.replicas
             results = adapt(replicas, context.version, results)

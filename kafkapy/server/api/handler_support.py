@@ -1,5 +1,6 @@
-"""Shared helpers of handlers: a coroutine or the controller behind a `Pending`; the resource types
-of configs."""
+"""Shared helpers of handlers: responses from coroutines and from the controller, resource types of
+configs.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ _START_WAIT_MS: Final = 20_000
 
 
 def unsupported_resource(resource_type: int) -> ApiError:
-    """The refusal of configs of another resource type."""
+    """The error for configs of another resource type."""
     return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
 
 
@@ -52,7 +53,7 @@ def run_async(
     work: Coroutine[Any, Any, Any],
     refuse: Callable[[ApiError], Any],
 ) -> Pending[Any]:
-    """Run `work` as a task of the broker; its result, or the refusal, answers the request."""
+    """Run `work` as a task of the broker. Its result or error is the response."""
     pending: Pending[Any] = Pending()
 
     async def answer() -> None:
@@ -76,8 +77,9 @@ def gather(
     to_response: Callable[[list[R]], Any],
     units: int = ROW_UNITS,
 ) -> Work[Any]:
-    """Start each with the function that takes its result, at a cost of `units`; the response is
-    made when all have come, in the order of the starts."""
+    """Start operations, each with the function that gets its result, at a cost of `units`. The
+    response is created after all results, in the order of the starts.
+    """
     pending: Pending[Any] = Pending()
     results: dict[int, R] = {}
 
@@ -95,20 +97,21 @@ def gather(
 
 
 def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
-    """The rows of a request with each key once, the last of its kind, in the order of the first:
-    a resource that is named 50,000 times is one resource."""
+    """The rows of a request with each key once: the last row of a key, in the order of the first
+    ones. A request may name a resource 50,000 times.
+    """
     return list({key(row): row for row in rows}.values())
 
 
 def not_controller() -> ApiError:
-    """NOT_CONTROLLER: the client refreshes its metadata and asks the controller."""
+    """The error NOT_CONTROLLER, after which the client refreshes its metadata and retries."""
     return ApiError(
         ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster."
     )
 
 
 def require_controller(task: ControllerTask) -> None:
-    """Only the active controller serves this.
+    """Require that this broker is the active controller.
 
     Raises:
         ApiError: NOT_CONTROLLER.
@@ -121,7 +124,9 @@ def require_controller(task: ControllerTask) -> None:
 async def controller_answer(
     controller: ControllerTask, event_with: Callable[[Callable[[Any], None]], Event]
 ) -> Any:
-    """The reply of this broker's controller to the event made of a reply function."""
+    """Queue an event for this broker's controller, and wait for its reply. The event is created
+    from a reply function.
+    """
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def reply(result: Any) -> None:
@@ -138,8 +143,9 @@ def ask_controller(
     event_with: Callable[[Callable[[R], None]], Event],
     to_response: Callable[[R], S],
 ) -> S | Pending[S]:
-    """Queue the event made of a reply function for this broker's controller; its reply, or its
-    refusal if it is not the active one, answers the request."""
+    """Queue an event for this broker's controller, created from a reply function. The response is
+    its reply, or its error if it is not active.
+    """
     pending: Pending[S] = Pending()
     event = event_with(lambda result: pending.complete(to_response(result)))
     controller.submit(event)
@@ -147,27 +153,29 @@ def ask_controller(
 
 
 def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
-    """A transactional API's error; its older versions know no PRODUCER_FENCED (KIP-588)."""
+    """A transactional API's error. Older versions do not have PRODUCER_FENCED (KIP-588)."""
     if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
 
 
 async def metadata_known(waiter: MetadataWaiter) -> None:
-    """Wait, within limits, until this broker has heard what there is in its cluster."""
+    """Wait, with a limit, until this broker has the cluster's metadata."""
     await waiter.when(lambda _: waiter.is_known, _START_WAIT_MS)
 
 
 def mutations(
     quotas: ClientQuotas, context: RequestContext, strict_since: int | None = None
 ) -> Mutations:
-    """Changes that the caller's quota allows the request; older versions are refused nothing."""
+    """The number of changes that the caller's quota allows. Requests of older versions are never
+    refused.
+    """
     strict = strict_since is not None and context.version >= strict_since
     return quotas.mutations(client_of(context), strict)
 
 
 def told(error: ApiError) -> str | None:
-    """The message of a row: none if it says no more than the code does."""
+    """The message of a row; None if it equals the code's standard one."""
     return None if error.message == error.code.name else error.message
 
 
@@ -175,7 +183,7 @@ def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configu
     """The entries of all resources.
 
     Raises:
-        ApiError: SECURITY_DISABLED, there is no authorizer that would use them.
+        ApiError: SECURITY_DISABLED, there is no authorizer.
     """
     if admin is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
@@ -186,7 +194,7 @@ def acl_binding(row: Any) -> Binding:
     """The entry of a CreateAcls row.
 
     Raises:
-        ApiError: INVALID_REQUEST, a code is not Kafka's.
+        ApiError: INVALID_REQUEST, a code is unknown.
     """
     return _binding(
         (row.resource_type, row.resource_name, row.resource_pattern_type),
@@ -199,7 +207,7 @@ def acl_filter(row: Any) -> Binding:
     """The filter of a DescribeAcls or DeleteAcls row.
 
     Raises:
-        ApiError: INVALID_REQUEST, a code is not Kafka's.
+        ApiError: INVALID_REQUEST, a code is unknown.
     """
     return _binding(
         (row.resource_type_filter, row.resource_name_filter, row.pattern_type_filter),

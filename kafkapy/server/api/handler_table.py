@@ -1,6 +1,6 @@
-"""The handlers of a broker by area, each built with the parts that it uses.
+"""Creates the handlers of a broker by area, each with the parts that it uses.
 
-`broker` builds the areas; nothing else knows them all.
+Only `broker` creates all areas.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ F = TypeVar("F")
 
 
 class Paths(NamedTuple, Generic[F]):
-    """The general path of an API's requests, and what makes the fast path of a connection."""
+    """The general path of an API's requests, and the factory of a connection's fast path."""
 
     general: Handle
     fast: Callable[[RequestContext, Caller], F]
@@ -178,7 +178,9 @@ def cluster(
     turns: Turns,
     tasks: BackgroundTasks,
 ) -> Handlers:
-    """Descriptions of the cluster and its APIs, coordinators, and logins out of turn."""
+    """Descriptions of the cluster and its APIs, coordinators, and SASL requests outside of a
+    login.
+    """
     description = handlers.metadata.Handler(
         cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
     )
@@ -204,7 +206,7 @@ def topics(
     quotas: ClientQuotas,
     turns: Turns,
 ) -> Handlers:
-    """Topics are made, grow and go."""
+    """Creation, expansion and deletion of topics."""
     creation = handlers.create_topics.Handler(admin, controller, waiter, configs, quotas, turns)
     growth = handlers.create_partitions.Handler(admin, controller, waiter, quotas, turns)
     deletion = handlers.delete_topics.Handler(
@@ -293,7 +295,7 @@ def delegation_tokens(
 def controller(
     controller: ControllerTask, metadata: MetadataCache, waiter: MetadataWaiter, clock: Clock
 ) -> Handlers:
-    """Requests to the controller: elections, reassignments, and those of brokers."""
+    """Requests to the controller: elections, reassignments, and requests of brokers."""
     election = handlers.elect_leaders.Handler(controller, metadata, waiter, clock)
     return {
         ApiKey.ELECT_LEADERS: election.handle,
@@ -310,7 +312,7 @@ def controller(
 
 
 def control_requests(receiver: ControlRequestHandler, inter_broker_listener: str) -> Handlers:
-    """Requests of the controller to this broker."""
+    """Commands of the controller to this broker."""
     return {
         ApiKey.LEADER_AND_ISR: partial(
             handlers.leader_and_isr.handle, receiver, inter_broker_listener
@@ -345,7 +347,7 @@ def _handle(
 def table(
     handles: Mapping[int, Handle], authorization: Authorization, auto_create_topics: bool
 ) -> dict[int, Served]:
-    """The APIs of a broker; where there is an authorizer, behind their rules."""
+    """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
     # Decided here, so that nothing is asked of a request where everything is allowed.
     if authorization.authorizer is None:

@@ -1,9 +1,9 @@
-"""Charges each request to its client, and makes who is beyond a quota pause (KIP-219): the answer
-goes out at once and says for how long; the connection handles nothing meanwhile.
+"""Charges each request to its client, and throttles clients beyond a quota (KIP-219): the response
+is sent at once with the time of the pause, during which the connection handles nothing.
 
-The time of a request is that of the event loop in its handler: 100 percent are all that one broker
-has, where Kafka has 100 for each of its threads. What brokers ask of brokers is exempt
-(`kafka.server.RequestHandlerHelper`). Nothing here is called where no quota is set.
+The time of a request is that of the event loop in its handler: a broker has 100 percent in total,
+whereas Kafka has 100 for each thread. Requests between brokers are exempt
+(`kafka.server.RequestHandlerHelper`). Without a quota nothing here is called.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Pauses = dict[QuotaKind, int]  # ms
 
 
 class Asked(Protocol):
-    """Of a request, whose it is and what it asks for."""
+    """The client and the API of a request."""
 
     principal: str
     header: RequestHeader
@@ -57,7 +57,7 @@ def client_of(context: Asked) -> Client:
 
 
 class Throttler:
-    """Of one broker."""
+    """The throttler of one broker."""
 
     def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
         self.quotas = quotas
@@ -73,8 +73,9 @@ class Throttler:
         outcome: Any,
         seconds: float,
     ) -> Any:
-        """A handler's outcome, which took it `seconds`, with what it costs the client in it. A
-        `Pending` is charged when it is answered."""
+        """Charge a handler's outcome, which took `seconds`, to the client, and add the pause. A
+        `Pending` is charged when it is answered.
+        """
         key = context.header.api_key
         if key in _EXEMPT:
             self._exempt.record(seconds * 100, self._clock.monotonic_ms())
@@ -107,7 +108,7 @@ class Throttler:
         return then(outcome, charge)
 
     def meter(self, context: Asked) -> FetchMeter:
-        """Of a consumer's fetch that begins now."""
+        """The meter of a consumer's fetch that begins now."""
         return FetchMeter(self._quotas, self._clock, client_of(context))
 
     def _charge(self, client: Client, costs: dict[QuotaKind, float]) -> Pauses:
@@ -115,7 +116,7 @@ class Throttler:
         return {k: self._quotas[k].record(client, cost, now_ms) for k, cost in costs.items()}
 
     def _pause(self, connection: Caller, client: Client, pauses: Pauses) -> int:
-        """Pause the connection for the longest of the pauses, which is noted."""
+        """Pause the connection for the longest of the pauses, and note it."""
         kind = max(pauses, key=pauses.__getitem__)
         longest_ms = pauses[kind]
         if longest_ms:
@@ -125,8 +126,9 @@ class Throttler:
 
 
 class FetchMeter:
-    """The cost of a consumer's fetch. One that must pause gets no records, and is not charged for
-    them; waiting for records costs nothing."""
+    """The cost of a consumer's fetch. A client that must pause gets no records, and is not charged
+    for them. Waiting for records costs nothing.
+    """
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")
 
@@ -139,13 +141,15 @@ class FetchMeter:
         self.bytes_max = quotas[QuotaKind.FETCH].burst(client)
 
     def park(self) -> None:
-        """It waits from now on."""
+        """Note that the fetch waits from now on."""
         if self._started_s is not None:
             self._seconds = time.perf_counter() - self._started_s
             self._started_s = None
 
     def pause_ms(self, size_bytes: int) -> int:
-        """It is to be answered with so many bytes of records; or, if not 0, with none."""
+        """The pause before a response with so many bytes of records. If it is not 0, the response
+        has none.
+        """
         self.park()
         client, now_ms = self._client, self._clock.monotonic_ms()
         fetched = self._quotas[QuotaKind.FETCH]

@@ -1,4 +1,4 @@
-"""Authorization of the APIs of transactions: the other rows of `authorization_rules`."""
+"""Authorization rules of the transaction APIs, which are part of `authorization_rules`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _write(name: str = "transactional_id", after: Rule | None = None) -> Rule:
 def _refuse_others(
     acls: Authorization, served: Served, context: RequestContext, request: Any
 ) -> Work[Any]:
-    """Of the topics of one request all are added or none."""
+    """Refuse the other topics of a request too: either all are added or none."""
     field = "v3_and_below_topics"
     passed, refused = yield from split(acls, context, request, field, topic(Operation.WRITE))
     if not refused:

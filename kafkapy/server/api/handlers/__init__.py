@@ -1,8 +1,8 @@
-"""Every API that is served: one table, one module an API.
+"""The served APIs: one table, and one module for each API.
 
 Dispatch, ApiVersions, metrics names and docs/reference/apis.md come from `SERVED`;
-`server.api.handler_table` builds the handlers. Handlers never import each other; what two need is
-in `handler_support`.
+`server.api.handler_table` builds the handlers. Handlers never import each other; `handler_support`
+has shared functions.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> Api:
 
 
 def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
-    """For APIs whose response has one error code for all; the others close the connection."""
+    """The refusal of APIs with a top-level error code. Other APIs close the connection."""
 
     def refuse(request: Any, error: ApiError, version: int) -> Any:
         made = response()

@@ -1,10 +1,10 @@
 """AddPartitionsToTxn (key 24), versions 0-5.
 
 Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
-one of them does not exist none is added: it gets UNKNOWN_TOPIC_OR_PARTITION, the others
-OPERATION_NOT_ATTEMPTED.
-Version notes: v4 and later are between brokers: many transactions, each to be added to or only
-verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+one of them does not exist, none is added: that one gets UNKNOWN_TOPIC_OR_PARTITION, the others
+OPERATION_NOT_ATTEMPTED. Version notes: v4 and later are between brokers: many transactions, to
+which partitions are added or for which they are only verified (KIP-890). Below v2 PRODUCER_FENCED
+is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def handle(
     context: RequestContext,
     request: AddPartitionsToTxnRequest,
 ) -> Work[Any]:
-    """Add to each transaction; the answer waits for all."""
+    """Add partitions to each transaction. The response waits for all."""
     asked = _transactions(request, context.version)
     starts = []
     for transaction in asked:
@@ -67,7 +67,7 @@ def handle(
 def _known(
     metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction
 ) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
-    """The partitions that are named, each once; and those of them that do not exist."""
+    """The partitions in the request, each once, and those that do not exist."""
     image = metadata.image
     partitions, unknown = [], []
     for topic in transaction.topics:

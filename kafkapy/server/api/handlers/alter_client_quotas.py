@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49), versions 0-1: sets and removes quotas (KIP-546).
 
-Behaviour: any broker; entity by entity, each a change of its own. An entity that is named twice is
-answered once. Version notes: v1 is flexible.
+Behaviour: any broker serves it. Each entity is a separate change. An entity that is named twice has
+one row in the response. Version notes: v1 is flexible.
 """
 
 from __future__ import annotations

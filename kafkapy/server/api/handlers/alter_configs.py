@@ -1,5 +1,4 @@
-"""AlterConfigs (key 33), versions 0-2: the whole set of a resource's dynamic configs is
-replaced."""
+"""AlterConfigs (key 33), versions 0-2: replaces all dynamic configs of a resource."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """AlterPartitionReassignments (key 45), version 0.
 
 Behaviour: the controller begins, redirects or (null replicas) cancels reassignments and answers
-when they are recorded; their progress is ListPartitionReassignments' (KIP-455).
-Not done: the timeout is not looked at, nor does Kafka.
+when they are recorded; ListPartitionReassignments returns their progress (KIP-455). Not done: as in
+Kafka, the timeout is ignored.
 """
 
 from __future__ import annotations

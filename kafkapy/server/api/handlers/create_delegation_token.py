@@ -1,7 +1,8 @@
-"""CreateDelegationToken (key 38), versions 0-3: makes a delegation token (KIP-48).
+"""CreateDelegationToken (key 38), versions 0-3: creates a delegation token (KIP-48).
 
-Behaviour: any broker makes it; it can be used here when it is answered, elsewhere when they hear of
-it. Version notes: v3 for another owner (KIP-373), who needs CREATE_TOKENS for that user.
+Behaviour: any broker serves it. The token can be used here after the response, at other brokers
+after the notification. Version notes: v3 has tokens for another owner (KIP-373), for which the
+caller needs CREATE_TOKENS.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def handle(
     context: RequestContext,
     request: CreateDelegationTokenRequest,
 ) -> Outcome[CreateDelegationTokenResponse]:
-    """Make a token for who asks, or for another owner."""
+    """Create a token for the caller, or for another owner."""
     requester = owner = context.principal
     if request.owner_principal_name:
         owner = principal_of(request.owner_principal_type or "", request.owner_principal_name)

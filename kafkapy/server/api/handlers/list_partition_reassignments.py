@@ -1,7 +1,7 @@
 """ListPartitionReassignments (key 46), version 0.
 
-Behaviour: the controller says which of the partitions asked for, or (null) of all, are on the move,
-with the replicas that come and go; the others are left out (KIP-455).
+Behaviour: the controller returns which of the requested partitions, or (null) of all, are being
+reassigned, with the added and removed replicas; others are left out (KIP-455).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kafkapy.server.requests.outcomes import Outcome
 def handle(
     controller: ControllerTask, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> Outcome[ListPartitionReassignmentsResponse]:
-    """Ask the controller."""
+    """Pass the request to the controller."""
     require_controller(controller)
     asked = None
     if request.topics is not None:

@@ -1,11 +1,11 @@
 """Metadata (key 3), versions 0-12.
 
-Behaviour: brokers, controller and topics as the last UpdateMetadata told; only endpoints of the
-listener that was asked on. An unknown topic is created when the broker and the request allow it,
-and the answer waits a moment for its leaders, so that a first produce does not start with
-LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code.
-Version notes: v0 empty means all topics, later null does; v4 auto creation by choice; v8-10 cluster
-operations; v10 topic ids; v12 look-up by id.
+Behaviour: brokers, controller and topics of the last UpdateMetadata, with endpoints of the
+request's listener only. An unknown topic is created if the broker and the request allow it. Then
+the response waits shortly for its leaders, so that a first produce does not fail with
+LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code. Version notes: v0 empty
+means all topics, later null does; v4 a flag for auto creation; v8-10 cluster operations; v10 topic
+ids; v12 look-up by id.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Handler:
     def handle(
         self, context: RequestContext, request: MetadataRequest
     ) -> Work[Outcome[MetadataResponse]]:
-        """Describe the brokers and the topics asked for."""
+        """Describe the brokers and the requested topics."""
         _check_rows(request, context.version)
         if self.waiter.is_known:
             missing = yield from self._to_create(context, request)
@@ -81,7 +81,7 @@ class Handler:
         )
 
     def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
-        """Unknown, legal names that may be created."""
+        """Unknown topics with valid names that may be created."""
         if _wants_all(context, request) or not self.auto_create_topics:
             return []
         if context.version >= 4 and not request.allow_auto_topic_creation:
@@ -199,7 +199,7 @@ class Handler:
 def _check_rows(request: MetadataRequest, version: int) -> None:
     """
     Raises:
-        ApiError: INVALID_REQUEST, a row has an id, or no name, before such rows are served.
+        ApiError: INVALID_REQUEST, a row has an id, or no name, in a version that does not allow it.
     """
     if version >= _FIRST_VERSION_WITH_IDS:
         return

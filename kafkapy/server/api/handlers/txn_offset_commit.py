@@ -1,10 +1,9 @@
 """TxnOffsetCommit (key 28), versions 0-4.
 
-Behaviour: the offsets are stored in `__consumer_offsets` within the producer's transaction, and
-count when its marker is there. As for records, the coordinator of the transaction is asked first
-whether that partition is part of it (KIP-890).
-Version notes: v3 names the group's member and generation (KIP-447). Below v2
-COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
+Behaviour: the offsets are stored in `__consumer_offsets` in the producer's transaction, and take
+effect with its marker. As for records, the transaction's coordinator must verify first that the
+partition is part of it (KIP-890). Version notes: v3 has the group's member and generation
+(KIP-447). Below v2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -59,8 +58,9 @@ def handle(
 
 
 def _of_coordinator(error: ErrorCode) -> ErrorCode:
-    """The error with which a producer that commits offsets asks again: it looks for the group's
-    coordinator."""
+    """The error after which a producer that commits offsets retries, and finds the group's
+    coordinator again.
+    """
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is ErrorCode.TRANSACTION_ABORTABLE:
