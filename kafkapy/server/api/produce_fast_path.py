@@ -106,7 +106,7 @@ class ProduceFastPath:
             self._decide_anew()
 
     def _decide_anew(self) -> None:
-        """Drop the decisions on this connection's client, which are made again for the shape."""
+        """Begin new decisions about this connection's client, for the present shape."""
         context, shape = self._context, self._shape
         assert shape is not None
         authorizer, quotas = self._authorizer, self._quotas

@@ -1,7 +1,7 @@
-"""Every option of `format("kafkapy")`: name, default, where it counts, meaning. Pure data.
+"""Every option of `format("kafkapy")`: name, default, validity, meaning. Pure data.
 
-`options` and `sink_options` know no other names. scripts/docs writes docs/reference/spark.md from
-it.
+`options` and `sink_options` accept no other names. scripts/docs generates docs/reference/spark.md
+from it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 
 class Option(NamedTuple):
-    """One option as users write it; case does not matter.
+    """One option. Case does not matter.
 
-    `valid_in` is "batch", "stream" or "both"; `default` is for people: what happens without it.
+    `valid_in` is "batch", "stream" or "both"; `default` is a text: the behaviour without the
+    option.
     """
 
     name: str
