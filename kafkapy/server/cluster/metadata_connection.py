@@ -1,4 +1,4 @@
-"""Where this broker's cluster keeps its metadata: the embedded store, or a ZooKeeper ensemble.
+"""Connects to the metadata of this broker's cluster: the embedded store, or a ZooKeeper ensemble.
 
 Everything above the `ZooKeeper` port is the same for both.
 """
@@ -29,7 +29,7 @@ class Close(Protocol):
 
 
 class MetadataConnection(NamedTuple):
-    """The port, how to begin a new session after one expired, and how to end it all.
+    """The port, a function that begins a new session after one expired, and one that closes it.
 
     `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
     long, by default as long as is usual, for the answer to its farewell.
