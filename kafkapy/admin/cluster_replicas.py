@@ -20,7 +20,7 @@ class PlanSummary(NamedTuple):
     bytes_to_copy: int | None
     leaders_changed: int
     replicas: dict[int, int]
-    """By broker, once it is done."""
+    """Numbers by broker, after the plan."""
     leaders: dict[int, int]
 
 

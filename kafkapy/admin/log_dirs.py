@@ -52,7 +52,7 @@ class LogDir(NamedTuple):
     path: str
     error: ErrorCode
     logs: Mapping[tuple[TopicPartition, bool], ReplicaLog]
-    """By partition and whether it is the future log."""
+    """Logs by partition, and whether they are future logs."""
     total_bytes: int = -1
     usable_bytes: int = -1
 

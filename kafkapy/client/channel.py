@@ -27,7 +27,7 @@ RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
 Allocate = Callable[[int], memoryview]
-"""Memory for a response of so many bytes, which it overwrites."""
+"""Allocates memory for a response of a number of bytes."""
 
 
 def zeroed(size: int) -> memoryview:

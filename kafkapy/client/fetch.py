@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 FETCH_BYTES_MAX: Final = 4 << 20
-"""Enough to make round trips rare; more is colder when it is decoded, and costs memory."""
+"""Large enough to make round trips rare. More would be colder in the cache when decoded, and cost
+memory.
+"""
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1

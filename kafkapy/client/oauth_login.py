@@ -93,4 +93,4 @@ class Tokens:
 
 
 TOKENS = Tokens()
-"""Those of this process."""
+"""The tokens of this process."""

@@ -15,8 +15,9 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.record.codec import LEVEL_DEFAULT, Codec, codec_by_name
 
 BATCH_BYTES: Final = 1_000_000
-"""`batch.size` unless it is given. Java's 16 KB are for senders that wait for each record; topics
-take batches of 1,048,588 bytes."""
+"""The default of `batch.size`. Java's 16 KB are for senders that wait for each record; topics
+accept batches of 1,048,588 bytes.
+"""
 
 _INT_MAX: Final = 2**31 - 1
 _I, _L = ConfigType.INT, ConfigType.LONG

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from kafkapy.record.builder import RecordData
 
 Token: TypeAlias = Hashable
-"""What the shell knows a request by."""
+"""The caller's identification of a request."""
 
 R = TypeVar("R")
 

@@ -14,11 +14,12 @@ from typing import Final
 from kafkapy.replication.partition import Partition
 
 AWAITED_MS: Final = 2000
-"""How long a follower is awaited after the leadership began."""
+"""The time for which a follower is awaited after the leadership began."""
 SHORT_WAIT_MS: Final = 5
 PARTITIONS_PER_MS: Final = 10
-"""A fetch is parked longer with many partitions, asked for or awaited: looking through them again
-has its price."""
+"""A fetch with many requested or awaited partitions waits longer, because checking them again costs
+time.
+"""
 
 
 class AwaitedFollowers:

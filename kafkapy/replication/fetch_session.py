@@ -29,12 +29,12 @@ FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
 PARTITIONS_MAX: Final = 100_000
-"""In the sessions of all consumers, and so many again in those of brokers: 35 MB each."""
+"""The limit for the sessions of all consumers, and again for those of brokers: 35 MB each."""
 _FEW: Final = 256
-"""So many partitions a session may always have."""
+"""The number of partitions that any session may have."""
 
 PartitionKey = tuple[str | bytes, int]
-"""A topic, by its name or id, and an index."""
+"""A topic's name or id, and a partition index."""
 
 
 class FetchPartition:

@@ -17,7 +17,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
 
 Pair = tuple[Partition, FetchPartition]
-"""A partition, and what the follower last asked of it."""
+"""A partition, and the follower's latest request for it."""
 
 
 class Kind(IntEnum):

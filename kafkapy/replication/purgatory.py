@@ -20,7 +20,9 @@ class DelayedOperation:
     __slots__ = ("completed", "deadline_ms", "keys", "number", "queued_ms")
 
     is_reusable: ClassVar[bool] = False
-    """Whether it is parked again and again (`Purgatory.park_reusable`) until it is cancelled."""
+    """Whether the operation is used for several requests (`Purgatory.park_reusable`), until it is
+    cancelled.
+    """
 
     def __init__(self, deadline_ms: int) -> None:
         self.deadline_ms = deadline_ms

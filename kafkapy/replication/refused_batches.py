@@ -22,7 +22,7 @@ from kafkapy.storage.producer_state import ProducerState
 PIPELINED_MAX: Final = 4
 """Batches that may be in flight behind one (max.in.flight.requests.per.connection is 5)."""
 REMEMBERED_MS: Final = 5_000
-"""What was in flight at a refusal has arrived by then, or its connection has failed."""
+"""By then, batches in flight at a refusal have arrived, or their connection has failed."""
 PRODUCERS_MAX: Final = 1_000
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF

@@ -128,7 +128,7 @@ REFUSALS: Final = {
     ResourceKind.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ResourceKind.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-"""What is answered to who may not, by the kind of the resource."""
+"""The error code of a refusal, by resource type."""
 
 
 def parse_principal(text: str) -> tuple[str, str]:

@@ -8,8 +8,7 @@ from typing import Final
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
 NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that say nothing about the disk: this process, or this machine, has too many open files.
-"""
+"""Errors that are not the disk's: this process, or this machine, has too many open files."""
 SHORTAGES: Final = NO_DESCRIPTORS | {errno.ENOMEM}
 
 

@@ -14,7 +14,7 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, write_atomically
 
 _OPEN_FILES: Final = 256
-"""How many are open at a time while they are written together."""
+"""The number of files that are open at a time while many are written."""
 
 
 class DurableFiles:

@@ -29,7 +29,7 @@ from kafkapy.storage.filesystem import File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
 REGION_BYTES_MIN: Final = 1 << 16
-"""A shorter span costs less to read and send with what surrounds it than by a call of its own."""
+"""A shorter span costs less if it is read and sent together with the bytes around it."""
 _SEARCH_BYTES: Final = 4096
 _SCAN_BYTES: Final = 1 << 20
 _LENGTH_MIN: Final = 14

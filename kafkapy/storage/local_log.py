@@ -32,7 +32,7 @@ class Found(NamedTuple):
     records: bytes | FileRegion
     first_entry_incomplete: bool
     end_offset: int | None
-    """Where the segment that was read ends; None for the active one."""
+    """The end of the segment that was read; None for the active one."""
 
 
 class FlushHandle:

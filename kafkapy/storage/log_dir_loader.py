@@ -35,7 +35,7 @@ class LogDir:
     logs: int = 0
     checkpointed: set[TopicPartition] = field(default_factory=set)
     unfinished: list[TopicPartition] = field(default_factory=list)
-    """Logs that were on their way here when the broker stopped."""
+    """Logs whose move to this directory was interrupted by the broker's stop."""
 
     def release(self, log: UnifiedLog) -> None:
         """Close a log's files, because its directory is about to be renamed."""

@@ -31,7 +31,7 @@ logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 RECALL_BYTES: Final = 512 * 1024
 RECALL_MS: Final = 10 * 60_000
-"""How long after a write a producer may still send it again (delivery.timeout.ms is 2 minutes)."""
+"""The time for which a producer may repeat a batch (delivery.timeout.ms is 2 minutes)."""
 
 
 class ProducerConfig(NamedTuple):

@@ -30,7 +30,7 @@ from kafkapy.tools.librdkafka_client import Reporter, make
 
 ROUND_BYTES: Final = 1 << 20
 DONE_MAX: Final = 1000
-"""How many renamed files are remembered as read."""
+"""The number of renamed files that are remembered as read."""
 _ROOM_WAIT_S: Final = 0.1
 _FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be away for long
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 HEAD_BYTES: Final = 256
 LINE_BYTES_MAX: Final = 900_000
-"""A longer line becomes several records: brokers take 1 MB by default."""
+"""A longer line becomes several records: brokers accept 1 MB by default."""
 
 
 class Cursor(NamedTuple):

@@ -17,7 +17,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.replica_comparison import Difference, ReplicaBatches, compare
 
 MEMORY_BYTES: Final = 64 << 20
-"""What the answers of one round may hold, unless one batch is larger."""
+"""The largest size of the responses of one round, unless one batch is larger."""
 
 # Asks one broker for what it has of these partitions from these offsets on.
 Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, ReplicaRecords]]

@@ -23,7 +23,7 @@ class ReplicaTable:
         self._partitions: list[TopicPartition] = []
         self._replicas: list[list[int]] = []
         self._stays: list[set[int]] = []
-        """Those of the current replicas that have not moved."""
+        """The current replicas that have not moved."""
         self._factors: list[int] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], replication_factor: int) -> None:

@@ -35,10 +35,10 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""A producer's answer when its transition could not be stored; other codes pass as they are."""
+"""The error for a producer whose transition could not be stored. Other codes are unchanged."""
 
 Stored = Callable[[int, ErrorCode], None]
-"""Called with (now_ms, error) once a transition is in the log, or is not."""
+"""Called with (now_ms, error) after the append of a transition, or its failure."""
 
 
 @dataclass(slots=True)

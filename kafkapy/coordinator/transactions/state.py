@@ -29,15 +29,15 @@ class TransactionState(IntEnum):
     ONGOING = 1
     """Partitions were added."""
     PREPARE_COMMIT = 2
-    """Decided: the partitions are being told."""
+    """Decided: the markers are being written."""
     PREPARE_ABORT = 3
     COMPLETE_COMMIT = 4
     """Every partition has its marker."""
     COMPLETE_ABORT = 5
     DEAD = 6
-    """Expired: its tombstone is on its way."""
+    """Expired: its tombstone is being appended."""
     PREPARE_EPOCH_FENCE = 7
-    """The producer is to be fenced and its transaction aborted; never in the log."""
+    """The producer will be fenced and its transaction aborted. Never in the log."""
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     DEAD: AT_REST,
     PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
 }
-"""From where each state may be reached."""
+"""The states from which each state may be reached."""
 
 
 class Transition(NamedTuple):

@@ -14,10 +14,10 @@ _BUFFER_SIZE: Final = bytes(3)  # there is nothing to be buffered
 _FIXED_BYTES: Final = 4
 
 OFFER: Final = bytes([_NO_LAYER]) + _BUFFER_SIZE
-"""What a broker offers."""
+"""The security layers that a broker offers."""
 
 CHOICE: Final = OFFER
-"""What a client chooses; its authorization ID would follow."""
+"""The security layer that a client chooses. An authorization id may follow."""
 
 
 class GssFailed(KafkapyError):

@@ -18,9 +18,9 @@ class GssState(Enum):
     """States: the token that is expected next."""
 
     CONTEXT = auto()
-    """A token of Kerberos."""
+    """A Kerberos token."""
     READY = auto()
-    """An empty token: the client has ours, and waits for the security layers."""
+    """An empty token: the client has the broker's token, and waits for the security layers."""
     CHOICE = auto()
     """The client's security layer."""
     COMPLETE = auto()

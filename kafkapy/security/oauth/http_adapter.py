@@ -19,7 +19,7 @@ from kafkapy.security.tls import stores as tls_stores
 ANSWER_BYTES_MAX: Final = 1 << 20
 REDIRECTS_MAX: Final = 5
 TOTAL_LIMIT_S: Final = 60.0
-"""How long an answer may take in all, however slowly it comes."""
+"""The time limit for a whole response."""
 _PIECE_BYTES: Final = 1 << 16
 _TRY_AGAIN: Final = (408, 429)  # of 4xx; the others say that it is our fault
 _NEVER: Final = (501, 505)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
 SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
-"""What OpenSSL calls it, at the end of a list of ciphers."""
+"""OpenSSL's syntax for it, at the end of a list of ciphers."""
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
 _PEM_CHAIN: Final = re.compile(

@@ -40,14 +40,15 @@ _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
 ROOM_AT_ONCE_BYTES: Final = 1 << 19
-"""What a request may take in memory to be decoded in one go: some 2,000 rows, 2 ms."""
+"""The memory of a request that is decoded in one slice: some 2,000 rows, 2 ms."""
 ROOM_BYTES_MIN: Final = 1 << 24
 ROOM_BYTES_MAX: Final = 1 << 27
 ROOM_PER_BYTE: Final = 20
-"""What any request may take: so much for each of its bytes. Rows of real requests need as much with
-their answers; a frame of 1 MB whose rows are a byte each would take 200 MB."""
+"""The memory that a request may take for each of its bytes. Rows of real requests, with their
+responses, need this much; a frame of 1 MB with rows of one byte would take 200 MB.
+"""
 ELEMENTS_AT_ONCE: Final = 2_000
-"""Elements of a response that is encoded in one go."""
+"""The elements of a response that is encoded in one slice."""
 
 
 class Dispatcher:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 NEEDS_OF_FOLLOWER: Final = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
-"""With these a follower may read all that it follows."""
+"""The operation and resource that a follower's fetch needs."""
 FIRST_VERSION_WITH_IDS: Final = 13
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 

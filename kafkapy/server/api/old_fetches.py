@@ -30,7 +30,9 @@ _FIRST_VERSION_WITH_BATCHES: Final = 4
 _FIRST_VERSION_WITH_STORAGE_ERROR: Final = 6
 _FIRST_VERSION_WITH_TIMESTAMPS: Final = 2
 CONVERTED_BYTES_MAX: Final = 1 << 20
-"""Of one answer, beyond the first batch of each partition: half a second if records are small."""
+"""The limit of converted bytes in one response, beyond the first batch of each partition. Small
+records take half a second.
+"""
 
 
 def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:

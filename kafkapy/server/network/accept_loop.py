@@ -20,7 +20,7 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 RETRY_S: Final = 0.1
 SPARE: Final = 32
-"""The last descriptors of a process that no socket may take."""
+"""The number of descriptors that are never used for sockets."""
 _NO_ROOM: Final = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
 
 

@@ -11,11 +11,12 @@ from typing import Final
 from kafkapy.server.counts.request_times import RequestTimes
 
 TLS: Final = "SSL"
-"""The mechanism of a client that failed, or needed, nothing but the handshake of TLS."""
+"""The mechanism in counts of TLS handshakes."""
 
 Login = tuple[str, str]
-"""(listener, mechanism): of what is configured, so that clients cannot make counters. The mechanism
-is empty for who was turned away before one was chosen."""
+"""(listener, mechanism) of configured ones, so that clients cannot create counters. The mechanism
+is empty for clients that were refused before they chose one.
+"""
 
 
 class AuthenticationCounts:

@@ -26,10 +26,9 @@ _PER_IP: Final = "max.connections.per.ip"
 _OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 RESERVE: Final = 64
-"""Descriptors that neither clients nor segments of logs may take: for brokers, checkpoints, the
-journal, ZooKeeper."""
+"""Descriptors that are reserved for brokers, checkpoints, the journal and ZooKeeper."""
 BROKERS_RESERVE: Final = 32
-"""Of them, how many connections of the inter-broker listener may take."""
+"""The part of them for connections to the inter-broker listener."""
 
 
 def parse_overrides(text: str) -> dict[str, int]:

@@ -21,9 +21,11 @@ from kafkapy.storage.file_records import FileRegion
 logger = logging.getLogger("kafka.network.SocketServer")
 
 FIRST_BYTES: Final = 1 << 14
-"""Of a region, read to leave together with the header before it: a packet less, and a wake-up."""
+"""The bytes of a region that are read and sent together with the header before it, which saves a
+packet and a wake-up.
+"""
 WAITING_BYTES: Final = 1 << 16
-"""Of a region, read for the transport to wait with until the socket takes more."""
+"""The bytes of a region that are read into the transport's buffer while the socket is full."""
 
 
 def has_region(parts: list[Any]) -> bool:

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.network.SocketServer")
 
 DELAYED_MAX: Final = 100
-"""How many sockets of addresses that connect too often are kept open to slow them down."""
+"""The largest number of sockets that are kept open to slow down addresses that connect too
+often.
+"""
 SHUTDOWN_LIMIT_S: Final = 5.0
-"""How long a client may take to answer the end of TLS."""
+"""The time that a client has to answer the end of TLS."""
 _UNREAD_BYTES_MAX: Final = 1 << 16
 # What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")

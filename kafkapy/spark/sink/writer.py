@@ -26,7 +26,7 @@ from kafkapy.spark.sink.sink_options import SinkOptions
 from kafkapy.spark.workers.engine import cluster_of
 
 TRANSACTION_TIMEOUT_MS: Final = 300_000
-"""How long a task may take with `exactlyOnce`, unless `kafka.transaction.timeout.ms` says so."""
+"""The time limit of a task with `exactlyOnce`, unless `kafka.transaction.timeout.ms` is set."""
 
 
 class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]

@@ -19,7 +19,9 @@ log: Final = logging.getLogger("kafkapy.spark")
 
 
 PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
-"""What Spark runs to plan a read while `spark.sql.python.filterPushdown.enabled` is on."""
+"""The module that Spark runs to plan a read while `spark.sql.python.filterPushdown.enabled` is
+on.
+"""
 
 
 def batch_reader(options: SourceOptions) -> KafkapyBatchReader:

@@ -21,10 +21,10 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 START_KEY: Final = "@from"
-"""Where an end offset keeps its batch's start. No topic can have this name.
+"""The key of a batch's start in its end offset. No topic can have this name.
 
-Spark asks for the initial offset again when it restarts before batch 0 is committed; with `latest`
-the records between would be lost if the answer were believed.
+Spark requests the initial offset again if it restarts before batch 0 is committed. With `latest`,
+the records in between would be lost if that were used.
 """
 
 

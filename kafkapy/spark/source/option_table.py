@@ -119,7 +119,7 @@ SOURCE_CLIENT_OPTIONS: Final = (
     ),
     _OTHERS,
 )
-"""The `kafka.*` options of the source that are worth a line; others pass through."""
+"""The documented `kafka.*` options of the source; others pass through."""
 
 SINK_CLIENT_OPTIONS: Final = (
     *_CONNECTION,
@@ -145,7 +145,7 @@ SINK_CLIENT_OPTIONS: Final = (
         "any other property of Java's producer; a name that it does not know is an error",
     ),
 )
-"""The same of the sink."""
+"""The documented `kafka.*` options of the sink."""
 
 SEGMENT_OPTIONS: Final = (
     Option("path", "batch", "required", "log directories, comma-separated, or one partition's"),
@@ -171,4 +171,4 @@ SEGMENT_OPTIONS: Final = (
         "fail at a corrupt batch; `false`: a warning with the file, and on with the next segment",
     ),
 )
-"""Of `format("kafkapy-segments")`."""
+"""The options of `format("kafkapy-segments")`."""

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 OPTIONS: Final = tuple(option.name for option in SOURCE_OPTIONS)
-"""Every option beside the `kafka.*` client properties, as users write it; case does not matter."""
+"""Every option except the `kafka.*` client properties. Case does not matter."""
 _BATCH_ONLY: Final = tuple(option.name for option in SOURCE_OPTIONS if option.valid_in == "batch")
 
 _FORBIDDEN: Final = {

@@ -41,7 +41,9 @@ from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
 log: Final = logging.getLogger("kafkapy.spark")
 
 LATEST_TTL_S: Final = 0.1
-"""How long the latest offsets are believed: an idle query asks about 90 times a second."""
+"""The time for which the latest offsets are cached: an idle query requests them about 90 times a
+second.
+"""
 
 
 class KafkapyStreamReader(

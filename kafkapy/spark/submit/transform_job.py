@@ -28,7 +28,7 @@ from kafkapy.spark.submit import session
 Transform = Callable[[DataFrame], DataFrame]
 
 VIEW: Final = "records"
-"""What `--sql` selects from."""
+"""The view in the queries of `--sql`."""
 
 
 def main(arguments: Sequence[str]) -> None:

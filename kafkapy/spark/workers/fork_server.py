@@ -56,9 +56,9 @@ MODULES: Final = (
     "kafkapy.record.columns",
     "numpy.ma",  # pyarrow, for arrays of numpy's
 )
-"""What workers import, before or in their first task.
+"""The modules that workers import, before or in their first task.
 
-Not the worker that pushes filters down: that it is loaded tells `batch_reader` where it is.
+Not the worker that pushes filters down: `batch_reader` recognises it by the loaded module.
 """
 
 REQUEST_LIMIT_S: Final = 20.0
@@ -259,7 +259,7 @@ class Started(NamedTuple):
     """A running fork server."""
 
     environ: dict[str, str]
-    """What to add to the environment of the program that runs Spark."""
+    """Additional environment variables for the program that runs Spark."""
     pid: int
     lifeline: int
     """A descriptor of this process: the fork server ends when it is closed."""

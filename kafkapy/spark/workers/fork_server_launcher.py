@@ -13,10 +13,12 @@ import sys
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
 SOCKET_VARIABLE = "KAFKAPY_FORK_SERVER"
-"""Names the fork server's socket to whoever Spark starts."""
+"""The environment variable with the path of the fork server's socket."""
 
 READY, TAKEN, REFUSED = b"r", b"t", b"n"
-"""What the fork server says: to a connection, and to what was handed over. Then the exit status."""
+"""The fork server's replies: to a connection, and to the passed message. The exit status
+follows.
+"""
 
 READY_LIMIT_S = 20.0
 LENGTH_BYTES = 4

@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""What a JVM that was there first tells the driver."""
+"""The variable by which an already running JVM is known to the driver."""
 
 
 def prepare_local_workers() -> bool:

@@ -13,7 +13,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 
 WINDOW: Final = 10
-"""Measurements that a rate is taken over."""
+"""The number of measurements for a rate."""
 
 
 class MoveProgress(NamedTuple):

@@ -72,7 +72,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         self._connected: BufferedSocket | None = None
         self._given_up = False
         self.problem = ""
-        """Why the last attempt to connect failed, in words."""
+        """The reason why the last attempt to connect failed."""
 
     def start(self) -> None:
         """Do nothing: there are no workers, as kazoo's callbacks only post to the loop."""

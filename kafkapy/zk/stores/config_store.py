@@ -36,7 +36,7 @@ from kafkapy.zk.zookeeper import (
 
 _AT_ONCE: Final = 100
 _READ_US: Final = 20
-"""What it costs to read one entity."""
+"""The cost of reading one entity."""
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips")
 
