@@ -32,7 +32,7 @@ from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
 
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
-"""Topics and functions, by key type."""
+"""Internal topics, by key type."""
 _WAIT_MS = 1000
 
 
