@@ -97,7 +97,7 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
         ApiError: TRANSACTIONAL_ID_NOT_FOUND, or its coordinator refused.
     """
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    # A broker without transactions has no coordinator of them either, and would be asked for long.
+    # A broker without transactions has no coordinator for them, and the search would take long.
     cluster.channel().version_for(request)
     response = cluster.coordinator_request(transactional_id, request, key_type=TRANSACTION_KEY_TYPE)
     coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)

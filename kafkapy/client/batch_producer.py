@@ -52,7 +52,7 @@ _ANSWERS: Final = {
     ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _Next.DONE,  # the first attempt was written
     ErrorCode.MESSAGE_TOO_LARGE: _Next.HALVE,
     ErrorCode.RECORD_LIST_TOO_LARGE: _Next.HALVE,
-    # The log lost what came before, by an unclean election: as Java's producer, start anew.
+    # The log lost earlier batches in an unclean election: start again, as Java's producer.
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _Next.NEW_IDENTITY,
     ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
     ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is gone from the metadata

@@ -114,7 +114,7 @@ class Channel:
                 self._send(request, version, timeout_ms)
             self.owed = None
             frame = self._read_frame(deadline)
-            # An ApiVersions refusal is written in version 0, whatever was asked.
+            # A refused ApiVersions is answered in version 0, whatever the request's version.
             if request.API_KEY == ApiKey.API_VERSIONS and _error_code(frame) != 0:
                 version = 0
             correlation_id, response = decode_response(

@@ -29,7 +29,7 @@ API_TIMEOUT_MS: Final = 60_000
 CONNECT_TIMEOUT_MS: Final = 10_000
 RETRY_BACKOFF_MS: Final = 100
 
-# What says "ask someone else, or the same again in a moment".
+# Errors after which another broker, or the same one later, may succeed.
 MOVED: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,

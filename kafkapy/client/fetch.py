@@ -31,7 +31,7 @@ memory.
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1
-# From version 13 on topics go by id (KIP-516); a topic without one is asked for by name.
+# From version 13 on topics go by id (KIP-516); a topic without one is fetched by name.
 _LAST_VERSION_BY_NAME: Final = 12
 _FIRST_VERSION: Final = 4
 

@@ -159,7 +159,7 @@ def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any,
     The first token is fetched now, because librdkafka would wait ten seconds for it, and not report
     why there is none. Raises as `client.oauth_login.Tokens.get`.
     """
-    # Imported only where it is asked for: most clients have no tokens.
+    # Imported only if it is needed: most clients have no tokens.
     from kafkapy.client.oauth_login import TOKENS
 
     TOKENS.get(properties)

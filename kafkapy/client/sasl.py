@@ -48,7 +48,7 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
 
 def _conversation(security: Security, host: str) -> Conversation:
     if security.sasl_mechanism == OAUTHBEARER:
-        # Imported only where it is asked for: most clients have no tokens, and no tickets.
+        # Imported only if it is needed: most clients have no tokens, and no tickets.
         from kafkapy.client.oauth_login import TOKENS
         from kafkapy.security.oauth.client import oauth_conversation
 

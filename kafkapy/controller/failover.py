@@ -38,7 +38,7 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
     await store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
     zxids = await _load_context(parts, random)
     await _load_deletions(parts)
-    # Brokers must know who is live before they are told to follow someone.
+    # Brokers must know the live brokers before they are told to follow one.
     parts.send_update_metadata(context.broker_ids)
     await _elect_after_restarts(parts, zxids)
     await parts.replicas.startup()

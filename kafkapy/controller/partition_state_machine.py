@@ -32,7 +32,7 @@ from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
 from kafkapy.zk.stores.store import ZkStore
 
-# What became of each partition asked to become Online: its new state, or why not.
+# The result for each partition that should become Online: its new state, or the error.
 Outcomes = dict[TopicPartition, LeaderAndIsr | str]
 
 

@@ -175,7 +175,7 @@ async def _begin(
     new = [replica for replica in everywhere if not _exists(context, replica)]
     await parts.replicas.handle(new, ReplicaState.NEW)
     if state is None:
-        # There never was a leader, so there is no data: whoever is live may be the first.
+        # There never was a leader, so there is no data: any live replica may be the first.
         await parts.partitions.handle([partition], PartitionState.ONLINE)
         if await _is_complete(parts, partition, assignment):
             await _complete(parts, partition, assignment)

@@ -37,7 +37,7 @@ class AwaitedFollowers:
         ]
         for follower in followers:
             awaited = self._until_ms.setdefault(follower, {})
-            # A broker that is gone never asks: what is overdue must not pile up.
+            # A broker that is gone never fetches: overdue entries must not accumulate.
             while awaited and next(iter(awaited.values())) <= now_ms:
                 del awaited[next(iter(awaited))]
             awaited.pop(partition, None)  # the order is that of time

@@ -281,7 +281,7 @@ class FetchSessionCache:
         if session.uses_topic_ids != uses_topic_ids and (wanted or session.partitions):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted and self._is_full(session, wanted):
-            # The client begins anew, and if there is no room then either, without a session.
+            # The client begins again; if there is still no room, without a session.
             del self._sessions[session_id]
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         self._apply(session, wanted, forgotten)

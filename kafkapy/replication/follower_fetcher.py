@@ -113,7 +113,7 @@ class FollowerFetcher:
         self._held_until_ms: int | None = None
         self._session = FollowerSession()
         self._following: dict[TopicPartition, _Following] = {}
-        self._may_be_out_of_range = False  # asked with each answer, of thousands of partitions
+        self._may_be_out_of_range = False  # checked at each response, with thousands of partitions
 
     def __len__(self) -> int:
         return len(self._following)

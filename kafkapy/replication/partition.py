@@ -196,7 +196,7 @@ class Partition:
         if before == end:
             return False
         if not self.remote_replicas:
-            # The only replica is in sync with itself, and no minimum asks for more.
+            # The only replica is in sync, and the minimum is at most the number of replicas.
             return end > before and log.update_high_watermark(end) > before
         if len(self.in_sync.committed) < self.effective_min_isr:
             return False
@@ -372,7 +372,7 @@ class Partition:
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:
             self.on_follower_fetch(replica_id, wanted, now_ms, leader_end_offset)
-        # A follower hears of what its own fetch has committed (Kafka: one fetch later).
+        # The response has the high watermark that this fetch moved (Kafka: one fetch later).
         result.high_watermark = log.high_watermark
         result.last_stable_offset = log.last_stable_offset
         return result

@@ -105,7 +105,7 @@ def _producer_of(records: Buffer) -> tuple[int, int, int] | None:
     except ApiError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
-        return None  # Whoever appends it says so.
+        return None  # The append reports it.
     if header.producer_id == NO_PRODUCER_ID:
         return None
     return header.producer_id, header.producer_epoch, header.base_sequence

@@ -95,7 +95,7 @@ class BatchRetention:
         self._last_records = last_records
         self._delete_retention_ms = delete_retention_ms
         self._now_ms = now_ms
-        # Old formats have no place for a horizon: the age of their segment stands for it.
+        # Old formats have no field for a horizon: the age of their segment replaces it.
         self.keep_legacy_deletes = True
 
     def retain(self, header: BatchHeader, batch: memoryview) -> Buffer | None:

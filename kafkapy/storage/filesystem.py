@@ -304,7 +304,7 @@ def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
     # A share each: to hand over every single thing would cost the loop more than the waiting.
     numbers = range(min(_FSYNC_THREADS, len(things)))
     shares = [_threads().submit(do_share, number) for number in numbers]
-    # Whoever sees a failure may close the files: nobody must be at work on them.
+    # After a failure the caller may close the files: no thread may still use them.
     wait(shares)
     for share in shares:
         share.result()

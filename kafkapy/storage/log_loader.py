@@ -320,7 +320,7 @@ class LogLoader:
         if not self._parameters.had_clean_shutdown:
             return
         if not snapshots.offsets and end > log_start_offset:
-            # Kafka does not read a whole log for producers that nobody remembers.
+            # Kafka does not read a whole log for unknown producers.
             for offset in sorted({*sorted(bases)[-2:], end}):
                 producers.take_snapshot(offset)
             return

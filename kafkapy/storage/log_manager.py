@@ -40,7 +40,7 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # Logs that are closed together at a shutdown; each opens some four files for it.
 _CLOSED_AT_ONCE: Final = 64
-# Logs looked at for old segments while nobody is served: half a millisecond.
+# Logs that are checked for old segments at a time: half a millisecond.
 _RETAINED_AT_ONCE: Final = 50
 
 

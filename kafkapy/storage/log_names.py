@@ -36,7 +36,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
 
 _FILE_NAME_MAX: Final = 255
-# Patterns, compiled by whoever uses one first: most starts of a command use none.
+# Patterns are compiled on first use: most starts of a command use none.
 _SUFFIXED: Final = r"(?s:(.+-.+)\.\S+(-delete|-future|-stray))"
 _OFFSET_FILE: Final = r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?"
 

@@ -110,7 +110,7 @@ class LogSegment:
         self._first_timestamp: int | None = None
         self._max_timestamp: int | None = None
         self._offset_of_max_timestamp = base_offset
-        # Position and size by base offset of the last few batches: what tail readers ask for.
+        # Position and size by base offset of the last few batches, for tail readers.
         self._recent: dict[int, tuple[int, int]] = {}
 
     @classmethod

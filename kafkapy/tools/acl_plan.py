@@ -22,7 +22,7 @@ from kafkapy.security.acls import (
 WILDCARD_HOST: Final = "*"
 _O: Final = Operation
 
-# What a resource can be asked for, besides All.
+# The operations of each resource type, besides All.
 ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
     ResourceKind.TOPIC: (
         *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),

@@ -15,7 +15,7 @@ _LOG4J: Final = re.compile(r"^\[[^\]]*\] [A-Z]+ (.*?)(?: \(state\.change\.logger
 _WRITER: Final = re.compile(
     r"^\[?(?P<role>Controller|Broker) (?:id=)?(?P<id>\d+)(?: epoch[= ](?P<epoch>\d+))?\]?:? "
 )
-# Where a line tells who leads, in the words of both eras; -1 is nobody.
+# Patterns of lines with a leader, in both formats; -1 means none.
 _LEADER: Final = re.compile(r"\bleader[=:] ?(-?\d+)|\bwith leader (-?\d+)", re.IGNORECASE)
 _ISR: Final = re.compile(
     r"\bISR:((?:-?\d+,?)+?)(?=,[A-Z]|\))|\bisr=(?:List\(|\[)([\d, ]*)|\bISR \[([\d, ]*)\]"
@@ -23,7 +23,7 @@ _ISR: Final = re.compile(
 _ISR_BROKERS: Final = re.compile(r"isrWithBrokerEpoch=\S*?\((.*?)\), leaderRecovery")
 _BROKER_ID: Final = re.compile(r"brokerId=(\d+)")
 _LOST: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
-# What a controller only asks for, or a broker has heard, is no change of leader yet.
+# A controller's request, or a broker's receipt of one, is no change of leader yet.
 _DECIDES: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
 _BECAME_LEADER: Final = re.compile(r"^Leader \S+ ")
 

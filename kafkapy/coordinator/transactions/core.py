@@ -161,7 +161,7 @@ class Core:
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             error = STORE_ERRORS.get(error, error)
             if not self._is_current(transaction, epoch):
-                # Whoever coordinates it now has what the log has, be it this transition or not.
+                # Its present coordinator has the state in the log, with this transition or not.
                 stored(now_ms, ErrorCode.NOT_COORDINATOR)
                 return
             if error is ErrorCode.NONE:

@@ -16,7 +16,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.security.kerberos.gss_context import GssContext, GssFailed
 from kafkapy.security.kerberos.login import KerberosLogin
 
-# Tickets in memory are asked for by one thread at a time.
+# One thread at a time obtains tickets into memory.
 _ASKING: Final = threading.Lock()
 
 
@@ -169,7 +169,7 @@ class _Initiating(_Context):
     def step(self, token: bytes) -> bytes:
         if token:
             return super().step(token)
-        with _ASKING:  # the first asks for a ticket of the service
+        with _ASKING:  # the first step obtains a ticket of the service
             return super().step(token)
 
 

@@ -148,7 +148,7 @@ class PrincipalMapper:
 
 
 def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], str, str]:
-    # Java's $1 is Python's \g<1>; what else it escapes stands for itself in both.
+    # Java's $1 is Python's \g<1>; other escaped characters are literal in both.
     replacement = re.sub(r"\$(\d+)", r"\\g<\1>", match[2].strip())
     try:
         return re.compile(match[1].strip()), replacement, match[3]

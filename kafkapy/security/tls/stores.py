@@ -66,7 +66,7 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
             "a TLS listener needs a certificate: set ssl.keystore.location to a PEM, PKCS12 or JKS"
             " file, or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
-    trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
+    trusts = load_trust(context, properties)  # fails even if clients need no certificate
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
@@ -124,7 +124,7 @@ def sha1_is_allowed(properties: PrefixedProperties) -> bool:
     """Whether `kafkapy.ssl.allow.sha1` is true. Logs a warning if so."""
     if properties.text(ALLOW_SHA1, "false").lower() != "true":
         return False
-    # Imported only where it is asked for: tools start without it.
+    # Imported only if it is needed: tools start without it.
     import logging
 
     logging.getLogger("kafka.security.ssl").warning(

@@ -39,7 +39,7 @@ _TRANSACTION_KEY_TYPE: Final = 1
 _NOT_REQUESTED: Final = -(2**31)
 
 
-# Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
+# The right that a row needs; None if it needs none, because the handler will refuse it anyway.
 NeedOf = Callable[[RequestContext, Any], Need | None]
 Rule = Callable[[Authorization, "Served", RequestContext, Any], Any]
 

@@ -349,7 +349,7 @@ def table(
 ) -> dict[int, Served]:
     """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
-    # Decided here, so that nothing is asked of a request where everything is allowed.
+    # Decided here, so that requests need no check without an authorizer.
     if authorization.authorizer is None:
         return served
     return guard(served, rules(auto_create_topics), authorization)

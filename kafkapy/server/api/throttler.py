@@ -82,7 +82,7 @@ class Throttler:
             return outcome
         if outcome is CLOSE_CONNECTION:
             return outcome
-        if key == ApiKey.FETCH:  # its handler has asked its meter
+        if key == ApiKey.FETCH:  # its handler has used its meter
             return then(outcome, partial(_mute_as_told, connection))
         client = client_of(context)
         costs: dict[QuotaKind, float] = {}

@@ -94,8 +94,8 @@ class FileRegionSender:
         if transport.is_closing():
             unsent.clear()
             return
-        # Written at once or told of (`pause_writing`): a region may only follow what has left.
-        # Over TLS all goes by the transport, which must not fall below what it is told of.
+        # Either all is written at once, or `pause_writing` is called: a region must follow sent bytes.
+        # Over TLS the transport writes all, and its limit must not be below `high_water_bytes`.
         limit_bytes = self._high_water_bytes if self._is_tls else 1
         if not self._is_tls:
             transport.set_write_buffer_limits(0)
@@ -126,7 +126,7 @@ class FileRegionSender:
                 together.append(unsent.popleft())
             if unsent:
                 together.append(unsent[0].take(FIRST_BYTES))
-            # asyncio's `writelines` of 3.12 and 3.13 pauses nobody (CVE-2024-12254).
+            # asyncio's `writelines` of 3.12 and 3.13 never calls `pause_writing` (CVE-2024-12254).
             self._transport.write(b"".join(together))
         if unsent and not len(unsent[0]):
             unsent.popleft()

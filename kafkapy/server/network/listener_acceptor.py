@@ -94,7 +94,7 @@ class ListenerAcceptor:
             return
         table, listener, client_host = self._table, self._listener, client_address(str(host))
         pause_ms = table.pause_ms(listener, self._now_ms())
-        if pause_ms:  # as Kafka's acceptor: who comes next waits in the backlog
+        if pause_ms:  # as Kafka's acceptor: later clients wait in the backlog
             try:
                 await asyncio.sleep(pause_ms / 1000)
                 await table.room(listener)

@@ -63,7 +63,7 @@ class FetchReader:
             keys.append(params.replica_id)  # a leader that begins calls its followers
             if params.min_bytes <= 1:
                 # There is not one byte, or it would have been read. (A consumer's offset may lie
-                # beyond the high watermark, which is told at once.)
+                # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
                 return operation
         if purgatory.try_complete_else_watch(operation, keys):
@@ -174,7 +174,7 @@ class FetchReader:
                 for partition, wanted in zip(readable, plan, strict=True)
             ]
         except StorageShortage:
-            return results, None  # what there is; the client asks again
+            return results, None  # what there is; the client retries
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return self._read(params, plan, is_first=False, taken=taken)
@@ -194,7 +194,7 @@ class FetchReader:
         replicas = self._replicas
         try:
             if wanted.topic is None:
-                # Never resolved here: whoever resolves must authorize.
+                # Never resolved here: a resolved topic must be authorized.
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 raise ApiError(code if unresolved(wanted) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             partition = replicas.get(wanted.topic, wanted.partition)

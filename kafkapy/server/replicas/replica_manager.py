@@ -261,7 +261,7 @@ class ReplicaManager:
             self.on_fatal(last)
         else:
             self.on_log_dir_failure()
-        # Only now: whoever hears of it must find the directory gone.
+        # Only now: the callbacks must find the directory gone.
         for partition in gone:
             self.on_unfollow(partition.topic_partition)
         for partition in led:
@@ -451,7 +451,7 @@ class ReplicaManager:
         except StorageShortage:
             raise
         except (ApiError, LogDirFailure) as failure:
-            # It is in a directory that is offline, or cannot be made: nobody can be served.
+            # It is in an offline directory, or cannot be created: it cannot be served.
             if not isinstance(failure, ApiError) or failure.code is _OFFLINE:
                 self.offline.add(row.topic_partition)
             raise

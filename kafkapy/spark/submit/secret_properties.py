@@ -60,7 +60,7 @@ def properties_file(content: bytes) -> str:
 
 
 def _named_file(content: bytes) -> str:
-    directory = tempfile.mkdtemp(prefix="kafkapy-spark-")  # nobody else may enter it
+    directory = tempfile.mkdtemp(prefix="kafkapy-spark-")  # only this user may enter it
     path = Path(directory, "spark.properties")
     path.touch(_MODE)
     path.write_bytes(content)

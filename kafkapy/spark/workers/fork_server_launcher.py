@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STREAMS = (0, 1, 2)
-_LOST = b"\1"  # the exit status of a worker that nobody waits for any more
+_LOST = b"\1"  # the exit status of a worker whose launcher has ended
 
 
 def encoded(words: list[str]) -> bytes:

@@ -30,7 +30,7 @@ EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
-# A consumer waits for records as long as it is asked to, but for its first broker so long.
+# The limit for the first broker's response; that for records is an option.
 API_TIMEOUT: Final = "default.api.timeout.ms"
 API_TIMEOUT_MS: Final = 60_000
 _CHECK_EVERY_S: Final = 5.0

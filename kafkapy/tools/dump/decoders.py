@@ -33,7 +33,7 @@ class Decoder(Protocol):
 
 
 # Java decodes a surrogate's three bytes to one replacement character, Python to three.
-# Patterns, compiled by whoever uses one first: most starts of a command use none.
+# Patterns are compiled on first use: most starts of a command use none.
 _SURROGATE: Final = rb"\xed[\xa0-\xbf][\x80-\xbf]"
 _REPLACEMENT: Final = "\ufffd".encode()
 
@@ -112,7 +112,7 @@ _ESCAPE: Final = r"\\(?:u[0-9a-f]{4}|.)"
 
 def json_text(value: object) -> str:
     """JSON in Jackson's form: no blanks, hexadecimal digits of escapes in upper case."""
-    # Not at the top: most records are told as they are.
+    # Not at the top: most records need no decoder.
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -86,7 +86,7 @@ class ClusterLayout:
             "transaction.state.log.min.isr": str(max(1, factor - 1)),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "4000",
-            # The last brokers to stop have nobody to hand their leaders to.
+            # The last brokers to stop have no other broker for their leaders.
             "controlled.shutdown.retry.backoff.ms": "100",
             "kafkapy.log.dir": str(self.broker_directory(broker_id) / "logs"),
             **self.overrides,

@@ -255,7 +255,7 @@ class KazooZooKeeper:
         names = self._config.chroot.split("/")[1:]
         for depth in range(1, len(names) + 1):
             path = "/" + "/".join(names[:depth])
-            # Asked first: who may not create in the parent is refused even if the node exists.
+            # Checked first: without permission to create, the error comes even if the node exists.
             if await session.send(path, wire.Exists(path, None)) is None:
                 with contextlib.suppress(NodeExists):
                     await session.send(path, wire.Create(path, None, self._acl(path), 0))

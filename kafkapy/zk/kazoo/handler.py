@@ -99,7 +99,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         for fd, flags in wanted.items():
             poll.register(fd, flags)
         found = dict(poll.poll(None if timeout_s is None else timeout_s * 1000))
-        # An error or a hang-up is for whoever waits: reading or writing will raise it.
+        # An error or a hang-up counts as ready: reading or writing will raise it.
         return (
             [each for each in readers if found.get(each.fileno(), 0) & ~select.POLLOUT],
             [each for each in writers if found.get(each.fileno(), 0) & ~select.POLLIN],

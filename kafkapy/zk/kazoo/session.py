@@ -67,7 +67,7 @@ _ERRORS: Final[tuple[tuple[type[Exception], type[ZooKeeperError]], ...]] = (
     (kazoo_errors.NotEmptyError, NotEmpty),
     (kazoo_errors.SessionExpiredError, SessionExpired),
 )
-# What stands in a failed multi for its other operations.
+# The errors of the other operations in a failed multi.
 _NOT_THE_CAUSE: Final = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
 
@@ -251,7 +251,7 @@ class Session:
 
     def post(self, callback: Callable[..., None], *args: object) -> None:
         """Schedule a callback in the loop; from any thread."""
-        # A loop that was closed without closing the session has nobody left to tell.
+        # The loop was closed without closing the session: there are no callbacks left.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
 
@@ -305,7 +305,7 @@ class Session:
     def _fire(self, kind: WatchKind, path: str) -> None:
         event = WatchEvent(kind, path[len(self._chroot) :] or "/")
         for watch in self._watches.fire(event):
-            # Not at once: who awaits the read that set the watch goes first.
+            # Not at once: the caller of the read that set the watch continues first.
             self._loop.call_soon(watch, event)
 
     def _on_state(self, state: KazooState) -> None:

@@ -40,7 +40,7 @@ async def handle(
         await pace.spend(CHANGE_UNITS)
         rows[_key(entry)] = await _alter(admin, entry, request.validate_only)
     if not request.validate_only:
-        # Who is told of a quota finds it in force, here at least.
+        # After the response the quota must be in force, at least at this broker.
         await changes.process()
     return AlterClientQuotasResponse(entries=list(rows.values()))
 

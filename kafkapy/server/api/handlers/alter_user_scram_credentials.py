@@ -43,7 +43,7 @@ def handle(
 
     async def altered() -> Work[AlterUserScramCredentialsResponse]:
         results = await admin.alter(wanted, turns.pace())
-        # Who is told of a password can log in with it, here at least.
+        # After the response a login with the password must work, at least at this broker.
         await changes.process()
         return _response(results)
 

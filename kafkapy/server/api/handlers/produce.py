@@ -163,7 +163,7 @@ class Handler:
         """
         while True:
             prepare = partial(prepare_at_length, data.records, long)
-            # A batch that nobody wanted acknowledged is appended though its producer is gone.
+            # A batch with acks=0 is appended even if its producer has gone.
             ahead = yield from elsewhere(prepare, may_drop=acks != 0)
             try:
                 return self._append(context, topic, data, acks, row, ahead)
