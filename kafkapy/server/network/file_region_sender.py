@@ -94,7 +94,7 @@ class FileRegionSender:
         if transport.is_closing():
             unsent.clear()
             return
-        # Either all is written at once, or `pause_writing` is called: a region must follow sent bytes.
+        # All is written at once, or `pause_writing` is called: a region must follow sent bytes.
         # Over TLS the transport writes all, and its limit must not be below `high_water_bytes`.
         limit_bytes = self._high_water_bytes if self._is_tls else 1
         if not self._is_tls:
