@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -182,8 +183,8 @@ class Machine:
             found = marked({MARK: mark}) if status == "0" else ()
             left = [command for pid, command in found if outlives(pid, GRACE_S)]
             first.stdin.close()
-            if ended:
-                first.wait(GRACE_S)
+            with suppress(subprocess.TimeoutExpired):
+                first.wait(GRACE_S if ended else 0)
         finally:
             first.kill()
             first.wait()
@@ -256,7 +257,8 @@ def main() -> int:
     debian = Debian()
     _say(f"an empty Debian {debian.codename} is in {debian.empty()}")
     problems = []
-    succeeded, printed = _timed(Machine(scratch / "demo", debian), try_it(), [try_it()], True)
+    machine = Machine(scratch / "demo", debian)
+    succeeded, printed = _timed(machine, f"{README}, try it", [try_it()], True)
     if not succeeded:
         problems.append(_tail(printed))
     machine = Machine(scratch / "pages", debian)
