@@ -165,7 +165,7 @@ def _joined(response: Any, others: list[Any], field: str) -> Any:
 
 
 def topic(operation: Operation, name: str = "name") -> NeedOf:
-    """The resource of a row whose `name` is a topic's."""
+    """The right to an operation on the topic in the field `name` of a row."""
     name_of = attrgetter(name)
     return lambda context, row: Need(operation, _TOPIC, name_of(row))
 
