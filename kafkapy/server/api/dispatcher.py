@@ -235,8 +235,8 @@ def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
 
 
 def _unencodable(error: ValueError) -> CloseConnection:
-    """Close a connection whose response cannot be encoded in the client's version, so that the client
-    gets an error at once, not a timeout.
+    """Close a connection whose response cannot be encoded in the client's version, so that the
+    client gets an error at once, not a timeout.
     """
     logger.error("Closing a connection whose response cannot be encoded: %s", error)
     return CLOSE_CONNECTION
