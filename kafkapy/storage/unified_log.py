@@ -380,9 +380,8 @@ class UnifiedLog:
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
-        """Check a producer's batch (unless that was done `ahead`), assign offsets and append it. A
-        repetition of one of the producer's last five batches is not appended: the result has its
-        first offsets.
+        """Check a batch of a producer (unless done `ahead`), assign offsets and append it. A batch
+        that repeats one of the last five is not appended: the result has the first offsets.
 
         Raises:
             TakesLong: the append would take long, and `briefly` is set.

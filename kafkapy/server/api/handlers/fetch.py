@@ -67,9 +67,7 @@ class Handler:
         request: FetchRequest,
         wanted: dict[PartitionKey, FetchPartition] | None = None,
     ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
-        """Read the partitions of the session's plan, or wait until there are enough bytes. `wanted`
-        has the rows of a request with many.
-        """
+        """Read the plan's partitions, or wait for enough bytes. `wanted`: a large request's rows."""
         if wanted is None:
             wanted = {}
             for topic in request.topics:
