@@ -67,7 +67,7 @@ class Handler:
         request: FetchRequest,
         wanted: dict[PartitionKey, FetchPartition] | None = None,
     ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
-        """Read the plan's partitions, or wait for enough bytes. `wanted`: a large request's rows."""
+        """Read the plan's partitions, or wait for enough bytes. `wanted`: many requested rows."""
         if wanted is None:
             wanted = {}
             for topic in request.topics:
