@@ -45,13 +45,13 @@ _Watches = dict[str, dict[Watch, int]]
 
 
 class MemoryServer:
-    """The tree with its sessions. Without a journal it is in memory only."""
+    """The tree with its sessions. Without a journal nothing outlives the object."""
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
-        """Recover from `journal`, without ephemerals, whose sessions have ended.
+        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead.
 
         Raises:
-            JournalCorrupt: the journal's file is damaged other than at its end.
+            JournalCorrupt: the journal's file is damaged, not merely torn at its end.
         """
         self._clock = clock
         self._journal = journal
