@@ -42,7 +42,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One member. `host` is the broker's text, such as `/127.0.0.1`."""
+    """One member; `host` is as the broker stored it, such as `/127.0.0.1`."""
 
     member_id: str
     instance_id: str | None
@@ -53,9 +53,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group. The state of an unknown one is Dead, as in brokers' responses. `assignor` may be
-    empty.
-    """
+    """One group. An unknown one is Dead, as brokers answer; `assignor` may be empty."""
 
     group_id: str
     state: str

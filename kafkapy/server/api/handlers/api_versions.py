@@ -1,8 +1,8 @@
 """ApiVersions (key 18), versions 0-4.
 
 Behaviour: the table of `handlers.SERVED`. A version above ours is answered in v0 with
-UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so that the client retries. Version
-notes: v3 has the client's software name; the response header stays v0 at every version.
+UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so that the client asks again.
+Version notes: v3 carries the client's software name; the response header stays v0 at every version.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 def handle(
     served: Mapping[int, Api], context: RequestContext, request: ApiVersionsRequest | None
 ) -> ApiVersionsResponse:
-    """List the served APIs. `request` is None if its version is unknown."""
+    """List the served APIs; `request` is None when its version is unknown."""
     if request is None:
         mine = served[ApiKey.API_VERSIONS]
         return ApiVersionsResponse(

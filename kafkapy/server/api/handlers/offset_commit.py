@@ -1,8 +1,8 @@
 """OffsetCommit (key 8), versions 0-9.
 
-Behaviour: offsets are stored in `__consumer_offsets` with acks=all before the response. A partition
-that does not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper,
-is stored like the others.
+Behaviour: stored in `__consumer_offsets` with acks=all before the answer; a partition that does
+not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper, is stored
+like the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """OffsetFetch (key 9), versions 0-9.
 
-Behaviour: committed offsets of one group, or of many from v8 on; -1 if there is none. Version
-notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group (KIP-709).
+Behaviour: committed offsets of one group, or of many from v8; -1 where there is none.
+Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group
+(KIP-709).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def handle(
     context: RequestContext,
     request: OffsetFetchRequest,
 ) -> Work[Outcome[OffsetFetchResponse]]:
-    """Look up the offsets of each group, without waiting."""
+    """Look up each group; none of them waits."""
     if context.version >= 8:
         rows = []
         for group in request.groups:
@@ -88,7 +89,7 @@ def _hide(
     result: FetchOffsetsResult,
     is_named: bool,
 ) -> None:
-    """Hide topics that the caller may not describe: requested ones are refused, others left out."""
+    """A topic that was asked for by name is refused; of what else there is nothing is told."""
     for key in list(result.offsets):
         if authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
             continue
@@ -158,7 +159,7 @@ def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchR
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
-    """The error; for each group if the version has rows."""
+    """The error, for each group where the version has rows."""
     failed = FetchOffsetsResult(ErrorCode(error.code))
     if version >= 8:
         return OffsetFetchResponse(groups=[_group_row(g.group_id, failed) for g in request.groups])
