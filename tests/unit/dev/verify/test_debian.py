@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dev.verify import debian
-from tests.harness.tools.documents import COMMANDS, blocks, installation, script
+from tests.harness.tools.documents import COMMANDS, blocks, difference, installation, script
 
 TARGETS = """\
 http://mirror.example/debian/ bookworm main
@@ -114,3 +114,10 @@ def test_the_pages_lead_to_a_topic_a_cluster_and_a_table() -> None:
         assert expected in commands
     shown = "\n".join(block.text for page in PAGES for block in blocks(page))
     assert "+-----+-----+\n|level|lines|\n" in shown
+
+
+def test_a_page_that_shows_other_output_than_its_commands_print_is_named() -> None:
+    page = "docs/tutorials/cluster.md"
+    found = difference(page, "Broker 1: started at 127.0.0.1:9092 (pid 7)\n")
+    assert found is not None
+    assert found.startswith(f"{page}: 'ZooKeeper: started at 127.0.0.1:9091 (pid ...)' is not what")
