@@ -37,6 +37,9 @@ _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _TRANSACTION_KEY_TYPE: Final = 1
 _NOT_REQUESTED: Final = -(2**31)
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 
 
 # Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
@@ -237,6 +240,31 @@ def _describe_groups(
     return then(rule(acls, served, context, request), narrow)
 
 
+def _describe_consumer_groups(
+    acls: Authorization, served: Served, context: RequestContext, request: Any
+) -> Any:
+    rule = each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "group_ids", "groups")
+
+    def narrow(response: Any) -> Any:
+        for group in response.groups:
+            if group.authorized_operations >= 0:
+                bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
+                group.authorized_operations = bits
+            names = {
+                row.topic_name
+                for member in group.members
+                for assignment in (member.assignment, member.target_assignment)
+                for row in assignment.topic_partitions
+            }.union(*(member.subscribed_topic_names for member in group.members))
+            if not all(acls.is_allowed(context, _O.DESCRIBE, _TOPIC, name) for name in names):
+                group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                group.error_message = _HIDDEN_TOPICS
+                group.members = []
+        return response
+
+    return then(rule(acls, served, context, request), narrow)
+
+
 def _list_groups(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
     def narrow(response: Any) -> Any:
         response.groups = acls.visible(context, _GROUP, response.groups, attrgetter("group_id"))
@@ -416,4 +444,6 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.ALLOCATE_PRODUCER_IDS: _CLUSTER_ACTION,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _READ_GROUP,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_consumer_groups,
 }

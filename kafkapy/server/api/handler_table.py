@@ -36,6 +36,7 @@ from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
 from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
@@ -123,7 +124,12 @@ def logs(replicas: ReplicaManager, clock: Clock) -> Handlers:
     }
 
 
-def groups(groups: GroupService, metadata: MetadataCache, authorization: Authorization) -> Handlers:
+def groups(
+    groups: GroupService,
+    metadata: MetadataCache,
+    authorization: Authorization,
+    features: ClusterFeatures,
+) -> Handlers:
     """Consumer groups and their offsets."""
     return {
         ApiKey.JOIN_GROUP: partial(handlers.join_group.handle, groups),
@@ -136,6 +142,12 @@ def groups(groups: GroupService, metadata: MetadataCache, authorization: Authori
         ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
         ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, authorization),
         ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(
+            handlers.consumer_group_heartbeat.handle, groups, features, authorization
+        ),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: partial(
+            handlers.consumer_group_describe.handle, groups, features
+        ),
     }
 
 
@@ -177,6 +189,7 @@ def cluster(
     quotas: ClientQuotas,
     turns: Turns,
     tasks: BackgroundTasks,
+    features: ClusterFeatures,
 ) -> Handlers:
     """Descriptions of the cluster and its APIs, coordinators, and logins out of turn."""
     description = handlers.metadata.Handler(
@@ -187,7 +200,7 @@ def cluster(
         ApiKey.METADATA: description.handle,
         ApiKey.FIND_COORDINATOR: coordinators.handle,
         ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
-        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED),
+        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED, features),
         ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
         ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
     }

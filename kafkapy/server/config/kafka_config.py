@@ -212,9 +212,29 @@ class KafkaConfig:
                 f"{queued}={self.get_int(queued)} must be larger or equal to"
                 f" {largest}={self.get_int(largest)}"
             )
+        self._check_groups()
         wait = self.get_int("replica.fetch.wait.max.ms")
         for key in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
             if wait > self.get_int(key):
                 raise ConfigError(
                     f"replica.fetch.wait.max.ms={wait} must be at most {key}={self.get_int(key)}"
                 )
+
+    def _check_groups(self) -> None:
+        if "classic" not in self.get_list("group.coordinator.rebalance.protocols"):
+            raise ConfigError("Disabling the 'classic' rebalance protocol is not supported.")
+        for what in ("session.timeout.ms", "heartbeat.interval.ms"):
+            key = f"group.consumer.{what}"
+            low, high = f"group.consumer.min.{what}", f"group.consumer.max.{what}"
+            for less, more in ((low, key), (key, high)):
+                if self.get_int(less) > self.get_int(more):
+                    raise ConfigError(
+                        f"{less}={self.get_int(less)} must be at most {more}={self.get_int(more)}"
+                    )
+        beat, session = "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"
+        if self.get_int(beat) >= self.get_int(session):
+            raise ConfigError(
+                f"{beat}={self.get_int(beat)} must be less than {session}={self.get_int(session)}"
+            )
+        if not self.get_list("group.consumer.assignors"):
+            raise ConfigError("group.consumer.assignors must name at least one assignor")

@@ -16,6 +16,7 @@ from kafkapy.common.cluster_state import (
     RECOVERED,
     BrokerInfo,
     Endpoint,
+    Feature,
     LeaderAndIsr,
     TopicDescription,
 )
@@ -79,7 +80,10 @@ def encode_broker(broker: BrokerInfo, timestamp_ms: int) -> bytes:
     node["listener_security_protocol_map"] = {
         endpoint.listener: endpoint.security_protocol for endpoint in broker.endpoints
     }
-    node["features"] = {}
+    node["features"] = {
+        feature.name: {"min_version": feature.min_version, "max_version": feature.max_version}
+        for feature in broker.features
+    }
     return orjson.dumps(node)
 
 
@@ -93,9 +97,20 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
             return BrokerInfo(broker_id, (endpoint,), None)
         protocols = node.get("listener_security_protocol_map", {})
         endpoints = tuple(_endpoint(text, protocols) for text in node["endpoints"])
-        return BrokerInfo(broker_id, endpoints, node.get("rack"))
+        return BrokerInfo(broker_id, endpoints, node.get("rack"), _features(node))
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
+
+
+def _features(node: dict[str, Any]) -> tuple[Feature, ...]:
+    """The features of a registration. What cannot be read is a feature that it does not have."""
+    try:
+        return tuple(
+            Feature(name, int(levels["min_version"]), int(levels["max_version"]))
+            for name, levels in node.get("features", {}).items()
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _endpoint_text(endpoint: Endpoint) -> str:

@@ -25,6 +25,8 @@ from kafkapy.server.api.handlers import (
     alter_replica_log_dirs,
     alter_user_scram_credentials,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     controlled_shutdown,
     create_acls,
     create_delegation_token,
@@ -136,6 +138,8 @@ _ROWS: Final = (
     (ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions, 0, 0),
     (ApiKey.LIST_TRANSACTIONS, list_transactions, 0, 1),
     (ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids, 0, 0),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat, 0, 1),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, consumer_group_describe, 0, 1),
 )
 
 

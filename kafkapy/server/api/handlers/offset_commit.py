@@ -3,6 +3,7 @@
 Behaviour: stored in `__consumer_offsets` with acks=all before the answer; a partition that does
 not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper, is stored
 like the others.
+Version notes: from v9 the generation may be a member epoch (KIP-848).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def handle(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms,
+        names_member_epoch=context.version >= 9,
     )
     outcome = groups.call(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)

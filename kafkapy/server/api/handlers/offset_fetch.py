@@ -2,7 +2,7 @@
 
 Behaviour: committed offsets of one group, or of many from v8; -1 where there is none.
 Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group
-(KIP-709).
+(KIP-709); v9 says which member of a consumer group asks, in which epoch (KIP-848).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -39,15 +40,14 @@ def handle(
     if context.version >= 8:
         rows = []
         for group in request.groups:
-            fetched = yield from _fetch(
-                groups, authorization, context, group.group_id, group.topics, request
-            )
+            fetched = yield from _fetch(groups, authorization, context, group, request)
             rows.append(_group_row(group.group_id, fetched))
         return OffsetFetchResponse(groups=rows)
-    topics = request.topics
+    topics: Any = request.topics
     if context.version < 2 and topics is None:
         topics = []
-    fetched = yield from _fetch(groups, authorization, context, request.group_id, topics, request)
+    only = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    fetched = yield from _fetch(groups, authorization, context, only, request)
     return _flat(topics, fetched, context.version)
 
 
@@ -55,11 +55,11 @@ def _fetch(
     groups: GroupService,
     authorization: Authorization,
     context: RequestContext,
-    group_id: str,
-    topics: Any,
+    group: OffsetFetchRequestGroup,
     request: OffsetFetchRequest,
 ) -> Work[FetchOffsetsResult]:
     yield ROW_UNITS
+    group_id, topics = group.group_id, group.topics
     if not authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
         return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     wanted: list[TopicPartition] | None = None
@@ -71,7 +71,8 @@ def _fetch(
             yield len(indexes) + 1
     result = FetchOffsetsResult()
     for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
-        asked = FetchOffsets(group_id, few, request.require_stable)
+        stable = request.require_stable
+        asked = FetchOffsets(group_id, few, stable, group.member_id, group.member_epoch)
         part: FetchOffsetsResult = groups.answer(
             groups.coordinator.fetch_offsets, asked, lambda result: result
         )

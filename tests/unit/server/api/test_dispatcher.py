@@ -31,6 +31,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
@@ -53,12 +54,15 @@ class Desk:
         self.metrics = Metrics()
         self.outcome: Any = HeartbeatResponse()
         self.seen: list[tuple[RequestContext, Any]] = []
-        handlers = {ApiKey.HEARTBEAT: self.handle, **area(handler_table.cluster)}
+        handlers = {ApiKey.HEARTBEAT: self.handle, **self.cluster()}
         throttler: Any = SimpleNamespace(quotas=SimpleNamespace(are_set=False))
         nothing: Any = None
         self.dispatcher = Dispatcher(
             table(handlers), self.metrics.requests, throttler, Turns(), nothing, nothing
         )
+
+    def cluster(self) -> handler_table.Handlers:
+        return area(handler_table.cluster, features=ClusterFeatures(()))
 
     def handle(self, context: RequestContext, request: Any) -> Any:
         self.seen.append((context, request))

@@ -61,6 +61,25 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
         ({"auto.create.topics.enable": "yes"}, ("auto.create.topics.enable", "yes", "true")),
         ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
         ({"authorizer.class.name": "Mine"}, ("authorizer.class.name", "Mine", "AclAuthorizer")),
+        ({"group.coordinator.rebalance.protocols": "consumer"}, ("Disabling the 'classic'",)),
+        ({"group.coordinator.rebalance.protocols": "classic,share"}, ("share", "consumer")),
+        ({"group.consumer.assignors": "sticky"}, ("group.consumer.assignors", "sticky", "uniform")),
+        ({"group.consumer.assignors": ""}, ("group.consumer.assignors", "at least one")),
+        (
+            {"group.consumer.session.timeout.ms": "60001"},
+            ("group.consumer.session.timeout.ms=60001", "group.consumer.max.session.timeout.ms"),
+        ),
+        (
+            {"group.consumer.heartbeat.interval.ms": "4999"},
+            ("group.consumer.min.heartbeat.interval.ms=5000", "heartbeat.interval.ms=4999"),
+        ),
+        (
+            {
+                "group.consumer.heartbeat.interval.ms": "45000",
+                "group.consumer.max.heartbeat.interval.ms": "45000",
+            },
+            ("group.consumer.heartbeat.interval.ms=45000", "less than"),
+        ),
         ({"super.users": "User:a,root;x"}, ("super.users", "'x'", "User:alice")),
     ],
 )
