@@ -42,18 +42,22 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One member; `host` is as the broker stored it, such as `/127.0.0.1`."""
+    """One member; `host` is as the broker stored it, such as `/127.0.0.1`. Members of groups of the
+    consumer protocol have an epoch and a target, others have none."""
 
     member_id: str
     instance_id: str | None
     client_id: str
     host: str
     assignment: tuple[TopicPartition, ...]
+    epoch: int | None = None
+    target: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group. An unknown one is Dead, as brokers answer; `assignor` may be empty."""
+    """One group. An unknown one is Dead, as brokers answer; `assignor` may be empty. Only groups of
+    the consumer protocol have epochs."""
 
     group_id: str
     state: str
@@ -61,6 +65,8 @@ class GroupDescription:
     assignor: str
     coordinator: Broker
     members: tuple[GroupMember, ...]
+    epoch: int | None = None
+    target_epoch: int | None = None
 
 
 def list_groups(
@@ -163,16 +169,29 @@ def _new_group(found: Any, coordinator: Broker) -> GroupDescription:
             member.instance_id,
             member.client_id,
             member.client_host,
-            tuple(
-                TopicPartition(topic.topic_name, partition)
-                for topic in member.assignment.topic_partitions
-                for partition in topic.partitions
-            ),
+            _named_partitions(member.assignment),
+            member.member_epoch,
+            _named_partitions(member.target_assignment),
         )
         for member in found.members
     )
     return GroupDescription(
-        found.group_id, found.group_state, CONSUMER, found.assignor_name, coordinator, members
+        found.group_id,
+        found.group_state,
+        CONSUMER,
+        found.assignor_name,
+        coordinator,
+        members,
+        found.group_epoch,
+        found.assignment_epoch,
+    )
+
+
+def _named_partitions(assignment: Any) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
     )
 
 

@@ -123,7 +123,7 @@ def _describe(
     found = [describe_group(cluster, group) for group in sorted(_groups(cluster, options))]
     shown = [group for group in found if _exists(group, env, failures)]
     if options.state is not None:
-        report = states_report(shown)
+        report = states_report(shown, verbose=options.verbose)
     elif options.members:
         rows = {group.group_id: member_rows(group) for group in shown}
         report = members_report(rows, verbose=options.verbose)

@@ -55,7 +55,7 @@ class ConsumerGroupsOptions(ClusterOptions):
         metavar="TYPES",
         alone="",
     )
-    verbose: bool = flag("With --members: their partitions.")
+    verbose: bool = flag("With --members: their partitions; with --state: epochs.")
     to_offset: int | None = value("Reset to an offset.", metavar="OFFSET")
     to_earliest: bool = flag("Reset to the log start offset.")
     to_latest: bool = flag("Reset to the log end offset.")

@@ -26,7 +26,7 @@ class VerifiableConsumerOptions(ClusterOptions):
     group_id: str | None = value("REQUIRED: the group.", metavar="GROUP")
     group_instance_id: str | None = value("The name of a static member.", metavar="ID")
     group_protocol: str = value(
-        "The group's protocol, classic or consumer; kafkapy's brokers have the first.",
+        "The group's protocol, classic or consumer.",
         metavar="PROTOCOL",
         default="classic",
     )

@@ -30,13 +30,16 @@ class GroupOffsetRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """One member."""
+    """One member; epochs and target are those of the consumer protocol."""
 
     consumer_id: str
     instance_id: str | None
     host: str
     client_id: str
     assignment: tuple[TopicPartition, ...]
+    epoch: int | None = None
+    target_epoch: int | None = None
+    target: tuple[TopicPartition, ...] = ()
 
 
 def partitions_of(
@@ -77,7 +80,16 @@ def offset_rows(
 def member_rows(group: GroupDescription) -> list[MemberRow]:
     """Members with the most partitions first."""
     return [
-        MemberRow(m.member_id, m.instance_id, m.host, m.client_id, tuple(sorted(m.assignment)))
+        MemberRow(
+            m.member_id,
+            m.instance_id,
+            m.host,
+            m.client_id,
+            tuple(sorted(m.assignment)),
+            m.epoch,
+            group.target_epoch,
+            tuple(sorted(m.target)),
+        )
         for m in _busiest_first(group.members)
     ]
 
