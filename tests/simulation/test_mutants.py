@@ -1,0 +1,40 @@
+"""The checkers can object: production code that is broken on purpose is found out.
+
+Some of the mutants of `dev/mutate`, on plans that seeds draw; `scripts/mutate` runs them all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dev.mutate.hunt import hunt
+from dev.mutate.mutant import load
+from tests.simulation.simulation import simulate
+
+SEEDS = 60
+FIRST_SEEDS: dict[str, int] = {
+    "min_insync_replicas_is_1": 2,
+    "no_leader_epoch_fence_on_fetch": 0,
+    "last_stable_offset_is_the_high_watermark": 0,
+    "producer_state_not_rebuilt_after_truncation": 0,
+    "any_generation_may_commit": 0,
+    "transactions_not_verified": 8,
+    "acknowledgement_before_replication": 0,
+    "no_producer_epoch_fencing": 9,
+}
+"""Where the seeds of each begin: with the first that finds it, or a quicker one. When the code has
+changed it may be a later one."""
+
+MUTANTS = {mutant.name: mutant for mutant in load()}
+
+
+@pytest.mark.parametrize("name", FIRST_SEEDS)
+def test_a_mutant_is_caught(name: str) -> None:
+    result = hunt(MUTANTS[name], FIRST_SEEDS[name], SEEDS)
+    assert result.is_caught, f"{name} broke no promise in {SEEDS} seeds"
+    assert result.checker != "crashes", result.violation
+
+
+def test_without_a_mutant_the_same_seeds_are_good() -> None:
+    broken = [seed for seed in sorted({*FIRST_SEEDS.values()}) if simulate(seed).violation]
+    assert not broken
