@@ -39,16 +39,16 @@ _kafkapy() {
         server)
             case $previous in
                 --output) words="text table json" ;;
-                --override|--pid|--log-dir|--timeout-ms|--signal) return ;;
-                *) words="start stop --help --override --daemon --until-eof --pid --log-dir --timeout-ms --signal --output --debug --version" ;;
+                --override|--processes|--pid|--log-dir|--timeout-ms|--signal|--run-as) return ;;
+                *) words="start stop install-service --help --override --daemon --until-eof --processes --pid --log-dir --timeout-ms --signal --run-as --user --output --debug --version" ;;
             esac
             ;;
         zookeeper)
             case $previous in
                 --implementation) words="kafkapy apache" ;;
                 --output) words="text table json" ;;
-                --data-dir|--port|--pid|--timeout-ms) return ;;
-                *) words="start stop --help --implementation --daemon --data-dir --port --pid --timeout-ms --output --debug --version" ;;
+                --data-dir|--port|--pid|--timeout-ms|--zookeeper|--zk-tls-config-file) return ;;
+                *) words="start stop export import --help --implementation --daemon --data-dir --port --pid --timeout-ms --zookeeper --zk-tls-config-file --overwrite --force --output --debug --version" ;;
             esac
             ;;
         cluster)

@@ -118,6 +118,14 @@ def fetch_kafka() -> None:
     apache_kafka.jars()
 
 
+def has_kafka_4() -> bool:
+    return apache_kafka.installed(apache_kafka.KAFKA_4)
+
+
+def fetch_kafka_4() -> None:
+    apache_kafka.jars(apache_kafka.KAFKA_4)
+
+
 # name -> (is it there, fetch it)
 OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "kcat": (has_kcat, fetch_kcat),
@@ -126,6 +134,7 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
     "zsh and fish": (has_shells, fetch_shells),
     "MIT Kerberos": (has_kerberos, fetch_kerberos),
     "Apache Kafka 3.9": (apache_kafka.installed, fetch_kafka),
+    "Apache Kafka 4": (has_kafka_4, fetch_kafka_4),
 }
 
 

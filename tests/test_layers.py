@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dev.docs.layered_graph import reachable
-from kafkapy.cli.framework.command_table import COMMANDS
+from kafkapy.cli.framework.command_table import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -53,21 +53,27 @@ WORLD = {
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: Kerberos, HTTP, the environment, the file system, and kazoo with
-# what its session needs.
+# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, the file system,
+# kazoo with what its session needs, and the event loop of a ZooKeeper server.
 ADAPTERS = {
     "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
     "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
     "kafkapy/common/java_environment.py": {"os"},
     "kafkapy/common/service_manager.py": {"os", "socket"},
+    "kafkapy/common/system.py": {"os", "random", "time"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/handler.py": {"kazoo", "socket"},
+    "kafkapy/zk/service/event_loop.py": {"asyncio"},
 }
 
-# A person's shell on any znode, with verbs that Kafka's port does not have.
-ANY_ZNODE = "kafkapy/tools/zookeeper/shell.py"
+# A person's shell on any znode, and transfers of whole trees, with verbs that Kafka's port does not
+# have.
+ANY_ZNODE = {
+    f"kafkapy/tools/zookeeper/{name}.py"
+    for name in ("shell", "transfer", "tree_reader", "tree_writer")
+}
 
 # The rooms of the server, from the top: each imports only rooms below it, for types as well.
 ROOMS = (
@@ -89,7 +95,7 @@ PEERS: dict[str, set[str]] = {
         f"kafkapy.server.api.handlers.{path.stem}"
         for path in (ROOT / "kafkapy" / "server" / "api" / "handlers").glob("[!_]*.py")
     },
-    "kafkapy.cli": {module for module, _ in COMMANDS.values()},
+    "kafkapy.cli": set(map(module_of, COMMANDS)),
 }
 
 
@@ -287,7 +293,7 @@ def test_only_the_adapter_imports_kazoo() -> None:
     wrong = [
         str(found)
         for path in sources()
-        if "kazoo" not in ADAPTERS.get(path, set()) and path != ANY_ZNODE
+        if "kazoo" not in ADAPTERS.get(path, set()) and path not in ANY_ZNODE
         for found in imports(path)
         if found.target.split(".")[0] == "kazoo"
     ]

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+
+from kafkapy.cli.framework.command_table import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[1]
 MAX_COLUMNS = 100
@@ -37,6 +40,17 @@ MAY_SLEEP = {
     "tests/harness/processes/waiting.py": "the one place that looks again until a condition holds",
 }
 
+# Exceptions from mypy's `disallow_any_explicit` (pyproject), and how many.
+EXPLICIT_ANY = {
+    "kafkapy/coordinator/config.py": (1, "values of configs, by name"),
+    "kafkapy/coordinator/groups/consumer/consumer_group.py": (3, "records of any type, in a table"),
+    "kafkapy/coordinator/groups/consumer/records.py": (3, "records of any type, in a table"),
+    "kafkapy/server/api/authorization_rules.py": (1, "a rule of any API, in a table"),
+    "kafkapy/server/api/dispatcher.py": (1, "a decoded request of any API"),
+    "kafkapy/server/api/handler_table.py": (2, "a handler of any API, in a table"),
+    "kafkapy/server/api/served.py": (2, "a row of the table of APIs"),
+    "kafkapy/storage/log_config.py": (1, "values of topic configs, by name"),
+}
 # Modules without a test file of their own, and what covers them instead.
 TESTED_ELSEWHERE = {
     "kafkapy/protocol/messages/": "tests/conformance/test_protocol_kio.py: every message, version",
@@ -48,7 +62,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/api/produce_answer.py": "tests/unit/server/api/test_produce_fast_path.py",
     "kafkapy/server/api/request_context.py": "fields, no behaviour",
     "kafkapy/server/requests/request_handler.py": "protocols, no behaviour",
-    "kafkapy/server/requests/served.py": "fields, no behaviour",
+    "kafkapy/server/api/served.py": "fields, no behaviour",
     "kafkapy/server/api/authorized_operations.py": "tests/integration/test_served_apis.py",
     "kafkapy/server/broker.py": "every test with a broker process",
     "kafkapy/server/config/broker_config_table.py": "a table: test_kafka_config.py",
@@ -63,11 +77,12 @@ TESTED_ELSEWHERE = {
     "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
-    "kafkapy/server/system.py": "adapters of one line a verb",
     "kafkapy/tools/supervisor/supervisor.py": "tests/integration/test_processes.py",
+    "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # Modules that are found by name.
 USED_BY_NAME = {
+    "kafkapy/cli/framework/typer_form.py": "the app that tests hand to CliRunner",
     "kafkapy/cli/main.py": "the console script",
     "kafkapy/protocol/messages/": "protocol.messages finds them by API key",
     "kafkapy/pytest_plugin.py": "the entry point by which pytest finds it",
@@ -241,6 +256,18 @@ def test_catch_all_only_where_named() -> None:
     expect_none("catch-all handlers", broad())
 
 
+def test_any_is_explicit_only_where_named() -> None:
+    counts = {
+        path: text(path).count("type: ignore[explicit-any]") for path in python_files("kafkapy")
+    }
+    allowed = {path: count for path, (count, _) in EXPLICIT_ANY.items()}
+    assert {path: count for path, count in counts.items() if count} == allowed
+    rule = tomllib.loads(text("pyproject.toml"))["tool"]["mypy"]["overrides"]
+    checked = [each["module"] for each in rule if each.get("disallow_any_explicit")]
+    packages = ("controller", "coordinator", "replication", "server.api", "storage")
+    assert checked == [[f"kafkapy.{package}.*" for package in packages]]
+
+
 def test_nothing_is_left_to_do() -> None:
     marker = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError")
     left = (
@@ -260,7 +287,8 @@ def test_every_module_has_its_test_file() -> None:
         mirrored = ROOT / "tests/unit" / module.parent / name
         # Beside others a name may say its room: test_kazoo_adapter.py.
         names = (name, f"test_{module.parent.name}_{module.stem}.py")
-        return [mirrored, *(ROOT / folder / each for folder in real for each in names)]
+        scenarios = ROOT / "tests/scenarios" / module.parent.name / f"{module.stem}.txt"
+        return [mirrored, scenarios, *(ROOT / folder / each for folder in real for each in names)]
 
     untested = (
         f"{path}: no {homes(path)[0].relative_to(ROOT)}"
@@ -284,7 +312,7 @@ def test_every_module_is_used() -> None:
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield node.value  # the lazy tables name modules as strings
 
-    used = set(words())
+    used = {*words(), *map(module_of, COMMANDS)}
     unused = (
         path
         for path in python_files("kafkapy")

@@ -28,7 +28,7 @@ _INTEGRATION: Final = (
 )
 _SECURITY: Final = ("oauth", "secure_listeners")
 PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "units": ("tests/unit",),
+    "units": ("tests/unit", "tests/scenarios"),
     "tools": ("tests/cli",),
     "simulator": ("tests/simulation",),
     "Spark": ("tests/spark",),

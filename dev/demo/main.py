@@ -27,7 +27,7 @@ from dev.demo.stage import (
 from dev.report import ROOT
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import KafkapyError
-from tests.harness.processes.broker_process import BrokerProcess
+from kafkapy.testing.kafka_broker import KafkaBroker
 
 SAMPLE = ROOT / "kafkapy" / "tools" / "sample.log"
 MACHINE_LOG = Path("/var/log/dpkg.log")
@@ -51,11 +51,10 @@ def choose(argument: str | None) -> Path:
 
 def travel(path: Path, scratch: Path) -> None:
     """The first act: the whole way, step by step."""
-    broker = BrokerProcess(scratch / "logs")
-    servers = broker.bootstrap_servers
+    broker = KafkaBroker(log_dir=scratch / "logs")
     try:
         with step(f"A broker in {scratch}"):
-            broker.start()
+            servers = broker.start().bootstrap_servers
             out.print(f"kafkapy server, pid {broker.pid}, listens on {servers}")
         where = ("--bootstrap-server", servers, "--topic", TOPIC)
         with step(f"A topic of {PARTITIONS} partitions"):
@@ -72,8 +71,7 @@ def travel(path: Path, scratch: Path) -> None:
             job = str(JOB.relative_to(ROOT))
             kafkapy("spark-submit", "--master", "local[2]", "--from", TOPIC, *where[:2], job)
     finally:
-        if broker.running:
-            broker.stop()
+        broker.close()
 
 
 def main() -> int:

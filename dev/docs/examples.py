@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkapy.cli.framework.command_table import GROUPS, load
+from kafkapy.cli.framework.command import load
+from kafkapy.cli.framework.command_table import GROUPS
 
 _MARK: Final = "<!-- run by tests/cli/test_examples.py: each by itself -->"
 

@@ -44,7 +44,7 @@ def apis() -> str:
 def commands() -> str:
     """Every command of `kafkapy`."""
     rows = [
-        [heading, f"`{name}`", COMMANDS[name][1]]
+        [heading, f"`{name}`", COMMANDS[name]]
         for heading, names in GROUPS.items()
         for name in names
     ]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dev.report import ROOT
-from kafkapy.cli.framework.command import Command
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import Command, commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.jopt import OptionSpec
 
@@ -37,7 +37,7 @@ def pages() -> dict[str, str]:
 def page(command: Command[Any]) -> str:
     """The page of one command."""
     name = command.name
-    lines = [*_head(f"kafkapy-{name}", COMMANDS[name][1])]
+    lines = [*_head(f"kafkapy-{name}", COMMANDS[name])]
     lines += [".SH SYNOPSIS", f".B {_text(f'kafkapy {name}')}", "[\\fIOPTION\\fR ...]"]
     operand = command.operand()
     if operand is not None:
@@ -71,7 +71,7 @@ def root_page() -> str:
         "Brokers that speak Kafka's protocol, and the tools to run them; the tools work with Apache"
         " Kafka's\nclusters too, with the options and the text of the scripts in its bin directory."
     )
-    lines += [".SH COMMANDS", *_items((name, about) for name, (_, about) in COMMANDS.items())]
+    lines += [".SH COMMANDS", *_items(COMMANDS.items())]
     lines += [".SH OPTIONS"]
     lines += _items([("--help, -h", "Show the commands."), ("--version", "Print the version.")])
     lines += [".SH SEE ALSO"]

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dev.docs.man_pages import remarks
 from dev.report import table
-from kafkapy.cli.framework.command import Command
-from kafkapy.cli.framework.command_table import GROUPS, commands
+from kafkapy.cli.framework.command import Command, commands
+from kafkapy.cli.framework.command_table import GROUPS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.jopt import OptionSpec
 from kafkapy.common import topic_configs

@@ -17,8 +17,7 @@ from typing import Any, Final
 from dev.conformance.record_flags import FLAGS, shell_commands_in
 from dev.report import ROOT, table
 from kafkapy.cli.commands.zookeeper_shell import TLS_OPTION
-from kafkapy.cli.framework.command import Command
-from kafkapy.cli.framework.command_table import commands
+from kafkapy.cli.framework.command import Command, commands
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.jopt import OptionSpec
 from kafkapy.tools.zookeeper import shell as zookeeper_shell

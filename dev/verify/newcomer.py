@@ -136,7 +136,11 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/newcomer", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="scripts/newcomer",
+        description=__doc__.splitlines()[0],
+        epilog="--debian, alone: the README and the tutorials on an empty Debian machine",
+    )
     parser.add_argument("scratch", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="about a minute; for CI")
     options = parser.parse_args()

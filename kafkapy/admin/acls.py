@@ -78,7 +78,8 @@ def create_acls(
 def delete_acls(
     cluster: Cluster, resource: ResourcePattern, entries: Sequence[AccessControlEntry]
 ) -> int:
-    """Remove entries of one resource (none named: all of them); how many were there.
+    """Remove entries of one resource (none named: all of them). Returns the number of existing
+    ones.
 
     Raises:
         ApiError: the first refusal; others may be removed.
@@ -95,7 +96,7 @@ def delete_acls(
 
 
 def _filter(resource: ResourcePattern, entry: AccessControlEntry) -> dict[str, Any]:
-    """The fields that both requests name what matches with."""
+    """The fields of a filter, which both requests have."""
     return {
         "resource_type_filter": resource.kind,
         "resource_name_filter": resource.name,

@@ -57,10 +57,10 @@ _CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS
 
 @dataclass(frozen=True, slots=True)
 class ApiSupport:
-    """One API of one broker. `offered` of None: it is not there.
+    """One API of one broker. `offered` is None if the broker does not have it.
 
-    `usable` is the version that a 3.9 client would choose; with None, `node_is` says why: "too
-    new" or "too old", or nothing for an API that nobody knows.
+    `usable` is the version that a 3.9 client would choose. If it is None, `node_is` has the reason:
+    "too new" or "too old", or nothing for an unknown API.
     """
 
     key: int
@@ -72,7 +72,7 @@ class ApiSupport:
 
 @dataclass(frozen=True, slots=True)
 class BrokerApis:
-    """One broker: its APIs by key, or why they could not be had."""
+    """One broker, with its APIs by key or the error of the request."""
 
     broker: Broker
     apis: tuple[ApiSupport, ...] = ()
@@ -80,7 +80,7 @@ class BrokerApis:
 
 
 def broker_api_versions(cluster: Cluster) -> Iterator[BrokerApis]:
-    """Ask every live broker, in the order of ids."""
+    """Request the API versions of every live broker, in the order of ids."""
     for broker_id, broker in sorted(cluster.metadata([]).brokers.items()):
         try:
             offered = cluster.channel(broker_id).api_versions

@@ -13,14 +13,14 @@ Assignment = Mapping[TopicPartition, tuple[int, ...]]
 
 
 class PlanSummary(NamedTuple):
-    """Effects of carrying out a plan. Bytes are None where no size is known."""
+    """The effects of a plan. Bytes are None if no size is known."""
 
     partitions_changed: int
     replicas_to_copy: int
     bytes_to_copy: int | None
     leaders_changed: int
     replicas: dict[int, int]
-    """By broker, once it is done."""
+    """Numbers by broker, after the plan."""
     leaders: dict[int, int]
 
 

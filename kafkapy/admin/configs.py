@@ -53,13 +53,13 @@ class Resource(NamedTuple):
 
     @property
     def broker_id(self) -> int | None:
-        """The broker that alone can answer for it, if there is one."""
+        """The only broker that can answer for the resource, if there is one."""
         local = self.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and self.name
         return int(self.name) if local else None
 
 
 class Synonym(NamedTuple):
-    """One place a value may come from."""
+    """A possible source of a value."""
 
     name: str
     value: str | None
@@ -67,7 +67,7 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One effective config. `value` is None where it is sensitive."""
+    """One effective config. `value` is None if it is sensitive."""
 
     name: str
     value: str | None
@@ -84,7 +84,7 @@ class ConfigEntry(NamedTuple):
 def describe_configs(
     cluster: Cluster, resources: Iterable[Resource], *, synonyms: bool = True
 ) -> dict[Resource, list[ConfigEntry]]:
-    """The configs of resources; each broker is asked for its own.
+    """The configs of resources. Those of a broker come from that broker.
 
     Raises:
         ApiError: the first refusal.
@@ -106,7 +106,7 @@ def describe_configs(
 
 
 def dynamic_only(entries: Iterable[ConfigEntry], resource: Resource) -> list[ConfigEntry]:
-    """The entries that are dynamically set for this very resource; of a logger, all."""
+    """The entries that are set dynamically for exactly this resource; all of a logger's."""
     if resource.type is ResourceType.BROKER_LOGGER:
         return list(entries)
     if resource.type is ResourceType.BROKER and not resource.name:
@@ -140,14 +140,14 @@ def incremental_alter_configs(
     """Set some keys and delete others (KIP-339).
 
     Raises:
-        ApiError: nothing was changed; why.
+        ApiError: the reason why nothing was changed.
     """
     alter_many_configs(cluster, {resource: ConfigChanges(sets, deletes)})
 
 
 def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChanges]) -> None:
-    """Set and delete keys of many resources; each broker is asked for its own, and all the rest
-    goes in one request.
+    """Set and delete keys of many resources. Each broker gets a request for its own configs; all
+    others are in one request.
 
     Raises:
         ApiError: the first refusal; other resources may be changed.

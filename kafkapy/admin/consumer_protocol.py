@@ -16,7 +16,7 @@ _COUNT: Final = Struct(">i")
 
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions of an assignment, in its order; none where there are no bytes.
+    """The partitions of an assignment, in its order; none without bytes.
 
     Versions 0 to 3 are alike: version i16, [topic string, [partition i32]], user data.
 

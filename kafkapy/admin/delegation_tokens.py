@@ -24,7 +24,7 @@ _FIRST_WITH_OWNER: Final = 3  # KIP-373
 
 
 class DelegationToken(NamedTuple):
-    """A token and what proves it."""
+    """A token and its HMAC."""
 
     information: TokenInformation
     hmac: bytes
@@ -33,7 +33,7 @@ class DelegationToken(NamedTuple):
 def create_token(
     cluster: Cluster, renewers: Sequence[str], max_lifetime_ms: int, owner: str | None = None
 ) -> DelegationToken:
-    """A new token of `owner`, or of who asks; -1 is the longest life that the brokers allow.
+    """Create a token for `owner` or the caller. -1 is the longest lifetime that the brokers allow.
 
     Raises:
         ApiError: the broker refused.
@@ -63,8 +63,8 @@ def create_token(
 
 
 def describe_tokens(cluster: Cluster, owners: Iterable[str] | None = None) -> list[DelegationToken]:
-    """The tokens that have one of these as owner, requester or renewer, or all (None), of those
-    that may be seen, by id.
+    """The tokens with one of these as owner, requester or renewer, or all (None), by id. Only those
+    that the caller may describe.
 
     Raises:
         ApiError: the broker refused.
@@ -118,7 +118,7 @@ def expire_token(cluster: Cluster, hmac: bytes, period_ms: int) -> int:
 
 
 def _owner_and_requester(row: Any) -> tuple[str, str]:
-    """Brokers before KIP-373 name no requester: it was the owner."""
+    """The owner and the requester. Brokers before KIP-373 name no requester: it is the owner."""
     owner = principal_of(row.principal_type, row.principal_name)
     kind, name = row.token_requester_principal_type, row.token_requester_principal_name
     return owner, principal_of(kind, name) if name else owner

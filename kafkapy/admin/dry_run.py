@@ -1,6 +1,6 @@
-"""A cluster that is read and not changed: what would change it is written down instead.
+"""A cluster for dry runs: it is read, and requests that would change it are recorded.
 
-Whatever runs on it takes the very path that it takes on a real one, so the requests are exact.
+Operations run the same code as on a real cluster, so the recorded requests are exact.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class PlannedRequest(NamedTuple):
 
 
 class DryRunCluster(Cluster):
-    """`requests` are those that would have changed something, in order.
+    """`requests` has those that would have changed something, in order.
 
-    They are answered as a broker answers that has nothing to say: no error, and no rows.
+    Their responses have no error and no rows.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -43,7 +43,7 @@ class DryRunCluster(Cluster):
         self.requests: list[PlannedRequest] = []
 
     def request(self, message: Message, *, broker_id: int | None = None, **options: Any) -> Any:
-        """Ask, or write down what would have been asked."""
+        """Send a request, or record one that would change something."""
         if message.API_KEY not in CHANGES:
             return super().request(message, broker_id=broker_id, **options)
         version = self.channel(broker_id).version_for(
@@ -55,7 +55,7 @@ class DryRunCluster(Cluster):
 
 
 def _plain(value: Any) -> Any:
-    """A message as JSON has it."""
+    """A message in JSON's types."""
     if isinstance(value, Struct):
         return {field.name: _plain(getattr(value, field.name)) for field in value.FIELDS}
     if isinstance(value, list):

@@ -22,9 +22,9 @@ class ElectionType(IntEnum):
 def elect_leaders(
     cluster: Cluster, kind: ElectionType, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, ApiError | None]:
-    """Elect the leaders of `partitions` (None: all); by partition None, or why there was none.
+    """Elect the leaders of `partitions` (None: all). Returns None or the error, by partition.
 
-    Of all partitions, those that need no election are left out by the brokers.
+    For all partitions, the brokers leave out those that need no election.
 
     Raises:
         ApiError: no election was held.

@@ -1,4 +1,4 @@
-"""From error codes in responses to `ApiError`."""
+"""Converts error codes in responses to `ApiError`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _JAVA_NAMES: Final = {
 
 
 def api_error(code: int, message: str | None = None) -> ApiError:
-    """The exception of a code, in the broker's words or else in Kafka's standard ones."""
+    """The exception for a code, with the broker's message or else Kafka's standard one."""
     try:
         known = ErrorCode(code)
     except ValueError:

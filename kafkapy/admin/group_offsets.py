@@ -80,7 +80,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
 def delete_offsets(
     cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, ApiError | None]:
-    """Forget committed offsets; why not, or None, by partition.
+    """Delete committed offsets. Returns None or the error, by partition.
 
     Raises:
         ApiError: the group as a whole was refused.

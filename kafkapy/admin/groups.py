@@ -32,7 +32,7 @@ _NOT_NEW: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """One group in a list; `state` and `type` are empty where a broker is too old to tell."""
+    """One group in a list. `state` and `type` are empty if a broker is too old to return them."""
 
     group_id: str
     protocol_type: str
@@ -42,18 +42,23 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One member; `host` is as the broker stored it, such as `/127.0.0.1`."""
+    """One member. `host` is the broker's text, such as `/127.0.0.1`. Only members of groups of the
+    consumer protocol have an epoch and a target."""
 
     member_id: str
     instance_id: str | None
     client_id: str
     host: str
     assignment: tuple[TopicPartition, ...]
+    epoch: int | None = None
+    target: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group. An unknown one is Dead, as brokers answer; `assignor` may be empty."""
+    """One group. The state of an unknown one is Dead, as in brokers' responses. `assignor` may be
+    empty. Only groups of the consumer protocol have epochs.
+    """
 
     group_id: str
     state: str
@@ -61,6 +66,8 @@ class GroupDescription:
     assignor: str
     coordinator: Broker
     members: tuple[GroupMember, ...]
+    epoch: int | None = None
+    target_epoch: int | None = None
 
 
 def list_groups(
@@ -93,7 +100,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """One group, of either protocol.
 
     Raises:
-        ApiError: its coordinator refused, or it is a group of something else than consumers.
+        ApiError: its coordinator refused, or it is not a consumer group.
     """
 
     def ask() -> GroupDescription:
@@ -115,7 +122,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
 
 
 def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> dict[str, ApiError | None]:
-    """Delete groups, each at its coordinator; why not, or None, by group."""
+    """Delete groups, each at its coordinator. Returns None or the error, by group."""
     results: dict[str, ApiError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         request = DeleteGroupsRequest(groups_names=[group_id])
@@ -163,23 +170,36 @@ def _new_group(found: Any, coordinator: Broker) -> GroupDescription:
             member.instance_id,
             member.client_id,
             member.client_host,
-            tuple(
-                TopicPartition(topic.topic_name, partition)
-                for topic in member.assignment.topic_partitions
-                for partition in topic.partitions
-            ),
+            _named_partitions(member.assignment),
+            member.member_epoch,
+            _named_partitions(member.target_assignment),
         )
         for member in found.members
     )
     return GroupDescription(
-        found.group_id, found.group_state, CONSUMER, found.assignor_name, coordinator, members
+        found.group_id,
+        found.group_state,
+        CONSUMER,
+        found.assignor_name,
+        coordinator,
+        members,
+        found.group_epoch,
+        found.assignment_epoch,
+    )
+
+
+def _named_partitions(assignment: Any) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
     )
 
 
 def raise_if_moved(code: int) -> None:
     """
     Raises:
-        ApiError: the code says that someone else coordinates the group now: ask again.
+        ApiError: the group has another coordinator now, so the caller must retry.
     """
     if code in MOVED:
         raise ApiError(ErrorCode(code))

@@ -1,4 +1,4 @@
-"""Log directories of brokers: what lies in them, and moves between them (KIP-113)."""
+"""Log directories of brokers: their content, and moves between them (KIP-113)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Replica(NamedTuple):
 
 
 class ReplicaLog(NamedTuple):
-    """A replica's log in a directory; `is_future` is one that will replace the current one.
+    """A replica's log in a directory. With `is_future` it will replace the current one.
 
-    `offset_lag` is how far it is behind the high watermark, or behind the current log.
+    `offset_lag` is its lag behind the high watermark, or behind the current log.
     """
 
     size_bytes: int
@@ -47,18 +47,18 @@ class ReplicaLog(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """One directory; an offline one has its error and no logs."""
+    """One directory. If it is offline, it has an error and no logs."""
 
     path: str
     error: ErrorCode
     logs: Mapping[tuple[TopicPartition, bool], ReplicaLog]
-    """By partition and whether it is the future log."""
+    """Logs by partition, and whether they are future logs."""
     total_bytes: int = -1
     usable_bytes: int = -1
 
 
 class ReplicaPlace(NamedTuple):
-    """The directories of a replica; None where it has none."""
+    """The directories of a replica; None for one that it does not have."""
 
     current: str | None = None
     future: str | None = None
@@ -99,7 +99,7 @@ def describe_log_dirs(
 
 
 def places(dirs: Iterable[LogDir]) -> dict[TopicPartition, ReplicaPlace]:
-    """Where the replicas of one broker are and go."""
+    """The present and future directories of one broker's replicas."""
     found: dict[TopicPartition, ReplicaPlace] = {}
     for directory in dirs:
         for tp, is_future in directory.logs:
@@ -117,10 +117,11 @@ def alter_replica_log_dirs(
 ) -> dict[TopicPartition, ApiError]:
     """Move replicas of one broker to the given directories. Returns the refusals.
 
-    A replica that is not there yet is REPLICA_NOT_AVAILABLE; the broker remembers the wish.
+    A replica that does not exist yet is refused with REPLICA_NOT_AVAILABLE, but the broker
+    remembers the directory.
 
     Raises:
-        ApiError: the broker cannot be reached, or cannot do this.
+        ApiError: the broker cannot be reached, or does not support this.
     """
     by_path: dict[str, list[TopicPartition]] = {}
     for tp, path in moves.items():

@@ -25,7 +25,7 @@ _ANY: Final = 2
 
 
 class QuotaEntity(NamedTuple):
-    """One part of an entity. In a question, a name of None is any; "" is the default entity."""
+    """One part of an entity. In a filter, a name of None matches any; "" is the default entity."""
 
     type: str
     name: str | None
@@ -35,7 +35,7 @@ Quotas = dict[tuple[QuotaEntity, ...], dict[str, float]]
 
 
 def describe_quotas(cluster: Cluster, entities: Sequence[QuotaEntity]) -> Quotas:
-    """Quotas of entities made of exactly these parts; a user stands before its client.
+    """Quotas of entities with exactly these parts. In results, the user precedes the client.
 
     Raises:
         ApiError: the broker refused, or has no quotas (UNSUPPORTED_VERSION).
@@ -57,7 +57,7 @@ def describe_quotas(cluster: Cluster, entities: Sequence[QuotaEntity]) -> Quotas
 
 
 def _entity(parts: Iterable[Any]) -> tuple[QuotaEntity, ...]:
-    """The parts of an entity, which brokers give in the order of a hash."""
+    """The parts of an entity in a fixed order; brokers return them in hash order."""
     found = (QuotaEntity(part.entity_type, part.entity_name or "") for part in parts)
     return tuple(sorted(found, key=lambda part: _ORDER.get(part.type, len(_ORDER))))
 

@@ -1,4 +1,4 @@
-"""Partitions that move between brokers (KIP-455): which do, start, cancel."""
+"""Reassignments of partitions (KIP-455): list, start, cancel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReassignmentFailed(KafkapyError):
 
 
 class Reassignment(NamedTuple):
-    """The replicas on their way in and out of a partition, and all that it has meanwhile."""
+    """The replicas that a partition adds and removes, and all that it has meanwhile."""
 
     adding: tuple[int, ...]
     removing: tuple[int, ...]
@@ -33,7 +33,8 @@ class Reassignment(NamedTuple):
 
 
 def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
-    """Every running move; none where the broker cannot or may not tell, as `topics` treats it.
+    """Every running reassignment; none if the broker does not support or allow the request, as
+    `topics` needs.
 
     Raises:
         ApiError: anything else.
@@ -52,10 +53,10 @@ def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
 def running_reassignments(
     cluster: Cluster, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, Reassignment]:
-    """The running moves: all of them, or those of `partitions`.
+    """The running reassignments: all of them, or those of `partitions`.
 
     Raises:
-        ApiError: the controller refused, or does not know the request (before Kafka 2.4).
+        ApiError: the controller refused, or does not have the API (before Kafka 2.4).
     """
     topics = None
     if partitions is not None:
@@ -83,7 +84,7 @@ def alter_reassignments(
     """Move partitions to their target replicas; None cancels. Returns the refusals.
 
     Raises:
-        ApiError: nothing was begun.
+        ApiError: no reassignment was begun.
     """
     topics = [
         ReassignableTopic(

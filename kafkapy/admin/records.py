@@ -1,4 +1,4 @@
-"""Deleting records from the beginning of partitions (DeleteRecords, KIP-107)."""
+"""Deletes records from the beginning of partitions (DeleteRecords, KIP-107)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from kafkapy.protocol.messages.delete_records import (
 def delete_records(
     cluster: Cluster, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | ApiError]:
-    """Delete what is below each offset (-1: the high watermark): the low watermark, or why not.
+    """Delete the records below each offset (-1: the high watermark). Returns the low watermark or
+    the error, by partition.
 
-    Each leader is asked for its partitions; one that moved is looked for until the API timeout.
+    Each leader gets a request for its partitions. One that moved is searched until the API timeout.
     """
     results: dict[TopicPartition, int | ApiError] = {}
     pending = dict(offsets)
@@ -43,7 +44,7 @@ def _by_leader(
     results: dict[TopicPartition, int | ApiError],
     refresh: bool,
 ) -> dict[int, list[TopicPartition]]:
-    """Partitions by leader; those without one have their error in `results`."""
+    """Partitions by leader. Those without a leader get an error in `results`."""
     names = list(by_topic(partitions))
     topics = cluster.metadata(names, refresh=refresh).topics if names else {}
     groups: dict[int, list[TopicPartition]] = {}

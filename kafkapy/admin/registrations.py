@@ -1,4 +1,4 @@
-"""Which brokers a cluster keeps a place for (UnregisterBroker, KIP-631)."""
+"""Registrations of brokers in a KRaft cluster (UnregisterBroker, KIP-631)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest
 
 
 def unregister_broker(cluster: Cluster, broker_id: int) -> bool:
-    """Make a KRaft cluster forget a broker that is gone for good.
+    """Remove the registration of a broker that is gone for good from a KRaft cluster.
 
-    False: the cluster has no such API; in ZooKeeper mode a broker's registration ends by itself.
+    Returns False if the cluster has no such API. In ZooKeeper mode a registration ends by itself.
 
     Raises:
         ApiError: the cluster refused.

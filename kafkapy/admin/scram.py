@@ -24,13 +24,13 @@ SALT_BYTES: Final = 24
 
 
 class NewCredential(NamedTuple):
-    """A password to be stored, salted so many times."""
+    """A password to store, with its number of iterations."""
 
     password: str
     iterations: int = ITERATIONS_MIN
 
     def salted(self, mechanism: ScramMechanism, salt: bytes) -> bytes:
-        """The salted password of RFC 5802, which is all that leaves this process."""
+        """The salted password of RFC 5802. The password itself does not leave this process."""
         return mechanism.salted(self.password, salt, self.iterations)
 
 
@@ -65,7 +65,7 @@ def alter_scram(
     """Set and delete credentials of one user.
 
     Raises:
-        ApiError: the controller refused; RESOURCE_NOT_FOUND for one that is not there.
+        ApiError: the controller refused; RESOURCE_NOT_FOUND for one that does not exist.
     """
     upsertions = []
     for mechanism, credential in sets.items():

@@ -16,7 +16,7 @@ _NOT_MOVING = Reassignment((), ())
 
 
 class PartitionDescription(NamedTuple):
-    """One partition with what its reports need; `eligible` is None where nobody keeps it."""
+    """One partition, for the reports. `eligible` is None if the cluster has no eligible leaders."""
 
     topic: str
     metadata: PartitionMetadata
@@ -27,7 +27,7 @@ class PartitionDescription(NamedTuple):
 
     @property
     def replication_factor(self) -> int:
-        """Replicas without those that a running reassignment adds."""
+        """The number of replicas without those that a running reassignment adds."""
         moving = {*self.reassignment.adding, *self.reassignment.removing}
         if moving.intersection(self.metadata.replicas):
             return len(self.metadata.replicas) - len(self.reassignment.adding)
@@ -51,7 +51,7 @@ class PartitionDescription(NamedTuple):
 
     @property
     def at_min_isr(self) -> bool:
-        """Leaderless partitions of that size count too, as Kafka's do."""
+        """Whether the ISR has the minimum size. Leaderless partitions count too, as in Kafka."""
         return len(self.metadata.isr) == self.min_insync_replicas
 
 
@@ -68,14 +68,14 @@ class TopicDescription(NamedTuple):
 
     @property
     def overrides(self) -> dict[str, str | None]:
-        """Configs that are not Kafka's defaults: the topic's own and server.properties'."""
+        """Configs other than Kafka's defaults: the topic's own, and those of server.properties."""
         return {entry.name: entry.value for entry in self.configs if not entry.is_default}
 
 
 def describe_topics(
     cluster: Cluster, topics: Iterable[TopicMetadata], page_size: int = PAGE_SIZE
 ) -> list[TopicDescription]:
-    """Describe topics that Metadata gave, in the same order.
+    """Describe topics from Metadata, in the same order.
 
     Raises:
         ApiError: a broker refused.

@@ -10,7 +10,7 @@ from kafkapy.common.topic_partition import INTERNAL_TOPICS
 
 
 class TopicFilter:
-    """Commas mean "or", spaces vanish, quotes around the whole are dropped; no text allows all."""
+    """Commas mean "or"; spaces and outer quotes are dropped; an empty text matches all."""
 
     def __init__(self, text: str | None, exclude_internal: bool = False) -> None:
         """

@@ -23,7 +23,7 @@ from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteT
 
 @dataclass(slots=True)
 class NewTopic:
-    """A topic to be made. Counts of None are the broker's defaults; an assignment replaces both."""
+    """A topic to create. Counts of None are the broker's defaults; an assignment replaces both."""
 
     name: str
     partitions: int | None = None
@@ -33,10 +33,10 @@ class NewTopic:
 
 
 def create_topic(cluster: Cluster, topic: NewTopic, *, validate_only: bool = False) -> None:
-    """Make one topic.
+    """Create one topic.
 
     Raises:
-        ApiError: the controller refused, in its words.
+        ApiError: the controller refused, with its message.
     """
     assigned = topic.assignment is not None
     wanted = CreatableTopic(
@@ -84,10 +84,10 @@ def create_partitions(
     counts: Mapping[str, int],
     assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
 ) -> None:
-    """Grow topics to `counts` partitions; `assignments` has the replicas of the new partitions.
+    """Increase topics to `counts` partitions. `assignments` has the replicas of the new ones.
 
     Raises:
-        ApiError: the first refusal; the other topics may have grown.
+        ApiError: the first refusal; the other topics may have been changed.
     """
     topics = []
     for name, count in counts.items():

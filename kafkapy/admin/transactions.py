@@ -37,7 +37,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """One transactional id; `start_ms` is None where no transaction is open."""
+    """One transactional id. `start_ms` is None if no transaction is open."""
 
     transactional_id: str
     coordinator: int
@@ -50,7 +50,7 @@ class TransactionDescription(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """A leader's state of one producer; None is "no transaction is open", -1 "not known"."""
+    """A replica's state of one producer. None means "no transaction is open", -1 "unknown"."""
 
     producer_id: int
     producer_epoch: int
@@ -66,8 +66,8 @@ def list_transactions(
     duration_ms: int | None = None,
     producer_ids: Sequence[int] = (),
 ) -> list[TransactionListing]:
-    """The transactional ids of every broker, sorted; with `duration_ms`, of open transactions
-    that are older than that.
+    """The transactional ids of every broker, sorted. With `duration_ms`, only those with a
+    transaction that is open for longer.
 
     Raises:
         ApiError: a broker refused, is too old for the filter, or has no transactions.
@@ -97,7 +97,7 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
         ApiError: TRANSACTIONAL_ID_NOT_FOUND, or its coordinator refused.
     """
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    # A broker without transactions has no coordinator of them either, and would be asked for long.
+    # A broker without transactions has no coordinator for them, and the search would take long.
     cluster.channel().version_for(request)
     response = cluster.coordinator_request(transactional_id, request, key_type=TRANSACTION_KEY_TYPE)
     coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
@@ -129,7 +129,7 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
 def describe_producers(
     cluster: Cluster, partition: TopicPartition, broker_id: int | None = None
 ) -> list[ProducerState]:
-    """The producers that a replica (None: the leader) knows of a partition, by id.
+    """The producers of a partition at a replica (None: the leader), by id.
 
     Raises:
         ApiError: there is no such partition, or the broker refused.
@@ -160,7 +160,7 @@ def abort_transaction(
     producer_epoch: int,
     coordinator_epoch: int,
 ) -> None:
-    """Write an abort marker to one partition, past its coordinator.
+    """Write an abort marker to one partition, without the coordinator.
 
     Raises:
         ApiError: the leader refused.

@@ -1,8 +1,8 @@
-"""Whole batches to the leaders of their partitions: an idempotent producer without a thread.
+"""An idempotent producer of whole batches, without a thread.
 
-For writers that make their batches themselves (Spark's sink). One request is under way to each
-leader; while a broker works on it the caller makes the next batches. So what is tried again is
-never overtaken, and sequences reach a partition in order (KIP-98).
+For writers that build their own batches (Spark's sink). One request is in flight to each leader;
+while the broker handles it, the caller builds the next batches. So a retried batch is never
+overtaken, and sequences reach a partition in order (KIP-98).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DeliveryError(KafkapyError):
 
 
 class _Next(Enum):
-    """Next steps after the answer to a batch."""
+    """Next steps after the response to a batch."""
 
     DONE = "done"
     AGAIN = "again"
@@ -52,7 +52,7 @@ _ANSWERS: Final = {
     ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _Next.DONE,  # the first attempt was written
     ErrorCode.MESSAGE_TOO_LARGE: _Next.HALVE,
     ErrorCode.RECORD_LIST_TOO_LARGE: _Next.HALVE,
-    # The log lost what came before, by an unclean election: as Java's producer, start anew.
+    # The log lost earlier batches in an unclean election: start again, as Java's producer.
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _Next.NEW_IDENTITY,
     ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
     ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is gone from the metadata
@@ -62,8 +62,9 @@ _NOT_THERE_YET: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A batch that is not acknowledged. `sequence` is set with its first attempt; `asked` is the
-    broker that owes the answer to the latest."""
+    """A batch that is not acknowledged. `sequence` is set with its first attempt. `asked` is the
+    broker whose response to the latest attempt is due.
+    """
 
     data: ReadyBatch
     count: int
@@ -80,7 +81,7 @@ _Asked = tuple[ProduceRequest, dict[TopicPartition, _Waiting]]
 class BatchProducer:
     """Sends batches, one request at a time to each leader, until all are acknowledged.
 
-    With a `transaction` they are part of it.
+    With a `transaction`, the batches are part of it.
     """
 
     def __init__(
@@ -95,11 +96,12 @@ class BatchProducer:
         self._under_way: dict[int, _Asked] = {}
 
     def partition_count(self, topic: str) -> int:
-        """Count a topic's partitions anew; waits for one that is being created, and the
-        broker may create it now (`auto.create.topics.enable`).
+        """Fetch the number of a topic's partitions. Waits for a topic that is being created, which
+        the broker may do now (`auto.create.topics.enable`).
 
         Raises:
-            DeliveryError: it is not there after `max.block.ms`, or no broker can be reached.
+            DeliveryError: the topic does not exist after `max.block.ms`, or no broker can be
+              reached.
         """
         deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
         while True:
@@ -120,10 +122,10 @@ class BatchProducer:
             self._cluster.pause()
 
     def send(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
-        """Take a batch, and send it as soon as the one before it is acknowledged.
+        """Queue a batch, and send it as soon as the one before it is acknowledged.
 
         Raises:
-            DeliveryError: this batch or one before was refused, or not taken in time.
+            DeliveryError: this batch or one before was refused, or not accepted in time.
         """
         self.put(topic_partition, batch)
         self._turn(self._place(topic_partition))
@@ -131,7 +133,7 @@ class BatchProducer:
             self._turn(self._place(topic_partition))
 
     def put(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
-        """Take a batch, to be sent with others."""
+        """Queue a batch, to be sent with others."""
         deadline_s = time.monotonic() + self._settings.delivery_timeout_ms / 1000
         waiting = _Waiting(batch, read_header(batch).record_count, deadline_s)
         self._queues.setdefault(topic_partition, deque()).append(waiting)
@@ -143,21 +145,26 @@ class BatchProducer:
                 self._turn(broker)
 
     def abandon(self) -> None:
-        """Nothing more is sent; wait until brokers are done with what was, so that a transaction
-        can be ended after it."""
+        """Stop sending, and wait for outstanding responses, so that a transaction can be ended
+        then.
+        """
         self._queues.clear()
         for leader, (request, _) in self._under_way.items():
             self._answers(leader, request)
         self._under_way.clear()
 
     def _place(self, topic_partition: TopicPartition) -> int:
-        """The broker that has something to do before the partition's next batch can be sent."""
+        """The broker of a partition's first batch: the one whose response is outstanding, else the
+        leader.
+        """
         asked = self._queues[topic_partition][0].asked
         return self._leader(topic_partition) if asked is None else asked
 
     def _leader(self, topic_partition: TopicPartition) -> int:
-        """The leader of a partition with a batch. One that is gone is looked for until that is due,
-        as in Kafka: a broker that has just started may not have heard of any topic."""
+        """The leader of a partition with a batch. If the topic is gone, the leader is searched
+        until the batch expires, as in Kafka, because a broker that has just started may know no
+        topics.
+        """
         deadline_s = self._queues[topic_partition][0].deadline_s
         while True:
             try:
@@ -169,7 +176,7 @@ class BatchProducer:
             self._cluster.pause()
 
     def _turn(self, leader: int) -> None:
-        """Read the answer that a leader owes, and ask it the next."""
+        """Read a leader's outstanding response, and send it the next request."""
         self._settle(leader)
         chosen: dict[TopicPartition, _Waiting] = {}
         size = 0
@@ -192,7 +199,9 @@ class BatchProducer:
             waiting.tries += 1
             topic, index = topic_partition
             data = topics.setdefault(topic, TopicProduceData(name=topic)).partition_data
-            data.append(PartitionProduceData(index=index, records=waiting.data))
+            # A bytearray is sent as well as what is read.
+            row = PartitionProduceData(index=index, records=waiting.data)  # type: ignore[arg-type]
+            data.append(row)
         if self._transaction is not None:
             self._join(self._transaction, chosen)
         request = ProduceRequest(
@@ -211,7 +220,7 @@ class BatchProducer:
             raise DeliveryError(error.message) from None
 
     def _identify(self, topic_partition: TopicPartition, waiting: _Waiting) -> None:
-        """Give a batch its producer and sequence, unless it has those of an earlier attempt."""
+        """Assign a batch's producer id and sequence, unless it has those of an earlier attempt."""
         if self._identity is None:
             self._identity = self._new_identity()
         if waiting.identity == self._identity:
@@ -232,7 +241,7 @@ class BatchProducer:
             raise DeliveryError(f"No rows can be written: {error.message}") from None
 
     def _settle(self, leader: int) -> None:
-        """Read the answer that a leader owes, and do what follows from it."""
+        """Read and handle a leader's outstanding response."""
         if leader not in self._under_way:
             return
         request, asked = self._under_way.pop(leader)
@@ -250,7 +259,7 @@ class BatchProducer:
     def _answers(
         self, leader: int, request: ProduceRequest
     ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
-        """The leader's answer for each partition; under None, that for the others."""
+        """The response for each partition; under None, that for the others."""
         try:
             response = self._cluster.request(request, broker_id=leader, min_version=_FIRST_VERSION)
         except ApiError as error:
@@ -267,7 +276,7 @@ class BatchProducer:
     def _follow(
         self, topic_partition: TopicPartition, waiting: _Waiting, code: ErrorCode, message: str
     ) -> _Next:
-        """Do what follows from an answer to the first batch of a partition's queue."""
+        """Handle the response to the first batch of a partition's queue."""
         queue = self._queues[topic_partition]
         following = _ANSWERS.get(code, _Next.AGAIN if code.retriable else _Next.REFUSED)
         if following is _Next.DONE:
@@ -288,7 +297,7 @@ class BatchProducer:
         return following
 
     def _halve(self, queue: deque[_Waiting]) -> None:
-        """Put two batches in the place of one that is too large for its topic."""
+        """Split a batch that is too large for its topic into two."""
         whole = queue.popleft()
         sequence = whole.sequence
         parts = []
@@ -303,7 +312,7 @@ class BatchProducer:
         queue.extendleft(reversed(parts))
 
     def _start_anew(self, topic_partition: TopicPartition, message: str) -> None:
-        """Another producer id, and sequences from 0, for all that is not acknowledged."""
+        """Get another producer id, and start sequences at 0 for all unacknowledged batches."""
         if self._transaction is not None:
             raise DeliveryError(f"{topic_partition}: {message}")
         for leader in list(self._under_way):
@@ -313,14 +322,16 @@ class BatchProducer:
 
 
 def _told(code: ErrorCode, answer: Any) -> str:
-    """An error of a partition in words."""
+    """A message for the error of a partition."""
     details = [answer.error_message]
     details += [each.batch_index_error_message for each in answer.record_errors[:1]]
     return ": ".join([code.name, *filter(None, details)])
 
 
 def _is_tls(error: BaseException | None) -> bool:
-    """Whether a connection failed because one side does not trust the other: it will again."""
+    """Whether a connection failed for lack of trust between the peers, so that a retry is
+    useless.
+    """
     while error is not None:
         if isinstance(error, ssl.SSLError):
             return True

@@ -1,8 +1,8 @@
 """One connection to one broker: requests out, responses in, versions agreed.
 
-The channel is blocking and has at most one request in flight. A failed exchange closes it: after a
-lost or late response nothing on the connection can be trusted. A request may be sent before its
-answer is wanted; until that is read the channel owes it, and is of no use to anybody else.
+The channel is blocking and has at most one request in flight. A failed exchange closes it, because
+later responses could not be matched. A request may be sent ahead of the call that reads its
+response; until then the channel cannot be used for others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
 Allocate = Callable[[int], memoryview]
-"""Memory for a response of so many bytes, which it overwrites."""
+"""Allocates memory for a response of a number of bytes."""
 
 
 def zeroed(size: int) -> memoryview:
-    """Memory as Python has it."""
+    """Zeroed memory."""
     return memoryview(bytearray(size))
 
 
@@ -53,11 +53,11 @@ class Channel:
 
     @property
     def host(self) -> str:
-        """The host that was connected to, as it was named."""
+        """The connected host, as it was configured."""
         return self.peer.rpartition(":")[0]
 
     def negotiate(self, timeout_ms: int) -> None:
-        """Ask what the broker speaks (KIP-35, KIP-511).
+        """Request the broker's API versions (KIP-35, KIP-511).
 
         Raises:
             ApiError: the exchange failed, or the broker refused.
@@ -101,11 +101,11 @@ class Channel:
         return version
 
     def exchange(self, request: Message, version: int, timeout_ms: int) -> Any:
-        """Send a request, unless it was sent ahead in that version, and wait for its response.
+        """Send a request, unless it was sent ahead in this version, and wait for its response.
 
         Raises:
             ApiError: NETWORK_EXCEPTION or REQUEST_TIMED_OUT; the channel is closed.
-            ProtocolViolation: the answer is not Kafka's; the channel is closed.
+            ProtocolViolation: the response is malformed; the channel is closed.
         """
         assert self.owed is None or self.owed is request, f"{self.peer} owes another answer"
         deadline = time.monotonic() + timeout_ms / 1000
@@ -114,7 +114,7 @@ class Channel:
                 self._send(request, version, timeout_ms)
             self.owed = None
             frame = self._read_frame(deadline)
-            # An ApiVersions refusal is written in version 0, whatever was asked.
+            # A refused ApiVersions is answered in version 0, whatever the request's version.
             if request.API_KEY == ApiKey.API_VERSIONS and _error_code(frame) != 0:
                 version = 0
             correlation_id, response = decode_response(
@@ -143,8 +143,9 @@ class Channel:
         return response
 
     def send_ahead(self, request: Message, version: int, timeout_ms: int) -> None:
-        """Send a request whose response the next exchange reads. If that fails the channel is
-        closed, and the next exchange has to be on another."""
+        """Send a request whose response the next exchange reads. If that fails, the channel is
+        closed, and the next exchange needs another one.
+        """
         assert self.owed is None, f"{self.peer} owes an answer already"
         try:
             self._send(request, version, timeout_ms)
@@ -155,12 +156,12 @@ class Channel:
 
     @property
     def needs_login(self) -> bool:
-        """Whether most of its session is over, and nothing is under way."""
+        """Whether most of the session's lifetime has passed, and no request is in flight."""
         at_s = self.renew_at_s
         return at_s is not None and self.owed is None and time.monotonic() >= at_s
 
     def close(self) -> None:
-        """Close the connection; harmless when it is closed already."""
+        """Close the connection, if it is open."""
         self.closed = True
         self._transport.close()
 

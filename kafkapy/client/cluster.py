@@ -1,8 +1,7 @@
-"""The cluster as a client sees it: who to ask, asked with retries.
+"""A client's view of a cluster: finds the broker for each request, and retries.
 
-Connections are opened when they are first needed and kept. Retries cover what Kafka's clients
-retry: a leader, controller or coordinator that moved, a connection that was lost; never what was
-refused.
+Connections are opened on first use, and kept. Retries cover the cases of Kafka's clients: a leader,
+controller or coordinator that moved, or a lost connection; not refused requests.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ API_TIMEOUT_MS: Final = 60_000
 CONNECT_TIMEOUT_MS: Final = 10_000
 RETRY_BACKOFF_MS: Final = 100
 
-# What says "ask someone else, or the same again in a moment".
+# Errors after which another broker, or the same one later, may succeed.
 MOVED: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -63,7 +62,7 @@ class Cluster:
         connector: Connector | None = None,
         allocate: Allocate = zeroed,
     ) -> None:
-        """`allocate` gives the memory that responses are read into.
+        """`allocate` returns the memory for responses.
 
         Raises:
             ConfigError: a server or property is malformed.
@@ -110,11 +109,11 @@ class Cluster:
         min_version: int | None = None,
         max_version: int | None = None,
     ) -> Any:
-        """Ask one broker (None: any that answers) in the highest version both sides speak.
+        """Send a request to one broker (None: any that answers) in the highest common version.
 
         Raises:
-            ApiError: no connection, no answer in time, or no common version. Error codes inside the
-                response are the caller's.
+            ApiError: no connection, no response in time, or no common version. The caller handles
+              error codes in the response.
         """
         channel = self.channel(broker_id, message)
         version = channel.version_for(message, min_version, max_version)
@@ -128,10 +127,11 @@ class Cluster:
         min_version: int | None = None,
         max_version: int | None = None,
     ) -> None:
-        """Send what `request` will be asked with the same message and versions; it then only waits.
+        """Send the request of a later `request` call with the same message and versions, which then
+        only waits.
 
-        No more than a hint: without an open channel nothing is sent, and another's request to the
-        broker in between closes the channel, so that `request` sends the message again.
+        This is only a hint: without an open channel nothing is sent. Another request to the broker
+        in between closes the channel, and `request` sends the message again.
         """
         channel = self._channels.get(broker_id)
         ready = channel is not None and not channel.closed and not channel.needs_login
@@ -140,13 +140,15 @@ class Cluster:
             channel.send_ahead(message, version, self.request_timeout_ms)
 
     def forget_ahead(self, message: Message, broker_id: int) -> None:
-        """Nobody will want the answer to a request that was sent ahead."""
+        """Drop the response to a request that was sent ahead."""
         channel = self._channels.get(broker_id)
         if channel is not None and channel.owed is message:
             channel.close()
 
     def channel(self, broker_id: int | None = None, message: Message | None = None) -> Channel:
-        """An open channel to a broker, negotiated, that owes no answer but that to `message`."""
+        """An open channel to a broker, negotiated, without an outstanding response, except that to
+        `message`.
+        """
         if broker_id is None:
             if self._any is None or self._any.closed:
                 self._any = self._open_any()
@@ -162,9 +164,9 @@ class Cluster:
     def metadata(
         self, topics: Sequence[str] | None = None, refresh: bool = False, create: bool = False
     ) -> ClusterMetadata:
-        """Brokers and topics (None: all). Known topics are answered from memory unless `refresh`.
+        """Brokers and topics (None: all). Known topics come from the cache unless `refresh`.
 
-        A topic that is not there comes with its error. Only with `create` may brokers create it
+        A missing topic has an error. Only with `create` may brokers create it
         (`auto.create.topics.enable`), as they do for producers.
         """
         known = self._latest
@@ -211,9 +213,10 @@ class Cluster:
     def controller_request(
         self, message: Message, *, timeout_ms: int | None = None, min_version: int | None = None
     ) -> Any:
-        """Ask the controller; finds it again while the answer is NOT_CONTROLLER.
+        """Send a request to the controller. Finds it again while the response is NOT_CONTROLLER.
 
-        Only whole-response and first-item error codes tell that; item errors are the caller's.
+        Checks only the error codes of the response and of its first item. The caller handles errors
+        of items.
         """
 
         def ask() -> Any:
@@ -230,7 +233,7 @@ class Cluster:
         return self.retrying(ask)
 
     def broker(self, broker_id: int) -> Broker:
-        """Where a broker is.
+        """The address of a broker.
 
         Raises:
             ApiError: BROKER_NOT_AVAILABLE.
@@ -245,8 +248,9 @@ class Cluster:
         key_type: int = GROUP_KEY_TYPE,
         min_version: int | None = None,
     ) -> Any:
-        """Ask the coordinator of a group, or of a transactional id; finds it again while it moves
-        or loads."""
+        """Send a request to the coordinator of a group or transactional id. Finds it again while it
+        moves or loads.
+        """
 
         def ask() -> Any:
             coordinator = find_coordinator(self, key, key_type)
@@ -263,13 +267,12 @@ class Cluster:
     ) -> dict[TopicPartition, OffsetResult]:
         """Offsets by timestamp, or by -1 (latest), -2 (earliest), -3 (of the largest timestamp).
 
-        Returns an `OffsetResult(offset, timestamp, leader_epoch, error)` for each partition asked
-        for.
+        Returns an `OffsetResult(offset, timestamp, leader_epoch, error)` for each partition.
         """
         return list_offsets(self, timestamps, isolation_level)
 
     def learn_broker(self, broker: Broker) -> None:
-        """Remember where a broker is; only Metadata tells its rack."""
+        """Remember the address of a broker. Only Metadata contains its rack."""
         known = self._brokers.get(broker.broker_id)
         if known is not None and broker.rack is None:
             broker = Broker(broker.broker_id, broker.host, broker.port, known.rack)
@@ -280,12 +283,12 @@ class Cluster:
                 stale.close()
 
     def forget(self, topics: Iterable[str]) -> None:
-        """Drop what is known of topics, so that the next look asks again."""
+        """Drop the cached metadata of topics, so that the next use fetches it again."""
         for topic in topics:
             self._topics.pop(topic, None)
 
     def moved(self, code: int) -> bool:
-        """Whether an error says: find out who is in charge, and ask again."""
+        """Whether an error means that the responsible broker must be found again."""
         return code in MOVED
 
     def pause(self) -> None:
@@ -293,7 +296,7 @@ class Cluster:
         time.sleep(self._backoff_ms / 1000)
 
     def retrying(self, ask: Callable[[], Any]) -> Any:
-        """Call until it is answered by who is in charge, or the API timeout has passed."""
+        """Repeat a call until the responsible broker answers, or the API timeout has passed."""
         last: ApiError | None = None
         for _ in self.attempts():
             try:

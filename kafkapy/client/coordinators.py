@@ -1,4 +1,4 @@
-"""Finding the coordinator of a group or a transaction (FindCoordinator; from v4 on KIP-699)."""
+"""Finds the coordinator of a group or a transaction (FindCoordinator; from v4 on KIP-699)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ TRANSACTION_KEY_TYPE: Final = 1
 
 
 class Requests(Protocol):
-    """Of a cluster, what a search for a coordinator needs."""
+    """The part of a cluster that this module needs."""
 
     def request(self, message: Message, *, min_version: int | None = None) -> Any:
-        """Any broker's answer."""
+        """Send a request to any broker."""
 
     def learn_broker(self, broker: Broker) -> None:
-        """Remember where a broker is."""
+        """Remember the address of a broker."""
 
 
 def find_coordinator(cluster: Requests, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
-    """The id of the broker that coordinates a group, or with its key type a transactional id; the
-    cluster learns where that broker is.
+    """The id of the coordinator of a group or, with that key type, a transactional id. The cluster
+    learns the broker's address.
 
     Raises:
-        ApiError: COORDINATOR_NOT_AVAILABLE while the internal topic is being made, and others.
+        ApiError: COORDINATOR_NOT_AVAILABLE while the internal topic is being created, and others.
     """
     response = cluster.request(
         FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key]),

@@ -1,8 +1,8 @@
-"""Raw record batches of a range of offsets, straight from the leader.
+"""Fetches raw record batches of a range of offsets from the leader.
 
-For readers who decode batches themselves (Spark): no group, no session. Whole v2 batches come as a
-view on the response; the caller drops records outside its range. The next fetch is asked for before
-the caller works on one, so that the broker and the kernel work beside it: at most one response
+For readers that decode batches themselves (Spark): no group, no session. Whole v2 batches are a
+view of the response; the caller drops records outside its range. The next fetch is sent before the
+caller handles the present one, so that the broker works at the same time: at most one response
 waits in the socket, in the kernel's memory.
 """
 
@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 FETCH_BYTES_MAX: Final = 4 << 20
-"""Enough to make round trips rare; more is colder when it is decoded, and costs memory."""
+"""Large enough to make round trips rare. More would be colder in the cache when decoded, and cost
+memory.
+"""
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1
-# From version 13 on topics go by id (KIP-516); a topic without one is asked for by name.
+# From version 13 on topics go by id (KIP-516); a topic without one is fetched by name.
 _LAST_VERSION_BY_NAME: Final = 12
 _FIRST_VERSION: Final = 4
 
 
 @dataclass(slots=True)
 class FetchedBatches:
-    """Whole batches as they are on disk.
+    """Whole batches, as on disk.
 
-    `aborted_transactions` are (producer id, first offset), given with READ_COMMITTED. `next_offset`
-    is where the following fetch starts.
+    `aborted_transactions` has (producer id, first offset), with READ_COMMITTED. `next_offset` is
+    that of the following fetch.
     """
 
     buffer: memoryview
@@ -60,15 +62,15 @@ def fetch_batches(
 ) -> Iterator[FetchedBatches]:
     """Yield every batch with records in [start_offset, end_offset), in order.
 
-    At most `max_bytes` are held at a time (one larger batch excepted), and as many are asked for
-    ahead. Offsets that compaction or deletion emptied are passed over. `deadline_ms`, on the clock
-    of `time.monotonic`, bounds the whole range; without it each fetch without progress is bounded
-    by the API timeout.
+    At most `max_bytes` are held at a time (except for one larger batch), and as many are fetched
+    ahead. Offsets without records, after compaction or deletion, are skipped. `deadline_ms`, on the
+    clock of `time.monotonic`, bounds the whole range; without it each fetch without progress is
+    bounded by the API timeout.
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
         time,
-            and what the leader says when it is not about moving.
+            and other errors of the leader, except those of a move.
     """
     offset = start_offset
     ahead: _Question | None = None
@@ -109,20 +111,20 @@ def fetch_batches(
 
 
 class _Question(NamedTuple):
-    """A fetch, whom to ask, and in which versions."""
+    """A fetch, with its broker and its versions."""
 
     leader: int
     request: FetchRequest
     max_version: int | None
 
     def ask(self, cluster: Cluster) -> None:
-        """Send it, to be waited for later."""
+        """Send the fetch. `answer` waits for the response."""
         cluster.request_ahead(
             self.request, self.leader, min_version=_FIRST_VERSION, max_version=self.max_version
         )
 
     def answer(self, cluster: Cluster) -> Any:
-        """Wait for the answer, having sent it if need be."""
+        """Wait for the response. Sends the fetch first if needed."""
         return cluster.request(
             self.request,
             broker_id=self.leader,
@@ -161,7 +163,7 @@ def _question(
 def _fetch(
     cluster: Cluster, topic_partition: TopicPartition, offset: int, question: _Question
 ) -> tuple[Any | None, bool]:
-    """The partition's answer (None: the leader moved, ask again), and whether a quota bit."""
+    """The partition's response (None: the leader moved, try again), and whether a quota applied."""
     try:
         response = question.answer(cluster)
         code = ErrorCode(response.error_code)
@@ -180,7 +182,7 @@ def _fetch(
 
 
 def _whole_batches(partition: Any, offset: int, isolation_level: int) -> FetchedBatches | None:
-    """The answer without a cut last batch; None when it has no records from `offset` on."""
+    """The response without an incomplete last batch; None if it has no records from `offset` on."""
     records = memoryview(partition.records or b"")
     end, next_offset = 0, offset
     for position, header in iter_headers(records):

@@ -1,4 +1,4 @@
-"""Offsets committed for a group by somebody who is not a member of it (OffsetCommit)."""
+"""Commits offsets for a group from outside of it (OffsetCommit)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def commit_request(
     group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
 ) -> OffsetCommitRequest:
-    """Of nobody's generation: the group must have no members."""
+    """An OffsetCommit without a generation, which requires a group without members."""
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for (name, index), offset in offsets.items():
         topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
@@ -35,11 +35,11 @@ def commit_request(
 def commit_offsets(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
 ) -> None:
-    """Set the group's next offsets. The group must have no members, as Kafka demands.
+    """Set the group's next offsets. The group must have no members, as in Kafka.
 
     Raises:
-        ApiError: UNKNOWN_MEMBER_ID when consumers are in the group; whatever the coordinator says
-            of a partition, which is named.
+        ApiError: UNKNOWN_MEMBER_ID if the group has members; or the coordinator's error for a
+          partition, with its name.
     """
     response = cluster.coordinator_request(group, commit_request(group, offsets, metadata))
     for topic in response.topics:

@@ -1,6 +1,6 @@
-"""Kafka's client properties in librdkafka's words, for the console tools.
+"""Translates Kafka's client properties to librdkafka's, for the console tools.
 
-Names that both know pass through; what only Java has is translated, or dropped where it has no
+Common names pass through. Java's other properties are translated, or dropped if they have no
 meaning outside of a JVM. Defaults that differ are set to Java's, so that a key lands in the same
 partition.
 """
@@ -69,11 +69,11 @@ _CONSUMER_DEFAULTS: Final = {
 
 
 def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
-    """For `confluent_kafka.Producer`; idempotent where Java's producer would be (KIP-679).
+    """The config of a `confluent_kafka.Producer`, idempotent in the same cases as Java's (KIP-679).
 
     Raises:
-        ConfigError: a security property is wrong, or a compression level is none of librdkafka's.
-        ApiError: there is no bearer token to be had.
+        ConfigError: a security property is wrong, or librdkafka does not have a compression level.
+        ApiError: no bearer token can be obtained.
     """
     config = _PRODUCER_DEFAULTS | _translated(properties)
     level = f"compression.{properties.get('compression.type')}.level"
@@ -88,11 +88,11 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
-    """For `confluent_kafka.Consumer`.
+    """The config of a `confluent_kafka.Consumer`.
 
     Raises:
         ConfigError: a security property is wrong.
-        ApiError: there is no bearer token to be had.
+        ApiError: no bearer token can be obtained.
     """
     config = _CONSUMER_DEFAULTS | _translated(properties)
     if "group.protocol" in config:
@@ -156,10 +156,10 @@ def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
 def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any, ...]]:
     """The token callback of librdkafka: token, expiry in s, principal, extensions.
 
-    The first is fetched now: librdkafka would wait ten seconds for it, and not tell why none came.
-    Raises as `client.oauth_login.Tokens.get`.
+    The first token is fetched now, because librdkafka would wait ten seconds for it, and not report
+    why there is none. Raises as `client.oauth_login.Tokens.get`.
     """
-    # Imported only where it is asked for: most clients have no tokens.
+    # Imported only if it is needed: most clients have no tokens.
     from kafkapy.client.oauth_login import TOKENS
 
     TOKENS.get(properties)
@@ -172,7 +172,7 @@ def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any,
 
 
 def _check_kerberos() -> None:
-    """Raises ConfigError: this librdkafka cannot log in by GSSAPI."""
+    """Raises ConfigError: this librdkafka has no GSSAPI."""
     from confluent_kafka import KafkaException, Producer
 
     try:
@@ -186,7 +186,9 @@ def _check_kerberos() -> None:
 
 
 def _kerberos(properties: Mapping[str, str]) -> dict[str, str]:
-    """A JAAS line as librdkafka has it: it runs kinit with a keytab, or uses the ticket cache."""
+    """Translate a JAAS line for librdkafka, which runs kinit with a keytab, or uses the ticket
+    cache.
+    """
     login = kerberos_login(PrefixedProperties(properties))
     config = {f"{_KERBEROS}service.name": login.service}
     if login.principal:
@@ -197,8 +199,9 @@ def _kerberos(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _stores(properties: Mapping[str, str]) -> dict[str, str]:
-    """Where librdkafka finds its key and whom it trusts. It reads PKCS12 as keystores only, and
-    only such as OpenSSL opens without its old ciphers: those it is given as PEM."""
+    """The key and the trusted certificates for librdkafka. It reads PKCS12 only as keystores that
+    OpenSSL opens without old ciphers; other stores are converted to PEM.
+    """
     config = {}
     truststore, keystore = store_of(properties, "truststore"), store_of(properties, "keystore")
     if truststore is not None and truststore.converted is not None:

@@ -35,7 +35,7 @@ class PartitionMetadata(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
-    """One topic; with an `error` it has no partitions."""
+    """One topic. With an `error` it has no partitions."""
 
     name: str
     topic_id: Uuid = ZERO_UUID
@@ -45,7 +45,7 @@ class TopicMetadata(NamedTuple):
 
 
 class ClusterMetadata(NamedTuple):
-    """One answer to Metadata."""
+    """The content of one Metadata response."""
 
     cluster_id: str | None
     controller_id: int

@@ -1,6 +1,6 @@
-"""The bearer tokens of this process: each is fetched once, and again when most of its life is over.
+"""The bearer tokens of this process. Each is fetched once, and again after most of its lifetime.
 
-Kafka's clients share a login where their properties are the same; so do ours.
+As in Kafka, clients with the same properties share a login.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.common.system import SystemClock
 from kafkapy.security.oauth.http_fetch import fetch
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import (
@@ -25,23 +26,21 @@ from kafkapy.security.oauth.login import (
 from kafkapy.security.oauth.refresh import retry_waits_ms
 from kafkapy.security.oauth.tokens import BearerToken
 
+_CLOCK: Final = SystemClock()
+
 
 class _Held(NamedTuple):
     token: BearerToken
     refresh_at_ms: int
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class Tokens:
-    """Tokens by what they were asked for with. Threads may share it; it blocks."""
+    """Tokens by their login settings. Thread-safe; `get` blocks."""
 
     def __init__(
         self,
         fetch: Callable[[HttpRequest], bytes] = fetch,
-        now_ms: Callable[[], int] = _now_ms,
+        now_ms: Callable[[], int] = _CLOCK.time_ms,
         sleep_s: Callable[[float], None] = time.sleep,
     ) -> None:
         """`fetch` raises FetchFailed; `now_ms` is wall-clock time."""
@@ -52,11 +51,11 @@ class Tokens:
         self._held: dict[LoginSettings, _Held] = {}
 
     def get(self, properties: Mapping[str, str]) -> BearerToken:
-        """A token that is good for a while.
+        """A token that is valid for some time.
 
         Raises:
-            ConfigError: the properties do not say how to come by one.
-            ApiError: SASL_AUTHENTICATION_FAILED, there is none to be had.
+            ConfigError: the properties contain no way to obtain one.
+            ApiError: SASL_AUTHENTICATION_FAILED, no token can be obtained.
         """
         settings = login_settings(PrefixedProperties(properties))
         with self._lock:
@@ -93,4 +92,4 @@ class Tokens:
 
 
 TOKENS = Tokens()
-"""Those of this process."""
+"""The tokens of this process."""

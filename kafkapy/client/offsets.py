@@ -1,4 +1,4 @@
-"""Offsets by time: ListOffsets, asked of each partition's leader."""
+"""Finds offsets by time: ListOffsets to each partition's leader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONSUMER: Final = -1
 
 
 class OffsetResult(NamedTuple):
-    """A leader's answer for one partition; offset -1 means that no record qualifies."""
+    """A leader's result for one partition. Offset -1 means that no record matches."""
 
     offset: int = -1
     timestamp: int = -1
@@ -41,12 +41,12 @@ class OffsetResult(NamedTuple):
 
 
 class Requests(Protocol):
-    """Of a cluster, what a search for offsets needs."""
+    """The part of a cluster that this module needs."""
 
     def request(
         self, message: Message, *, broker_id: int | None = None, min_version: int | None = None
     ) -> Any:
-        """One broker's answer."""
+        """Send a request to one broker."""
 
     def metadata(
         self, topics: Sequence[str] | None = None, refresh: bool = False
@@ -57,13 +57,15 @@ class Requests(Protocol):
         """Numbers of attempts, a back-off apart, until the API timeout has passed."""
 
     def moved(self, code: int) -> bool:
-        """Whether an error says that another broker is in charge."""
+        """Whether an error means that another broker is responsible."""
 
 
 def list_offsets(
     cluster: Requests, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
-    """Ask the leaders; partitions whose leader moved are asked again until the API timeout."""
+    """Request offsets from the leaders. Partitions whose leader moved are retried until the API
+    timeout.
+    """
     results: dict[TopicPartition, OffsetResult] = {}
     pending = dict(timestamps)
     for attempt in cluster.attempts():
@@ -81,7 +83,7 @@ def _by_leader(
     results: dict[TopicPartition, OffsetResult],
     refresh: bool,
 ) -> dict[int, dict[TopicPartition, int]]:
-    """Partitions grouped by leader; those without one get their error in `results`."""
+    """Group partitions by leader. Those without a leader get an error in `results`."""
     names = sorted({tp.topic for tp in timestamps})
     topics = cluster.metadata(names, refresh=refresh).topics if names else {}
     groups: dict[int, dict[TopicPartition, int]] = {}

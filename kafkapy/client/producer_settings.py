@@ -1,8 +1,7 @@
 """Settings of `batch_producer` from Java's `ProducerConfig`. Pure.
 
-Every name of Kafka 3.9's producer is known; those that speak of threads, metrics and classes of a
-JVM count for nothing here. Another name is an error: a property that is mistyped would be one that
-silently does not hold.
+Every name of Kafka 3.9's producer is accepted; properties about threads, metrics and classes of a
+JVM have no effect. Another name is an error, because a mistyped property would silently not apply.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.record.codec import LEVEL_DEFAULT, Codec, codec_by_name
 
 BATCH_BYTES: Final = 1_000_000
-"""`batch.size` unless it is given. Java's 16 KB are for senders that wait for each record; topics
-take batches of 1,048,588 bytes."""
+"""The default of `batch.size`. Java's 16 KB are for senders that wait for each record; topics
+accept batches of 1,048,588 bytes.
+"""
 
 _INT_MAX: Final = 2**31 - 1
 _I, _L = ConfigType.INT, ConfigType.LONG
@@ -83,7 +83,8 @@ class ProducerSettings:
 def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
     """Read the properties of a producer.
 
-    `acks=0` is taken as 1: who writes whole batches waits for each, and so learns what is lost.
+    `acks=0` is treated as 1, because a writer of whole batches waits for each, and so detects
+    losses.
 
     Raises:
         ConfigError: names the property, its value and what is expected.
@@ -116,7 +117,7 @@ def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
 
 
 def _delivery_timeout_ms(given: Mapping[str, Any]) -> int:
-    """In a transaction, unless it is given, as long as the transaction may take."""
+    """The delivery timeout. In a transaction its default is the transaction's timeout."""
     for name in ("delivery.timeout.ms", "transaction.timeout.ms"):
         if given[name] is not None:
             return int(given[name])

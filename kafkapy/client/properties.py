@@ -9,10 +9,10 @@ from kafkapy.common.java_properties import parse_properties
 
 
 def load_properties(path: str) -> dict[str, str]:
-    """Read a Java property file; UTF-8, or Latin-1 where it is not that.
+    """Read a Java property file in UTF-8 or, if it is not valid UTF-8, in Latin-1.
 
     Raises:
-        ConfigError: names the file and what is wrong with it.
+        ConfigError: names the file and the fault.
     """
     try:
         with open(path, "rb") as file:
@@ -38,7 +38,7 @@ def parse_assignments(words: Sequence[str]) -> dict[str, str]:
 
 
 def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
-    """A whole number, or `default` when the property is not there.
+    """A whole number, or `default` without the property.
 
     Raises:
         ConfigError: the value is not a whole number.

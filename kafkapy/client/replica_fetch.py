@@ -1,6 +1,6 @@
-"""Fetches from one replica, leader or follower, as Kafka's debugging consumer (replica id -2).
+"""Fetches from one replica, leader or follower, as a debugging consumer (replica id -2).
 
-A broker answers it up to the replica's log end, with the high watermark that the replica knows.
+The broker returns records up to the replica's log end, and the high watermark that the replica has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST_VERSION: Final = 4
 
 
 class ReplicaRecords(NamedTuple):
-    """Records of a replica from an offset on: bytes, perhaps with a cut last batch."""
+    """Records of a replica from an offset on. The last batch may be incomplete."""
 
     error: ErrorCode
     high_watermark: int
@@ -42,10 +42,10 @@ def fetch_from_replica(
     partition_bytes: int,
     max_wait_ms: int,
 ) -> dict[TopicPartition, ReplicaRecords]:
-    """One Fetch of all these partitions; an answer for each that the broker answered for.
+    """Send one Fetch for all these partitions. Returns a result for each partition in the response.
 
     Raises:
-        ApiError: no connection or no answer, or an error of the whole response.
+        ApiError: no connection or no response, or an error of the whole response.
     """
     names = sorted({tp.topic for tp in offsets})
     ids = {name: topic.topic_id for name, topic in cluster.metadata(names).topics.items()}

@@ -22,12 +22,12 @@ _RENEW_AT: Final = 0.85  # of a session's life; a client has until 0.95 in Kafka
 
 
 def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
-    """Prove who we are, at first or again before a session ends (KIP-368); the channel is closed
-    when that fails.
+    """Authenticate, first or again before a session ends (KIP-368). If that fails, the channel is
+    closed.
 
     Raises:
-        ConfigError: the mechanism is not one we know, or no user or token is configured.
-        ApiError: the broker does not take the mechanism or the credentials.
+        ConfigError: the mechanism is unknown, or no user or token is configured.
+        ApiError: the broker refuses the mechanism or the credentials.
     """
     mechanism = security.sasl_mechanism
     try:
@@ -48,7 +48,7 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
 
 def _conversation(security: Security, host: str) -> Conversation:
     if security.sasl_mechanism == OAUTHBEARER:
-        # Imported only where it is asked for: most clients have no tokens, and no tickets.
+        # Imported only if it is needed: most clients have no tokens, and no tickets.
         from kafkapy.client.oauth_login import TOKENS
         from kafkapy.security.oauth.client import oauth_conversation
 

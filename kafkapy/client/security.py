@@ -19,7 +19,7 @@ PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class Security(NamedTuple):
-    """The security protocol of a connection and the properties that detail it."""
+    """The security protocol of a connection, and its properties."""
 
     protocol: str
     sasl_mechanism: str
@@ -47,8 +47,8 @@ class Security(NamedTuple):
 
 
 def security_from(properties: Mapping[str, str]) -> Security:
-    """Read the `security.*` and `sasl.*` properties. Without `sasl.jaas.config` the section
-    `KafkaClient` of the JAAS file in KAFKA_OPTS says who logs in.
+    """Read the `security.*` and `sasl.*` properties. Without `sasl.jaas.config` the login is that
+    of the section `KafkaClient` in KAFKA_OPTS's JAAS file.
 
     Raises:
         ConfigError: names the property, its value and what is allowed; or the file.
@@ -69,10 +69,10 @@ def security_from(properties: Mapping[str, str]) -> Security:
 
 
 def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """The TLS context that the `ssl.*` properties describe.
+    """The TLS context of the `ssl.*` properties.
 
     Raises:
-        ConfigError: a store cannot be read, or holds nothing usable.
+        ConfigError: a store is unreadable, or has nothing usable.
     """
     return tls_stores.client_context(PrefixedProperties(properties))
 

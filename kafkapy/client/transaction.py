@@ -1,7 +1,7 @@
-"""A producer's identity, and one transaction, as its coordinator keeps them (KIP-98, KIP-360).
+"""A producer's id and epoch, and one transaction, at its coordinator (KIP-98, KIP-360).
 
-Each call is repeated while the coordinator moves, loads or still writes the markers of the
-transaction before.
+Each call is repeated while the coordinator moves, loads, or still writes the markers of the
+previous transaction.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _NO_TIMEOUT_MS: Final = 2**31 - 1  # what Java's producers send when there is no
 
 
 class ProducerIdentity(NamedTuple):
-    """A producer's id and epoch; -1 and -1 is one that is not idempotent."""
+    """A producer's id and epoch; -1 and -1 for one that is not idempotent."""
 
     producer_id: int = -1
     producer_epoch: int = -1
 
 
 def new_identity(cluster: Cluster) -> ProducerIdentity:
-    """An id of its own for an idempotent producer, from any broker.
+    """Get a new producer id for an idempotent producer, from any broker.
 
     Raises:
-        ApiError: no broker gives one: CLUSTER_AUTHORIZATION_FAILED, or none can be reached.
+        ApiError: no broker assigns one: CLUSTER_AUTHORIZATION_FAILED, or none can be reached.
     """
 
     def ask() -> ProducerIdentity:
@@ -52,13 +52,14 @@ def new_identity(cluster: Cluster) -> ProducerIdentity:
 
 
 class Transaction:
-    """The transaction that is open for a transactional id; `identity` writes in it."""
+    """The open transaction of a transactional id. `identity` is its producer."""
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
-        """Begin it: whoever had the id before is fenced, what it had not committed is aborted.
+        """Begin a transaction. The id's previous producer is fenced, and its open transaction
+        aborted.
 
         Raises:
-            ApiError: the coordinator refuses, or does not answer within the API timeout.
+            ApiError: the coordinator refuses, or does not respond within the API timeout.
         """
         self.transactional_id = transactional_id
         self._cluster = cluster
@@ -73,7 +74,7 @@ class Transaction:
         """Add partitions to the transaction, before anything is written to them.
 
         Raises:
-            ApiError: as the coordinator says, such as INVALID_PRODUCER_EPOCH once it is fenced.
+            ApiError: the coordinator's error, such as INVALID_PRODUCER_EPOCH for a fenced producer.
         """
         new = [each for each in partitions if each not in self._partitions]
         if not new:
@@ -91,11 +92,11 @@ class Transaction:
         self._partitions.update(new)
 
     def end(self, committed: bool) -> None:
-        """Commit or abort. One to which nothing was added is over as it is.
+        """Commit or abort. A transaction without partitions needs neither.
 
         Raises:
-            ApiError: as the coordinator says. After REQUEST_TIMED_OUT or NETWORK_EXCEPTION nobody
-                here knows whether it was ended.
+            ApiError: the coordinator's error. After REQUEST_TIMED_OUT or NETWORK_EXCEPTION the
+              outcome is unknown.
         """
         if not self._partitions:
             return
@@ -139,7 +140,9 @@ def _identity(response: Any) -> ProducerIdentity:
 
 
 def _all_added(response: Any) -> None:
-    """The first error of a partition; one that was not tried because of another's says less."""
+    """Raise the first error of a partition. Errors of partitions that were skipped because of
+    another come last.
+    """
     codes = [
         each.partition_error_code
         for topic in response.results_by_topic_v3_and_below

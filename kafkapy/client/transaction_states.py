@@ -1,4 +1,4 @@
-"""Outcomes of transactions (DescribeTransactions, KIP-664), asked of their coordinator."""
+"""Outcomes of transactions, from their coordinator (DescribeTransactions, KIP-664)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PREPARE_COMMIT: Final = "PrepareCommit"
 
 
 def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
-    """The state as Kafka prints it; None if the coordinator has never heard of the id.
+    """The state with Kafka's name; None if the coordinator does not know the id.
 
-    Asked again while the coordinator moves or loads, until the API timeout.
+    Retries while the coordinator moves or loads, until the API timeout.
 
     Raises:
-        ApiError: UNSUPPORTED_VERSION, at once, from brokers that serve no transactions; what the
-            coordinator refuses, such as TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+        ApiError: UNSUPPORTED_VERSION, at once, from brokers without transactions; or the
+          coordinator's error, such as TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
     cluster.channel().version_for(request)

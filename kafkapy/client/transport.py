@@ -1,4 +1,4 @@
-"""Opening a connection: TCP, and TLS where the properties ask for it."""
+"""Opens a connection: TCP, and TLS if the properties require it."""
 
 from __future__ import annotations
 

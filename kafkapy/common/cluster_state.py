@@ -33,13 +33,23 @@ class Endpoint(NamedTuple):
     security_protocol: str = "PLAINTEXT"
 
 
+class Feature(NamedTuple):
+    """A feature that a broker supports, and its levels (KIP-584)."""
+
+    name: str
+    min_version: int
+    max_version: int
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """One live broker: its id, its endpoints by listener name, and its rack."""
+    """One live broker: its id, its endpoints by listener name, and its rack; from its registration
+    its features too, which the controller does not pass on."""
 
     broker_id: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
+    features: tuple[Feature, ...] = ()
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """The endpoint of `listener`, if the broker has that listener."""

@@ -17,7 +17,7 @@ from typing import Final
 
 
 class ErrorCode(IntEnum):
-    """Numeric wire error codes of Kafka 3.9."""
+    """Numeric wire error codes of Kafka 3.9, and those of Kafka 4 that we send."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -141,6 +141,7 @@ class ErrorCode(IntEnum):
     TELEMETRY_TOO_LARGE = 118
     INVALID_REGISTRATION = 119
     TRANSACTION_ABORTABLE = 120
+    INVALID_REGULAR_EXPRESSION = 128
 
     @property
     def retriable(self) -> bool:

@@ -14,12 +14,15 @@ LOGIN_CONFIG: Final = "kafkapy.java.security.auth.login.config"
 ZOOKEEPER_SECTION: Final = "kafkapy.zookeeper.sasl.clientconfig"
 """The section of the JAAS file for ZooKeeper: `Client`, or none if it is empty."""
 
+ZOOKEEPER_SERVER_SECTION: Final = "zookeeper.sasl.serverconfig"
+"""The Java property that names the section for a ZooKeeper server: `Server` unless it is set."""
+
 _OPTS: Final = "KAFKA_OPTS"
 _FILE: Final = "java.security.auth.login.config"
 _SECTION: Final = "zookeeper.sasl.clientconfig"
 _SASL: Final = "zookeeper.sasl.client"
 _KERBEROS: Final = "java.security.krb5.conf"
-_EFFECTIVE: Final = (_FILE, _SECTION, _SASL, _KERBEROS)
+_EFFECTIVE: Final = (_FILE, _SECTION, ZOOKEEPER_SERVER_SECTION, _SASL, _KERBEROS)
 _OF_JAVA: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "log4j", "zookeeper.")
 OF_JVM: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
 """Variables that a JVM takes as words of its command line, in the order of Kafka's script."""

@@ -1,8 +1,8 @@
-"""Where Kafka puts the replicas of new partitions (`org.apache.kafka.admin.AdminUtils`).
+"""Assigns the replicas of new partitions to brokers (`org.apache.kafka.admin.AdminUtils`).
 
-Leaders go round the brokers from `start_index`; the followers of a partition stand behind its
-leader at a distance that begins at `shift` and grows by one each time all have led. With racks,
-brokers are taken alternately from each, and no rack gets a second replica before all have one.
+Leaders are assigned round-robin from `start_index`. The followers of a partition come after its
+leader, at a distance that begins at `shift` and grows by one after each round. With racks, the
+order of brokers alternates between racks, and no rack gets a second replica before all have one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 
 
 class BrokerPlace(NamedTuple):
-    """A broker as placement sees it."""
+    """A broker with its rack."""
 
     broker_id: int
     rack: str | None = None
@@ -31,7 +31,7 @@ def assign_replicas(
 ) -> dict[int, tuple[int, ...]]:
     """Replica lists for partitions `start_partition ..`; the first of each list is preferred.
 
-    `start_index` and `shift` are below the number of brokers, drawn by the caller or fixed.
+    `start_index` and `shift` are below the number of brokers; the caller draws or fixes them.
 
     Raises:
         ApiError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or UNKNOWN_SERVER_ERROR when only
@@ -67,7 +67,7 @@ def assign_replicas(
 
 
 def alternate_racks(brokers: Sequence[BrokerPlace]) -> list[BrokerPlace]:
-    """Brokers one from each rack in turn: racks sorted, ids ascending within a rack."""
+    """Brokers from each rack in turn: racks sorted, ids ascending within a rack."""
     by_rack: dict[str, list[BrokerPlace]] = {}
     for broker in sorted(brokers, key=lambda b: b.broker_id):
         by_rack.setdefault(broker.rack or "", []).append(broker)

@@ -1,6 +1,6 @@
 """The Clock and Random ports: what pure packages may know of time and chance.
 
-Production adapters live in `server/system.py`; the simulator has its own.
+Production adapters live in `common/system.py`; the simulator has its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a service manager is told of this process (systemd's `sd_notify`, `Type=notify`)."""
+"""Notifications to the service manager of this process (systemd's `sd_notify`, `Type=notify`)."""
 
 from __future__ import annotations
 

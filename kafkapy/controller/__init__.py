@@ -1,4 +1,4 @@
-"""The cluster's brain: state machines over the ZkStore and BrokerSender ports.
+"""The controller: state machines over the ZkStore and BrokerSender ports.
 
 May import `zk`, `common`. Start with `controller`.
 """

@@ -1,4 +1,4 @@
-"""AlterPartition: a leader's new ISR, checked and written for it (KIP-497)."""
+"""AlterPartition: checks a leader's new ISR, and writes it to ZooKeeper (KIP-497)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kafkapy.controller.reassignment import complete_finished
 
 
 async def on_alter_partition(parts: ControllerParts, event: AlterPartition) -> None:
-    """Write what passes the checks, tell all brokers, answer with the state of each row;
-    then end the reassignments that waited for it.
+    """Write the rows that pass the checks, notify all brokers, and answer with the state of each
+    row. Then complete the reassignments that waited for the new ISRs.
 
-    No leader epoch grows and no LeaderAndIsr goes out: the leader knows already.
+    Leader epochs stay, and no LeaderAndIsr is sent, because the leader knows the ISR.
     """
     context = parts.context
     if context.broker_epochs.get(event.broker_id) != event.broker_epoch:
@@ -70,7 +70,7 @@ async def on_alter_partition(parts: ControllerParts, event: AlterPartition) -> N
 
 
 async def on_isr_change(parts: ControllerParts) -> None:
-    """Older leaders (inter.broker.protocol.version below 2.7) wrote these states themselves."""
+    """Read states that older leaders (inter.broker.protocol.version below 2.7) wrote themselves."""
     context = parts.context
     named = await parts.store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
     partitions = [partition for partition in named if context.has_partition(partition)]
@@ -86,7 +86,7 @@ def _partition(context: ControllerContext, item: AlterPartitionItem) -> TopicPar
 
 
 def _is_repeated(item: AlterPartitionItem, current: LeaderAndIsr) -> bool:
-    """Whether the wish is what is already so, as after a lost answer."""
+    """Whether the request matches the present state, as after a lost response."""
     return (
         item.leader_epoch == current.leader_epoch
         and item.partition_epoch <= current.partition_epoch

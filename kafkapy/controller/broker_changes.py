@@ -1,4 +1,4 @@
-"""Brokers that come, go, return and lose log directories."""
+"""Handles brokers that join, leave, restart, or lose log directories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 
 
 async def on_broker_change(parts: ControllerParts) -> None:
-    """Compare `/brokers/ids` with what is known: new, dead, and bounced (another broker epoch)."""
+    """Compare `/brokers/ids` with the context: new, dead, and bounced brokers (another broker
+    epoch).
+    """
     context, sender = parts.context, parts.sender
     found = await parts.store.brokers.get_all(parts.watch(BrokerChange()))
     known = context.broker_epochs
@@ -59,7 +61,7 @@ async def on_broker_change(parts: ControllerParts) -> None:
 
 
 async def on_broker_modification(parts: ControllerParts, broker_id: int) -> None:
-    """A live broker may have changed what it advertises."""
+    """Handle a live broker's change of its advertised endpoints."""
     context = parts.context
     watch = parts.watch(BrokerModification(broker_id))
     found = await parts.store.brokers.get(broker_id, watch)
@@ -71,7 +73,7 @@ async def on_broker_modification(parts: ControllerParts, broker_id: int) -> None
 
 
 async def on_log_dir_change(parts: ControllerParts) -> None:
-    """Ask the brokers that lost a directory which replicas: the answers name them."""
+    """Ask brokers that lost a directory for its replicas. Their responses name them."""
     watch = parts.watch(LogDirChange())
     brokers = await parts.store.requests.take_log_dir_events(parts.context.fence, watch)
     replicas = parts.context.replicas_on(set(brokers))
@@ -79,10 +81,10 @@ async def on_log_dir_change(parts: ControllerParts) -> None:
 
 
 async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsrResponse) -> None:
-    """Storage errors mark replicas offline, success clears the mark; other rows mean nothing.
+    """Mark replicas with storage errors offline, and those with success online. Ignore other rows.
 
-    An answer from an earlier life of the broker is ignored: it may lie in the queue behind the
-    BrokerChange of the next life, whose disks are sound again.
+    A response of an earlier broker epoch is ignored. It may be in the queue behind the BrokerChange
+    of the restarted broker, whose disks may be sound again.
     """
     context = parts.context
     broker_id, result = event.broker_id, event.result
@@ -138,7 +140,9 @@ async def _on_failure(parts: ControllerParts, dead: set[int]) -> None:
 async def _on_replicas_offline(
     parts: ControllerParts, replicas: Iterable[PartitionReplica]
 ) -> None:
-    """New leaders first, then the ISRs shrink, then the brokers that got nothing hear who lives."""
+    """Elect new leaders, then shrink ISRs, then send the live brokers to those that got no
+    command.
+    """
     context = parts.context
     deleting: list[PartitionReplica] = []
     others: list[PartitionReplica] = []

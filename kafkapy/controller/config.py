@@ -1,4 +1,4 @@
-"""The few broker configs that the controller obeys."""
+"""The broker configs that the controller uses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ControllerConfig:
-    """Kafka's names. `unclean_leader_election_enable` may change while the broker runs; who changes
-    it to true also submits `UncleanElectionEnabled`."""
+    """Kafka's names. `unclean_leader_election_enable` may change at run time. A change to true must
+    be followed by the event `UncleanElectionEnabled`.
+    """
 
     broker_id: int
     delete_topic_enable: bool = True

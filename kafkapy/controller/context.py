@@ -1,7 +1,7 @@
-"""All that the acting controller knows (`kafka.controller.ControllerContext`).
+"""The state of the active controller (`kafka.controller.ControllerContext`).
 
 It is filled from ZooKeeper at failover and changed only by the controller's own event handlers.
-Every collection that leaves it is sorted, so that what is sent does not depend on hash order.
+Every returned collection is sorted, so that requests do not depend on hash order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_FENCE = Fence(0, -1)
 
 
 class ReplicaAssignment(NamedTuple):
-    """A partition's replicas, the preferred first, with those on their way in and out (KIP-455)."""
+    """A partition's replicas, the preferred first, with those being added and removed (KIP-455)."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -35,12 +35,12 @@ class ReplicaAssignment(NamedTuple):
 
     @property
     def is_being_reassigned(self) -> bool:
-        """Whether a reassignment is under way."""
+        """Whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The replicas before the reassignment: what cancelling it goes back to."""
+        """The replicas before the reassignment, which cancelling restores."""
         return tuple(r for r in self.replicas if r not in self.adding)
 
     @property
@@ -49,7 +49,7 @@ class ReplicaAssignment(NamedTuple):
         return tuple(r for r in self.replicas if r not in self.removing)
 
     def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """On the way to `target` from where this one came from."""
+        """The assignment during a reassignment from this one's origin to `target`."""
         origin = self.origin
         replicas = tuple(dict.fromkeys((*target, *origin)))
         # Sets: a request may name 15,000 replicas of one partition.
@@ -61,7 +61,7 @@ class ReplicaAssignment(NamedTuple):
         )
 
     def without(self, replica: int) -> ReplicaAssignment:
-        """The assignment once `replica` is gone."""
+        """The assignment without `replica`."""
         return ReplicaAssignment(*(tuple(r for r in replicas if r != replica) for replicas in self))
 
 
@@ -87,7 +87,7 @@ class ControllerContext:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything but the fence and what was counted."""
+        """Clear everything except the fence and the counters."""
         self.live_brokers: dict[int, BrokerInfo] = {}
         self.broker_epochs: dict[int, int] = {}
         self.shutting_down: set[int] = set()
@@ -112,16 +112,16 @@ class ControllerContext:
 
     @property
     def broker_ids(self) -> list[int]:
-        """Live brokers, those that are shutting down among them."""
+        """Live brokers, with those that are shutting down."""
         return sorted(self.live_brokers)
 
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:
-        """A broker came, or changed what it advertises."""
+        """Add a broker, or update its endpoints."""
         self.live_brokers[broker.broker_id] = broker
         self.broker_epochs[broker.broker_id] = broker_epoch
 
     def remove_broker(self, broker_id: int) -> None:
-        """A broker's registration went."""
+        """Remove a broker without a registration."""
         self.live_brokers.pop(broker_id, None)
         self.broker_epochs.pop(broker_id, None)
 
@@ -147,7 +147,7 @@ class ControllerContext:
         return topic in self._assignments
 
     def add_topic(self, topic: TopicDescription) -> list[TopicPartition]:
-        """Take over a topic's znode; the partitions that were not known before."""
+        """Add a topic from its znode. Returns the new partitions."""
         self._assignments.setdefault(topic.topic, {})
         self.topic_ids[topic.topic] = topic.topic_id
         if not topic.topic_id.is_zero:
@@ -164,7 +164,7 @@ class ControllerContext:
         return new
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic and everything about it."""
+        """Remove a topic and everything about it."""
         for partition in self.partitions_of(topic):
             self.leadership.pop(partition, None)
             self.partition_states.pop(partition, None)
@@ -186,7 +186,7 @@ class ControllerContext:
         return self.topic_ids.get(topic, ZERO_UUID)
 
     def describe_topic(self, topic: str) -> TopicDescription:
-        """The topic's znode as it should be."""
+        """The content of the topic's znode."""
         rows = self._assignments[topic].items()
         return TopicDescription(
             topic,
@@ -218,15 +218,15 @@ class ControllerContext:
             yield from self.partitions_of(topic)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Whether the topic is to be, or being, deleted."""
+        """Whether the topic is queued for deletion, or being deleted."""
         return topic in self.topics_to_delete
 
     def reassigning_partitions(self) -> list[TopicPartition]:
-        """Every partition on the move."""
+        """Every partition that is being reassigned."""
         return [p for p in self.partitions() if self.assignment(p).is_being_reassigned]
 
     def is_being_reassigned(self, topic: str) -> bool:
-        """Whether a partition of the topic is on the move."""
+        """Whether a partition of the topic is being reassigned."""
         return any(a.is_being_reassigned for a in self._assignments.get(topic, {}).values())
 
     # Replicas
@@ -257,7 +257,7 @@ class ControllerContext:
         return [r for r in self.replicas_of_topic(topic) if self.replica_states.get(r) is state]
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Partitions whose leader is not online, save those of topics being deleted."""
+        """Partitions whose leader is not online, except those of topics being deleted."""
         return [
             partition
             for partition in self.partitions()

@@ -1,4 +1,4 @@
-"""Moving leaders away from a broker that wants to stop."""
+"""Moves leaders away from a broker that is about to stop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkapy.controller.request_batch import RequestBatch
 
 
 async def on_controlled_shutdown(parts: ControllerParts, event: ControlledShutdown) -> None:
-    """Elect others for what it leads, take it out of the ISRs of what it follows.
+    """Elect other leaders for its partitions, and remove it from the ISRs of those that it follows.
 
-    Only partitions with more than one replica count: the others just stop with their broker.
+    Only partitions with more than one replica count. The others stop with their broker.
     """
     context = parts.context
     broker_id = event.broker_id

@@ -1,7 +1,7 @@
-"""The controller: elected among the brokers, it keeps every partition led (`KafkaController`).
+"""The controller, elected among the brokers, which elects partition leaders (`KafkaController`).
 
-`handle` takes one event to its end; whoever owns the queue (`server/cluster/controller_task`, or a
-test) calls it for one event after another. Nothing here waits but for ZooKeeper.
+`handle` processes one event to its end. The owner of the queue (`server/cluster/controller_task`,
+or a test) calls it for one event after another. It waits only for ZooKeeper.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NO_CONTROLLER = -1
 
 
 class Controller:
-    """One broker's part in being, or not being, the controller."""
+    """The controller of one broker, active or not."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Controller:
     async def handle(self, event: events.Event) -> None:
         """Process one event to its end.
 
-        Raises nothing that is expected: a stale controller resigns, a failing one steps down or,
-        past its failover, logs and goes on.
+        Raises no expected error: a stale controller resigns. After a fault the controller steps
+        down or, if its failover was complete, logs the fault and continues.
         """
         try:
             await self._dispatch(event)
@@ -185,7 +185,9 @@ class Controller:
             self._parts.submit(events.ControllerChange())
 
     async def _resign_if_moved(self) -> None:
-        """Read who the controller is; stop acting if it was this broker and no longer is."""
+        """Read the controller's id, and resign if this broker was the controller and no longer
+        is.
+        """
         was_active = self.is_active
         watch = self._parts.watch(events.ControllerChange())
         found = await self._store.election.controller_id(watch)
@@ -220,7 +222,7 @@ class Controller:
             await self._store.election.abdicate(fence)
 
     def _resign(self) -> None:
-        """Forget everything; watches that still fire find an inactive controller."""
+        """Clear all state. Watches that still fire find an inactive controller."""
         parts = self._parts
         for broker_id in parts.context.broker_ids:
             parts.sender.remove_broker(broker_id)

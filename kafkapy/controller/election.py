@@ -1,7 +1,7 @@
 """Leader election: Kafka's four strategies (`kafka.controller.Election`), pure.
 
-Each takes the assigned replicas in their order, the current state and who is online, and gives the
-new leader, the new ISR and who must be told, or None when nobody may lead.
+Each takes the assigned replicas in their order, the current state and the online brokers. It
+returns the new leader, the new ISR and the brokers to notify, or None if no replica may lead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IsOnline = Callable[[int], bool]
 
 
 class Election(NamedTuple):
-    """The state after an election (its leader epoch grown) and the brokers to tell."""
+    """The state after an election (with the next leader epoch), and the brokers to notify."""
 
     state: LeaderAndIsr
     recipients: tuple[int, ...]
@@ -35,8 +35,9 @@ def _elected(
 def elect_offline(
     assigned: Sequence[int], state: LeaderAndIsr, is_online: IsOnline, unclean: bool
 ) -> Election | None:
-    """The first assigned replica that is online and in sync; `unclean` allows one out of sync when
-    no member of the ISR is online: it loses what it does not have, so it starts RECOVERING."""
+    """The first assigned replica that is online and in sync. `unclean` allows one out of sync if no
+    member of the ISR is online. Records that it lacks are lost, so it starts RECOVERING.
+    """
     online = [replica for replica in assigned if is_online(replica)]
     leader = next((replica for replica in online if replica in state.isr), None)
     if leader is not None:

@@ -1,8 +1,8 @@
 """Events of the controller. One queue, one event at a time.
 
-Events that want an answer carry `reply`, which is called once: by the controller, or by
-`Controller.refuse` for an event that is thrown away. Events without data are equal to each other,
-so a watch set twice for the same event is one watch.
+Events with an answer have `reply`, which is called once: by the controller, or by
+`Controller.refuse` for a dropped event. Events without data are equal to each other, so a watch set
+twice for the same event is one watch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ElectionType(Enum):
 
 
 class AlterPartitionItem(NamedTuple):
-    """A leader's wish for one partition; the topic is named or, from v2 on, given by id."""
+    """A leader's request for one partition. The topic is given by name or, from v2 on, by id."""
 
     topic: str
     topic_id: Uuid
@@ -51,7 +51,7 @@ class AlterPartitionResult:
 
 @dataclass(slots=True)
 class ControlledShutdownResult:
-    """The partitions that the broker still leads, sorted; it may stop when there are none."""
+    """The partitions that the broker still leads, sorted. It may stop when there are none."""
 
     error: ErrorCode = ErrorCode.NONE
     remaining: list[TopicPartition] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Shutdown:
 
 @dataclass(frozen=True, slots=True)
 class ControllerChange:
-    """`/controller` came, went or changed."""
+    """`/controller` was created, deleted or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +133,17 @@ class ReassignmentChange:
 
 @dataclass(frozen=True, slots=True)
 class LogDirChange:
-    """A broker said that one of its log directories failed."""
+    """A broker reported a failed log directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """An older leader said that it wrote partition states itself."""
+    """An older leader reported that it wrote partition states itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoRebalance:
-    """Time to look for leaders that are not the preferred ones."""
+    """The periodic check for leaders that are not the preferred ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class UncleanElectionEnabled:
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsrResponse:
-    """A broker's answer to the LeaderAndIsr command that was sent to its life of `broker_epoch`."""
+    """A broker's response to the LeaderAndIsr command that was sent to its `broker_epoch`."""
 
     broker_id: int
     broker_epoch: int
@@ -173,7 +173,7 @@ class StopReplicaResponse:
 
 @dataclass(frozen=True, slots=True)
 class AlterPartition:
-    """A leader wants other ISRs."""
+    """A leader requests other ISRs."""
 
     broker_id: int
     broker_epoch: int
@@ -183,7 +183,7 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdown:
-    """A broker wants to stop: move its leaders away. An epoch of -1 is not checked."""
+    """A broker is about to stop: move its leaders away. An epoch of -1 is not checked."""
 
     broker_id: int
     broker_epoch: int
@@ -192,7 +192,7 @@ class ControlledShutdown:
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
-    """An admin wants elections; `partitions` None means all."""
+    """An admin client requests elections; `partitions` None means all."""
 
     partitions: Sequence[TopicPartition] | None
     election_type: ElectionType
@@ -201,7 +201,9 @@ class ElectLeaders:
 
 @dataclass(frozen=True, slots=True)
 class AlterPartitionReassignments:
-    """An admin wants partitions on these brokers, or (None) their reassignment cancelled."""
+    """An admin client requests these brokers for partitions, or (None) cancels their
+    reassignment.
+    """
 
     targets: Mapping[TopicPartition, tuple[int, ...] | None]
     reply: Callable[[Mapping[TopicPartition, ReassignmentResult] | ErrorCode], None]
@@ -209,7 +211,7 @@ class AlterPartitionReassignments:
 
 @dataclass(frozen=True, slots=True)
 class ListPartitionReassignments:
-    """An admin asks which of `partitions` are on the move; None means of all."""
+    """An admin client requests which of `partitions` are being reassigned; None means all."""
 
     partitions: Sequence[TopicPartition] | None
     reply: Callable[[Mapping[TopicPartition, ReplicaAssignment] | ErrorCode], None]
@@ -217,7 +219,7 @@ class ListPartitionReassignments:
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIds:
-    """A broker wants a block of producer ids (KIP-730)."""
+    """A broker requests a block of producer ids (KIP-730)."""
 
     broker_id: int
     broker_epoch: int

@@ -25,7 +25,8 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 
 
 async def fail_over(parts: ControllerParts, random: Random) -> None:
-    """Read the cluster, tell it who leads, and resume what the last controller left undone.
+    """Read the cluster's state, send it to brokers, and resume what the last controller did not
+    finish.
 
     Raises:
         ControllerMoved: another broker was elected meanwhile.
@@ -37,7 +38,7 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
     await store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
     zxids = await _load_context(parts, random)
     await _load_deletions(parts)
-    # Brokers must know who is live before they are told to follow someone.
+    # Brokers must know the live brokers before they are told to follow one.
     parts.send_update_metadata(context.broker_ids)
     await _elect_after_restarts(parts, zxids)
     await parts.replicas.startup()
@@ -53,7 +54,7 @@ async def fail_over(parts: ControllerParts, random: Random) -> None:
 
 
 async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPartition, int]:
-    """Fill the context; the zxid at which each partition's state was last written."""
+    """Fill the context. Returns the zxid of the last write of each partition's state."""
     context, store = parts.context, parts.store
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
     for registration in brokers.values():
@@ -72,12 +73,12 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
 async def _elect_after_restarts(
     parts: ControllerParts, zxids: Mapping[TopicPartition, int]
 ) -> None:
-    """Elect anew where an ISR member has registered since the state was written.
+    """Elect again where an ISR member has registered since the state was written.
 
-    The last controller went before it could handle that restart. The broker may have lost the end
-    of its log with its last life. If it led at the same leader epoch again, it would write other
-    records at the same offsets and epoch, and no follower could tell them from the lost ones. As
-    after any restart, members that restarted leave the ISR, unless no other live one is left.
+    The last controller ended before it could handle that restart. The restarted broker may have
+    lost the end of its log. If it led at the same leader epoch again, it would write other records
+    at the same offsets and epoch, and followers could not distinguish them from the lost ones. As
+    after any restart, restarted members leave the ISR, unless no other live one is left.
     """
     context = parts.context
     restarted: list[TopicPartition] = []
@@ -105,7 +106,9 @@ async def _elect_after_restarts(
 
 
 async def _load_deletions(parts: ControllerParts) -> None:
-    """The topics to delete, halted where a replica is not live or on the move."""
+    """Load the topics to delete. One is halted while a replica is not live, or is being
+    reassigned.
+    """
     context = parts.context
     queued = await parts.store.requests.topic_deletions(parts.watch(TopicDeletionChange()))
     known = [topic for topic in queued if context.has_topic(topic)]

@@ -1,4 +1,4 @@
-"""Elections that were asked for: ElectLeaders, preferred election znode, rebalance timer."""
+"""Requested elections: ElectLeaders, preferred election znode, rebalance timer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _FAILED = {
 
 
 async def on_elect_leaders(parts: ControllerParts, event: ElectLeaders) -> None:
-    """Answer an admin. Asked for all partitions, those that need no election are left out."""
+    """Answer ElectLeaders. In a request for all partitions, those that need no election are left
+    out.
+    """
     if event.partitions is not None:
         event.reply(await elect(parts, event.partitions, event.election_type))
         return
@@ -39,7 +41,7 @@ async def on_elect_leaders(parts: ControllerParts, event: ElectLeaders) -> None:
 async def elect(
     parts: ControllerParts, partitions: Sequence[TopicPartition], election_type: ElectionType
 ) -> dict[TopicPartition, ElectionResult]:
-    """Elect where it is needed and allowed; what became of each partition."""
+    """Elect where it is needed and allowed. Returns the result of each partition."""
     results: dict[TopicPartition, ElectionResult] = {}
     electable = []
     for partition in partitions:
@@ -61,7 +63,7 @@ async def elect(
 
 
 async def on_preferred_election_change(parts: ControllerParts) -> None:
-    """The list that a tool wrote to `/admin/preferred_replica_election`, which is then deleted."""
+    """Handle the list that a tool wrote to `/admin/preferred_replica_election`, then delete it."""
     watch = parts.watch(PreferredElectionChange())
     partitions = await parts.store.requests.preferred_elections(watch)
     if partitions is None:
@@ -74,7 +76,7 @@ async def on_preferred_election_change(parts: ControllerParts) -> None:
 
 
 async def on_auto_rebalance(parts: ControllerParts) -> None:
-    """Preferred elections for brokers that lead too few of the partitions they should lead."""
+    """Run preferred elections for brokers that lead too few of their preferred partitions."""
     context = parts.context
     by_preferred: dict[int, list[TopicPartition]] = {}
     for partition in context.partitions():

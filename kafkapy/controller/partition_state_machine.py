@@ -32,7 +32,7 @@ from kafkapy.controller.request_batch import RequestBatch
 from kafkapy.controller.state_change_log import StateChangeLog
 from kafkapy.zk.stores.store import ZkStore
 
-# What became of each partition asked to become Online: its new state, or why not.
+# The result for each partition that should become Online: its new state, or the error.
 Outcomes = dict[TopicPartition, LeaderAndIsr | str]
 
 
@@ -62,7 +62,7 @@ class PartitionStateMachine:
         self._sender = sender
 
     async def startup(self) -> None:
-        """States from what ZooKeeper said, then leaders for those without."""
+        """Set the states from ZooKeeper's data, then elect leaders for partitions without one."""
         context = self._context
         for partition in context.partitions():
             state = context.leadership.get(partition)
@@ -75,7 +75,7 @@ class PartitionStateMachine:
         await self.trigger_online()
 
     async def trigger_online(self, topic: str | None = None) -> None:
-        """Try to give a leader to all New and Offline partitions (of one topic)."""
+        """Try to elect leaders for all New and Offline partitions (of one topic)."""
         context = self._context
         partitions = context.partitions() if topic is None else context.partitions_of(topic)
         leaderless = [
@@ -93,7 +93,7 @@ class PartitionStateMachine:
         target: PartitionState,
         strategy: Strategy = Strategy.OFFLINE,
     ) -> Outcomes:
-        """Move partitions to `target`; for Online, what became of each.
+        """Move partitions to `target`. For Online, returns the result of each.
 
         Raises:
             ControllerMoved: another broker is the controller; nothing more was sent.
@@ -140,7 +140,7 @@ class PartitionStateMachine:
     async def _initialize(
         self, partitions: Sequence[TopicPartition], batch: RequestBatch
     ) -> Outcomes:
-        """The first leader of new partitions."""
+        """Elect the first leader of new partitions."""
         context = self._context
         outcomes: Outcomes = {}
         states: dict[TopicPartition, LeaderAndIsr] = {}
@@ -167,7 +167,9 @@ class PartitionStateMachine:
     async def _elect(
         self, partitions: Sequence[TopicPartition], strategy: Strategy, batch: RequestBatch
     ) -> Outcomes:
-        """Elect, and write each result if nobody wrote meanwhile; else read and elect again."""
+        """Elect, and write each result conditionally. After a concurrent write, read and elect
+        again.
+        """
         context = self._context
         outcomes: Outcomes = {}
         remaining = list(partitions)
@@ -238,8 +240,9 @@ class PartitionStateMachine:
     async def _unclean_topics(
         self, states: Mapping[TopicPartition, LeaderAndIsr], strategy: Strategy
     ) -> set[str]:
-        """The topics in which a replica outside the ISR may lead. Read from ZooKeeper only for
-        those that need it: where no member of an ISR is online."""
+        """The topics in which a replica outside the ISR may lead. Reads from ZooKeeper only the
+        configs of topics with a partition that has no online ISR member.
+        """
         if strategy is Strategy.UNCLEAN:
             return {partition.topic for partition in states}
         if strategy is not Strategy.OFFLINE:

@@ -1,4 +1,4 @@
-"""Collaborators of the controller's procedures, put together once."""
+"""Collaborators of the controller's procedures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Submit = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class EventWatch:
-    """A watch that queues an event; equal ones are one watch."""
+    """A watch that queues an event. Equal watches count as one."""
 
     submit: Submit
     event: Event
@@ -32,7 +32,7 @@ class EventWatch:
 
 
 class ControllerParts:
-    """Context, ports and state machines of one controller. `submit` puts an event in its queue."""
+    """Context, ports and state machines of one controller. `submit` queues an event."""
 
     def __init__(
         self, config: ControllerConfig, store: ZkStore, sender: BrokerSender, submit: Submit
@@ -55,7 +55,7 @@ class ControllerParts:
     def send_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()
     ) -> None:
-        """Tell brokers who is live, and what is known of these partitions."""
+        """Send brokers the live brokers, and the state of these partitions."""
         batch = RequestBatch(self.config.broker_id, self.context, self.sender)
         batch.add_update_metadata(broker_ids, partitions)
         batch.send()

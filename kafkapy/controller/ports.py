@@ -1,4 +1,4 @@
-"""The BrokerSender port: how the controller speaks to brokers, itself among them."""
+"""The BrokerSender port, by which the controller sends commands to brokers, also to its own."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from kafkapy.common.cluster_state import (
 
 
 class BrokerSender(Protocol):
-    """A queue per broker: in order, each command resent until answered or the broker is removed.
+    """One queue for each broker. Commands are sent in order, and again until answered or the broker
+    is removed.
 
-    Nothing waits here: answers come back as events (`LeaderAndIsrResponse`, `StopReplicaResponse`).
+    The methods do not wait. Responses are events (`LeaderAndIsrResponse`, `StopReplicaResponse`).
     """
 
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:
-        """Begin to send to a broker."""
+        """Start to send to a broker."""
         ...
 
     def remove_broker(self, broker_id: int) -> None:
-        """Forget a broker and what is queued for it."""
+        """Remove a broker and its queue."""
         ...
 
     def send_leader_and_isr(self, broker_id: int, command: LeaderAndIsrCommand) -> None:

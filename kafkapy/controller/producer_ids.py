@@ -1,4 +1,6 @@
-"""Producer ids for brokers that ask the controller (KIP-730), as Apache Kafka's do from 3.0 on."""
+"""Allocates producer ids for brokers (KIP-730), which Apache Kafka's brokers request from 3.0
+on.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 async def on_allocate_producer_ids(parts: ControllerParts, event: AllocateProducerIds) -> None:
     """The next block of ids, for a broker that is registered under this epoch.
 
-    Brokers of this project take theirs from ZooKeeper, where both kinds meet one counter.
+    Brokers of this project allocate theirs in ZooKeeper, from the same counter.
     """
     known_epoch = parts.context.broker_epochs.get(event.broker_id)
     if known_epoch is None:

@@ -1,9 +1,9 @@
-"""Moving a partition to other brokers, in steps that a new controller can take up between any two
+"""Moves a partition to other brokers, in steps between which a new controller can take over
 (KIP-455, `KafkaController.onPartitionReassignment`).
 
 ORS and TRS are the original and the target replicas, RS = TRS ++ ORS all replicas meanwhile; AR =
-RS - ORS arrive, RR = RS - TRS leave. The topic's znode holds RS, AR and RR, which is all it takes
-to go on.
+RS - ORS arrive, RR = RS - TRS leave. The topic's znode holds RS, AR and RR, from which any
+controller can continue.
 
 | step  | what                                                                                  |
 |-------|---------------------------------------------------------------------------------------|
@@ -20,8 +20,8 @@ to go on.
 | B8    | UpdateMetadata to all; a waiting deletion of the topic goes on                        |
 
 Two things differ from Kafka, because nothing acknowledged may be lost. U3 comes before the znode is
-written: a controller that dies in between leaves no replica that nobody knows of. And a change of
-target that would drop the last in-sync replica is refused, as KRaft refuses it.
+written: a controller that fails in between leaves no unknown replica. And a change of target that
+would drop the last in-sync replica is refused, as KRaft refuses it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def reassign(
 
     Raises:
         ApiError: INVALID_REPLICA_ASSIGNMENT: no replica in sync would be left. Nothing changed.
-        ControllerMoved: another broker is the controller; it goes on from here.
+        ControllerMoved: another broker is the controller; that one continues.
     """
     await _record(parts, partition, assignment)
     if await _is_complete(parts, partition, assignment):
@@ -69,14 +69,14 @@ async def reassign(
 
 
 async def resume(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
-    """Take up reassignments where they stand: after a failover, or when a target is back."""
+    """Resume reassignments after a failover, or when a target broker is back."""
     for partition in partitions:
         if _is_on_the_move(parts.context, partition):
             await reassign(parts, partition, parts.context.assignment(partition))
 
 
 async def complete_finished(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
-    """ISRs changed: do B where TRS is in sync now."""
+    """After a change of ISRs, run phase B where TRS is in sync now."""
     for partition in partitions:
         if not _is_on_the_move(parts.context, partition):
             continue
@@ -93,7 +93,7 @@ async def complete_finished(parts: ControllerParts, partitions: Iterable[TopicPa
 
 
 def _is_on_the_move(context: ControllerContext, partition: TopicPartition) -> bool:
-    """Being reassigned, and not being deleted already, which ends everything."""
+    """Whether the partition is being reassigned, and its topic not being deleted."""
     return (
         context.has_partition(partition)
         and context.assignment(partition).is_being_reassigned
@@ -104,7 +104,7 @@ def _is_on_the_move(context: ControllerContext, partition: TopicPartition) -> bo
 async def _record(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> None:
-    """U1-U3."""
+    """Steps U1 to U3."""
     context = parts.context
     current = context.assignment(partition)
     if current == assignment:
@@ -163,7 +163,7 @@ async def _is_complete(
 async def _begin(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> None:
-    """A1 and A2."""
+    """Steps A1 and A2."""
     context = parts.context
     state = context.leadership.get(partition)
     if state is not None:
@@ -175,7 +175,7 @@ async def _begin(
     new = [replica for replica in everywhere if not _exists(context, replica)]
     await parts.replicas.handle(new, ReplicaState.NEW)
     if state is None:
-        # There never was a leader, so there is no data: whoever is live may be the first.
+        # There never was a leader, so there is no data: any live replica may be the first.
         await parts.partitions.handle([partition], PartitionState.ONLINE)
         if await _is_complete(parts, partition, assignment):
             await _complete(parts, partition, assignment)
@@ -184,7 +184,7 @@ async def _begin(
 async def _complete(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> None:
-    """B1 to B8."""
+    """Steps B1 to B8."""
     context = parts.context
     arrived = [PartitionReplica(partition, replica) for replica in assignment.adding]
     await parts.replicas.handle(arrived, ReplicaState.ONLINE)
@@ -209,7 +209,7 @@ async def _complete(
 
 
 async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> bool:
-    """B3: whether one of TRS leads now."""
+    """Step B3. Returns whether one of TRS leads now."""
     context = parts.context
     state = context.leadership.get(partition)
     if state is None:
@@ -225,7 +225,7 @@ async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> 
 async def _remove(
     parts: ControllerParts, partition: TopicPartition, replicas: Iterable[int]
 ) -> None:
-    """B4 and B5, or U3."""
+    """Steps B4 and B5, or U3."""
     found = [PartitionReplica(partition, replica) for replica in replicas]
     gone = [replica for replica in found if _exists(parts.context, replica)]
     for state in _UNTIL_GONE:
@@ -233,13 +233,15 @@ async def _remove(
 
 
 def _exists(context: ControllerContext, replica: PartitionReplica) -> bool:
-    """Not so for one that arrives, nor for one that went before a step behind it failed."""
+    """Whether a replica exists: not if it is being added, nor if it was removed before a later step
+    failed.
+    """
     known = context.replica_states.get(replica)
     return known is not None and known is not ReplicaState.NON_EXISTENT
 
 
 async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
-    """A1 or B3: all replicas hear of the assignment, which takes a leader epoch of its own."""
+    """Steps A1 or B3: send all replicas the assignment, with a new leader epoch."""
     context = parts.context
     state = await _grow_leader_epoch(parts, partition)
     if state is None:

@@ -1,5 +1,6 @@
-"""Reassignments as they are asked for: by AlterPartitionReassignments, by the znode of older tools,
-and by a controller that died; and which are under way. What they do is in `reassignment`."""
+"""Requests for reassignments: from AlterPartitionReassignments, the znode of older tools, or a
+failed controller; and the list of those in progress. `reassignment` has the steps.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ _NONE_IN_PROGRESS = ReassignmentResult(
 async def on_alter_partition_reassignments(
     parts: ControllerParts, event: AlterPartitionReassignments
 ) -> None:
-    """Begin, redirect or cancel each; the latest wish holds, so the znode loses those rows."""
+    """Begin, redirect or cancel each reassignment. The latest request counts, so its rows are
+    removed from the znode.
+    """
     context = parts.context
     results: dict[TopicPartition, ReassignmentResult] = {}
     wanted: dict[TopicPartition, ReplicaAssignment] = {}
@@ -57,10 +60,11 @@ async def on_alter_partition_reassignments(
 
 
 async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
-    """Begin what `/admin/reassign_partitions` wants and is not under way; what was begun.
+    """Begin the reassignments of `/admin/reassign_partitions` that are not in progress. Returns
+    them.
 
-    Its rows go as they are done, or at once when they cannot be done. Here, as with Kafka, a target
-    need not be live: the reassignment waits for it.
+    Its rows are removed when they are complete, or at once if they are invalid. As in Kafka, a
+    target need not be live: the reassignment waits for it.
     """
     context, requests = parts.context, parts.store.requests
     begun: set[TopicPartition] = set()
@@ -88,7 +92,7 @@ async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
 
 
 async def resume_all(parts: ControllerParts) -> None:
-    """At failover: what was asked for meanwhile, then what the last controller left undone."""
+    """At failover, begin new requests, then resume what the last controller did not finish."""
     begun = await on_reassignment_change(parts)
     left = [p for p in parts.context.reassigning_partitions() if p not in begun]
     await resume(parts, left)
@@ -97,7 +101,7 @@ async def resume_all(parts: ControllerParts) -> None:
 def on_list_partition_reassignments(
     parts: ControllerParts, event: ListPartitionReassignments
 ) -> None:
-    """Those under way, of those asked for; unknown partitions are not under way."""
+    """List the requested partitions that are being reassigned. Unknown partitions are not."""
     context = parts.context
     asked = context.partitions() if event.partitions is None else event.partitions
     found = {partition: _assignment(context, partition) for partition in asked}

@@ -44,7 +44,7 @@ class ReplicaStateMachine:
         self._sender = sender
 
     async def startup(self) -> None:
-        """States from who is live, then tell every live replica its leader."""
+        """Set the states from the live brokers, then send every live replica its leader."""
         context = self._context
         online, offline = [], []
         for replica in context.replicas_of_partitions(list(context.partitions())):
@@ -138,10 +138,11 @@ class ReplicaStateMachine:
     async def _remove_from_isr(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states afterwards, read again and again until the conditional write succeeds.
+        """Remove a replica from the ISRs. Reads and writes again until the conditional write
+        succeeds. Returns the new states.
 
-        The last member stays in the ISR, so that it is known who has the data; a leader that goes
-        leaves -1.
+        The last member stays in the ISR, as the replica that has the data. Without a leader, the
+        state has leader -1.
         """
         context = self._context
         results: dict[TopicPartition, LeaderAndIsr] = {}

@@ -1,4 +1,4 @@
-"""Control requests of one state change: gathered by broker, then sent in Kafka's order.
+"""Control requests of one state change, collected by broker, then sent in Kafka's order.
 
 LeaderAndIsr, UpdateMetadata, StopReplica (`kafka.controller.ControllerBrokerRequestBatch`). Every
 partition of a LeaderAndIsr also goes to all brokers as UpdateMetadata. The UpdateMetadata rows are
@@ -30,7 +30,7 @@ from kafkapy.controller.state_change_log import StateChangeLog
 
 
 class RequestBatch:
-    """One batch; `send` ends its use."""
+    """One batch. It cannot be used after `send`."""
 
     def __init__(
         self, controller_id: int, context: ControllerContext, sender: BrokerSender
@@ -51,7 +51,9 @@ class RequestBatch:
         state: LeaderAndIsr,
         is_new: bool = False,
     ) -> None:
-        """Tell these brokers who leads; a later row replaces an earlier one, "new" stays."""
+        """Add a partition's leader and ISR for these brokers. A later row replaces an earlier one,
+        but "new" stays.
+        """
         assignment = self._context.assignment(partition)
         for broker_id in broker_ids:
             rows = self._leader_and_isr.setdefault(broker_id, {})
@@ -71,7 +73,7 @@ class RequestBatch:
     def add_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Tell these brokers the live brokers and what is known of these partitions."""
+        """Add the live brokers, and the state of these partitions, for these brokers."""
         self._update_brokers.update(broker_ids)
         for partition in partitions:
             state = self._context.leadership.get(partition)
@@ -94,7 +96,7 @@ class RequestBatch:
     def add_stop_replica(
         self, broker_id: int, partition: TopicPartition, delete: bool = False
     ) -> None:
-        """Tell a broker to stop, and perhaps delete, its replica."""
+        """Add a command for a broker to stop, and perhaps delete, its replica."""
         epoch = NO_EPOCH
         if self._context.is_queued_for_deletion(partition.topic):
             epoch = EPOCH_DURING_DELETE
@@ -107,7 +109,7 @@ class RequestBatch:
         )
 
     def send(self) -> None:
-        """Queue it all, for live brokers."""
+        """Queue all requests to live brokers."""
         live = self._context.broker_ids
         for broker_id in live:
             if broker_id in self._leader_and_isr:

@@ -32,7 +32,7 @@ class StateChangeLog:
     def partition_new(
         self, partition: TopicPartition, state: Enum, replicas: Sequence[int]
     ) -> None:
-        """A partition became NewPartition."""
+        """Log that a partition became NewPartition."""
         _logger.info(
             "%s Changed partition %s state from %s to NewPartition with assigned replicas %s",
             self._prefix,
@@ -44,7 +44,7 @@ class StateChangeLog:
     def partition_online(
         self, partition: TopicPartition, state: Enum, elected: LeaderAndIsr
     ) -> None:
-        """A partition got a leader."""
+        """Log that a partition got a leader."""
         if _logger.isEnabledFor(logging.INFO):
             _logger.info(
                 "%s Changed partition %s from %s to OnlinePartition with state %s",
@@ -55,7 +55,7 @@ class StateChangeLog:
             )
 
     def partition_changed(self, partition: TopicPartition, state: Enum, target: Enum) -> None:
-        """A partition was only marked."""
+        """Log another change of a partition's state."""
         _logger.log(
             TRACE,
             "%s Changed partition %s state from %s to %s",
@@ -68,7 +68,7 @@ class StateChangeLog:
     def partition_failed(
         self, partition: TopicPartition, state: Enum, target: Enum, reason: str
     ) -> None:
-        """A partition could not change its state."""
+        """Log that a partition could not change its state."""
         _logger.error(
             "%s Controller %d epoch %d failed to change state for partition %s from %s to %s: %s",
             self._prefix,
@@ -83,7 +83,7 @@ class StateChangeLog:
     def replica_changed(
         self, replica: int, partition: TopicPartition, state: Enum, target: Enum
     ) -> None:
-        """A replica changed its state."""
+        """Log that a replica changed its state."""
         _logger.log(
             TRACE,
             "%s Changed state of replica %d for partition %s from %s to %s",
@@ -97,7 +97,7 @@ class StateChangeLog:
     def replica_failed(
         self, replica: int, partition: TopicPartition, state: Enum, target: Enum, reason: str
     ) -> None:
-        """A replica could not change its state."""
+        """Log that a replica could not change its state."""
         _logger.error(
             "%s Controller %d epoch %d initiated state change of replica %d for partition %s"
             " from %s to %s failed: %s",
@@ -114,7 +114,7 @@ class StateChangeLog:
     def removed_from_isr(
         self, replica: int, partition: TopicPartition, state: LeaderAndIsr
     ) -> None:
-        """A replica left the ISR because it went offline."""
+        """Log that a replica left the ISR because it went offline."""
         if _logger.isEnabledFor(logging.INFO):
             _logger.info(
                 "%s Partition %s state changed to %s after removing replica %d from the ISR as part"
@@ -128,7 +128,7 @@ class StateChangeLog:
     def reassigning(
         self, partition: TopicPartition, state: LeaderAndIsr, assignment: object
     ) -> None:
-        """All replicas of a partition on the move were told its new replicas."""
+        """Log that all replicas of a partition were sent its reassignment."""
         if _logger.isEnabledFor(logging.INFO):
             _logger.info(
                 "%s Sent LeaderAndIsr request %s with new replica assignment %s to leader %d for"
@@ -143,7 +143,7 @@ class StateChangeLog:
     def sending_leader_and_isr(
         self, broker_id: int, partitions: Sequence[LeaderAndIsrPartition]
     ) -> None:
-        """A LeaderAndIsr goes to a broker."""
+        """Log that a LeaderAndIsr is sent to a broker."""
         leaders = sum(row.state.leader == broker_id for row in partitions)
         _logger.info(
             "%s Sending LeaderAndIsr request to broker %d with %d become-leader and %d"
@@ -155,7 +155,7 @@ class StateChangeLog:
         )
 
     def sending_update_metadata(self, broker_ids: Sequence[int], partitions: int) -> None:
-        """An UpdateMetadata goes to brokers."""
+        """Log that an UpdateMetadata is sent to brokers."""
         _logger.info(
             "%s Sending UpdateMetadata request to brokers HashSet(%s) for %d partitions",
             self._prefix,
@@ -164,7 +164,7 @@ class StateChangeLog:
         )
 
     def sending_stop_replica(self, broker_id: int, replicas: int) -> None:
-        """A StopReplica goes to a broker."""
+        """Log that a StopReplica is sent to a broker."""
         _logger.info(
             "%s Sending StopReplica request for %d replicas to broker %d",
             self._prefix,
@@ -173,7 +173,7 @@ class StateChangeLog:
         )
 
     def marked_offline(self, broker_id: int, partitions: Sequence[TopicPartition]) -> None:
-        """A broker said that these replicas' log directory failed."""
+        """Log that a broker reported a failed log directory of these replicas."""
         _logger.info(
             "%s Mark replicas %s on broker %d as offline",
             self._prefix,

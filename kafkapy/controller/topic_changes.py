@@ -1,4 +1,4 @@
-"""Topics that appear, grow and are asked to go."""
+"""Handles topics that are created, get more partitions, or are to be deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("kafka.controller.KafkaController")
 
 
 async def on_topic_change(parts: ControllerParts, random: Random) -> None:
-    """Compare `/brokers/topics` with what is known."""
+    """Compare `/brokers/topics` with the context."""
     context = parts.context
     names = await parts.store.topics.names(parts.watch(TopicChange()))
     for topic in sorted(set(context.topics).difference(names)):
@@ -38,9 +38,9 @@ async def on_topic_change(parts: ControllerParts, random: Random) -> None:
 async def load_topics(
     parts: ControllerParts, names: Sequence[str], random: Random
 ) -> list[TopicPartition]:
-    """Take topics into the context, with a watch on each; their partitions.
+    """Add topics to the context, with a watch on each. Returns their partitions.
 
-    A topic that an old broker created without an id gets one.
+    A topic without an id, which an old broker created, gets one.
     """
     watches = {topic: parts.watch(PartitionModification(topic)) for topic in names}
     found = await parts.store.topics.get_all(names, watches)
@@ -54,7 +54,7 @@ async def load_topics(
 
 
 async def on_partition_modification(parts: ControllerParts, topic: str) -> None:
-    """A topic's znode changed: take up new partitions, unless the topic is on its way out."""
+    """Handle a change of a topic's znode: add new partitions, unless the topic is being deleted."""
     context = parts.context
     watch = parts.watch(PartitionModification(topic))
     found = await parts.store.topics.get(topic, watch)
@@ -67,7 +67,7 @@ async def on_partition_modification(parts: ControllerParts, topic: str) -> None:
 
 
 async def on_new_partitions(parts: ControllerParts, new: Sequence[TopicPartition]) -> None:
-    """The way of every new partition: New, then Online with a leader, its replicas along."""
+    """Move new partitions and their replicas to New, then to Online with a leader."""
     if not new:
         return
     _log.info(
@@ -84,7 +84,7 @@ async def on_new_partitions(parts: ControllerParts, new: Sequence[TopicPartition
 
 
 async def on_topic_deletion_change(parts: ControllerParts) -> None:
-    """Requests in `/admin/delete_topics`."""
+    """Handle requests in `/admin/delete_topics`."""
     context = parts.context
     watch = parts.watch(TopicDeletionChange())
     requested = await parts.store.requests.topic_deletions(watch)
@@ -104,10 +104,10 @@ async def on_topic_deletion_change(parts: ControllerParts) -> None:
 
 
 async def on_stop_replica_response(parts: ControllerParts, event: StopReplicaResponse) -> None:
-    """The fate of replicas that were to be deleted.
+    """Handle the result of deleting replicas.
 
-    An answer to a command for an earlier life of the broker says nothing of this one: its end was
-    dealt with, and the next life was told again.
+    A response of an earlier broker epoch is ignored: the broker's end was handled, and the command
+    was sent again after its restart.
     """
     if event.command.broker_epoch != parts.context.broker_epochs.get(event.broker_id):
         return
@@ -126,7 +126,7 @@ async def on_stop_replica_response(parts: ControllerParts, event: StopReplicaRes
 
 
 def _has_replica(parts: ControllerParts, partition: TopicPartition, broker_id: int) -> bool:
-    """Not so for a replica that a reassignment has removed since."""
+    """Whether the replica still exists: a reassignment may have removed it."""
     context = parts.context
     return context.has_partition(partition) and broker_id in context.assignment(partition).replicas
 

@@ -1,10 +1,10 @@
-"""Deleting topics, over as many events as it takes (`kafka.controller.TopicDeletionManager`).
+"""Deletes topics, over several events (`kafka.controller.TopicDeletionManager`).
 
 A queued topic is halted ("ineligible") while one of its replicas is on a dead broker or directory,
 or a reassignment runs. Otherwise all brokers drop it from their metadata, its live replicas go
-Offline, then DeletionStarted; answers make them Successful, or Ineligible, which halts the topic
-until that broker returns. When all are Successful the znodes go, the request last, so that a new
-controller resumes wherever this one stopped.
+Offline, then DeletionStarted; responses make them Successful, or Ineligible, which halts the topic
+until that broker returns. When all are Successful the znodes are deleted, the request last, so that
+a new controller can resume at any step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger("kafka.controller.TopicDeletionManager")
 
 
 class TopicDeletion:
-    """The topics queued for deletion and how far each got; its state is in the context."""
+    """Topics queued for deletion, and the progress of each. The state is in the context."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TopicDeletion:
         self._replicas = replicas
 
     async def initialize(self, queued: Sequence[str], ineligible: Iterable[str]) -> None:
-        """Take over the requests found at failover; with deletion disabled, drop them."""
+        """Queue the requests found at failover. If deletion is disabled, drop them."""
         if self._config.delete_topic_enable:
             self._context.topics_to_delete = set(queued)
             self._context.topics_ineligible = set(ineligible) & set(queued)
@@ -54,26 +54,26 @@ class TopicDeletion:
             await self._store.requests.remove_topic_deletions(queued, self._context.fence)
 
     async def enqueue(self, topics: Iterable[str]) -> None:
-        """Queue topics and begin."""
+        """Queue topics and start their deletion."""
         self._context.topics_to_delete.update(topics)
         await self.advance()
 
     async def resume(self, topics: Iterable[str]) -> None:
-        """Something that halted these topics is over."""
+        """Resume the deletion of halted topics."""
         resumed = self._context.topics_to_delete.intersection(topics)
         if resumed:
             self._context.topics_ineligible -= resumed
             await self.advance()
 
     def halt(self, topics: Iterable[str], reason: str) -> None:
-        """Halt those of the topics that are queued."""
+        """Halt the deletion of topics, if they are queued."""
         halted = sorted(self._context.topics_to_delete.intersection(topics))
         if halted:
             self._context.topics_ineligible.update(halted)
             _log.info("Halted deletion of topics %s due to %s", ",".join(halted), reason)
 
     async def fail_replicas(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Brokers died with, or refused to delete, these replicas."""
+        """Note replicas whose brokers died, or refused to delete them."""
         context = self._context
         states = context.replica_states
         failed = [
@@ -90,14 +90,14 @@ class TopicDeletion:
             await self.advance()
 
     async def complete_replicas(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Brokers deleted these replicas."""
+        """Note replicas that brokers deleted."""
         done = [r for r in replicas if self._context.is_queued_for_deletion(r.topic)]
         if done:
             await self._replicas.handle(done, ReplicaState.DELETION_SUCCESSFUL)
             await self.advance()
 
     async def advance(self) -> None:
-        """Take every queued topic as far as it can go now."""
+        """Advance every queued topic as far as possible."""
         context = self._context
         retry: list[PartitionReplica] = []
         begin: list[str] = []

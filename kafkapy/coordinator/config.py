@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 from kafkapy.common.config_def import ConfigValue
 
@@ -13,16 +13,18 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """Keys of a coordinator; a dot is an underscore here."""
+    """Configs of a coordinator, with an underscore for each dot."""
 
     @classmethod
     def from_values(cls, values: Mapping[str, ConfigValue]) -> Self:
         """Pick this class's keys out of parsed broker configs; a missing key has its default."""
-        chosen: dict[str, int] = {}
+        chosen: dict[str, Any] = {}  # type: ignore[explicit-any]
         for field in fields(cls):
             value = values.get(field.name.replace("_", "."))
             if isinstance(value, int):
                 chosen[field.name] = value
+            elif isinstance(value, list):
+                chosen[field.name] = tuple(value)
         return cls(**chosen)
 
 
@@ -40,6 +42,17 @@ class GroupConfig(CoordinatorConfig):
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = 2**31 - 1
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """The names of the server-side assignors, the default first; Kafka 3.9's default names the
+        classes."""
+        names = (name.rpartition(".")[2] for name in self.group_consumer_assignors)
+        return tuple(name.removesuffix("Assignor").lower() for name in names)
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""Effects that a coordinator returns to its shell: replies, and batches for its log."""
+"""Effects that a coordinator returns to its caller: replies, and batches for its log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from kafkapy.record.builder import RecordData
 
 Token: TypeAlias = Hashable
-"""What the shell knows a request by."""
+"""The caller's identification of a request."""
 
 R = TypeVar("R")
 
@@ -25,9 +25,9 @@ class Producer(NamedTuple):
 class Append:
     """One batch for a partition of the coordinator's topic.
 
-    The shell appends it (origin COORDINATOR) and reports with `append_completed`; with
-    `required_acks` 0 nobody waits for that. `leader_epoch`: at which the partition was loaded.
-    `producer`: of a batch that is part of that producer's transaction.
+    The caller appends it (origin COORDINATOR) and reports with `append_completed`; with
+    `required_acks` 0 no request waits for that. `leader_epoch` is the one at which the partition
+    was loaded. `producer` is set for a batch in that producer's transaction.
     """
 
     append_id: int
@@ -40,8 +40,9 @@ class Append:
 
 @dataclass(slots=True)
 class Effects(Generic[R]):
-    """Effects for the shell to perform, in order: replies to send and appends to make. R: the
-    results."""
+    """Effects for the caller to perform, in order: replies to send and appends to make. R is the
+    type of the results.
+    """
 
     replies: list[tuple[Token, R]] = field(default_factory=list)
     appends: list[Append] = field(default_factory=list)

@@ -1,4 +1,6 @@
-"""The coordinator's way out: replies now, replies later, and appends with what follows them."""
+"""Collects a coordinator's replies, immediate or later, and its appends with their
+continuations.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from kafkapy.coordinator.effects import Append, Effects, Producer, Token
 from kafkapy.record.builder import RecordData
 
 Ticket = NewType("Ticket", int)
-"""Stands for a parked token, so that groups hold no connection."""
+"""The reference to a waiting token, so that groups hold no connection."""
 
 Appended: TypeAlias = Callable[[int, ErrorCode, int], None]
 """Called with (now_ms, error, base offset of the batch or -1)."""
@@ -20,9 +22,10 @@ R = TypeVar("R")
 
 
 class Outbox(Generic[R]):
-    """Gathers the effects of one call; keeps the tokens of requests that wait.
+    """Collects the effects of one call, and keeps the tokens of waiting requests.
 
-    Each token is answered exactly once: at once by `reply`, or by the first `answer` to its ticket.
+    Each token is answered exactly once: immediately by `reply`, or by the first `answer` to its
+    ticket.
     """
 
     __slots__ = ("_appended", "_effects", "_last_id", "_ticket_by_token", "_token_by_ticket")
@@ -39,7 +42,7 @@ class Outbox(Generic[R]):
         self._effects.replies.append((token, result))
 
     def park(self, token: Token) -> Ticket:
-        """Hold a request until its ticket is answered."""
+        """Keep a request until its ticket is answered."""
         assert token not in self._ticket_by_token, f"token {token!r} waits already"
         ticket = Ticket(self._next_id())
         self._token_by_ticket[ticket] = token
@@ -47,14 +50,14 @@ class Outbox(Generic[R]):
         return ticket
 
     def answer(self, ticket: Ticket, result: R) -> None:
-        """Answer a parked request; a forgotten one's answer goes nowhere."""
+        """Answer a waiting request. The answer to a forgotten one is dropped."""
         if ticket in self._token_by_ticket:
             token = self._token_by_ticket.pop(ticket)
             del self._ticket_by_token[token]
             self.reply(token, result)
 
     def forget(self, token: Token) -> None:
-        """Nobody waits for this token's answer any more."""
+        """Forget a token whose client has gone."""
         ticket = self._ticket_by_token.pop(token, None)
         if ticket is not None:
             del self._token_by_ticket[ticket]
@@ -67,29 +70,30 @@ class Outbox(Generic[R]):
         appended: Appended,
         producer: Producer | None = None,
     ) -> None:
-        """Ask for an append with acks=all, within a `producer`'s transaction if there is one, and
-        go on in `appended`."""
+        """Request an append with acks=all, in a `producer`'s transaction if given. `appended` is
+        called with the outcome.
+        """
         append_id = self._next_id()
         self._appended[append_id] = appended
         append = Append(append_id, partition, leader_epoch, records, producer=producer)
         self._effects.appends.append(append)
 
     def append_unwaited(self, partition: int, leader_epoch: int, records: list[RecordData]) -> None:
-        """Ask for an append whose fate does not matter (tombstones)."""
+        """Request an append whose outcome does not matter (tombstones)."""
         append = Append(self._next_id(), partition, leader_epoch, records, required_acks=0)
         self._effects.appends.append(append)
 
     def append_completed(
         self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
     ) -> None:
-        """Go on after an append; one that nobody waits for is ignored."""
+        """Call the continuation of an append, if it has one."""
         appended = self._appended.pop(append_id, None)
         if appended is not None:
             appended(now_ms, error, base_offset)
 
     @property
     def waiting(self) -> int:
-        """The number of parked requests."""
+        """The number of waiting requests."""
         return len(self._token_by_ticket)
 
     def take(self) -> Effects[R]:

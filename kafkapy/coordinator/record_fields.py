@@ -28,7 +28,7 @@ def bytes_field(data: bytes) -> bytes:
 
 
 class RecordReader:
-    """Walks a record's key or value; what cannot be read is CORRUPT_MESSAGE of its topic."""
+    """Reads the fields of a record's key or value. Raises CORRUPT_MESSAGE for unreadable ones."""
 
     __slots__ = ("_data", "_position", "_topic")
 
@@ -38,7 +38,7 @@ class RecordReader:
         self._topic = topic
 
     def version(self, highest: int) -> int:
-        """The version of a value.
+        """Read the version of a value.
 
         Raises:
             ApiError: CORRUPT_MESSAGE for one of a later Kafka.
@@ -79,7 +79,7 @@ class RecordReader:
         return self._take(self.i32())
 
     def corrupt(self, problem: str) -> ApiError:
-        """The refusal of this record."""
+        """The error for this record."""
         return ApiError(ErrorCode.CORRUPT_MESSAGE, f"Malformed {self._topic} record: {problem}")
 
     def _int(self, form: Struct) -> int:

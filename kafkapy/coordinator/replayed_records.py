@@ -1,8 +1,8 @@
-"""The records of an internal topic as a load reads them: what cannot be read is logged and skipped.
+"""Reads the records of an internal topic for a load. Unreadable ones are logged and skipped.
 
-Kafka's loaders (`GroupMetadataManager.doLoadGroupsAndOffsets`, `TransactionStateManager`) end at
-the first bad batch and serve the partition without what follows it: offsets go back, transactions
-are forgotten.
+Kafka's loaders (`GroupMetadataManager.doLoadGroupsAndOffsets`, `TransactionStateManager`) stop at
+the first bad batch, and serve the partition without the records after it: offsets go back,
+transactions are lost.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def replayed_records(
 ) -> Iterator[tuple[BatchHeader, Record]]:
     """The records of the whole batches in `records`, each with its batch's header.
 
-    A batch that cannot be read, or not whole, is logged with one line at level ERROR, and the
-    records of it that can be read are given. Of a batch with a wrong CRC none can be trusted.
+    A batch that is unreadable, wholly or in part, is logged with one line at level ERROR, and its
+    readable records are returned; none if its CRC is wrong.
 
     Raises:
         ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.

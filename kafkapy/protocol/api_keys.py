@@ -1,4 +1,5 @@
-"""Kafka's API keys and the versions of each that we can read and write (Kafka 3.9's).
+"""Kafka's API keys and the versions of each that we can read and write: Kafka 3.9's, and Kafka 4's
+of consumer groups.
 
 This is the one table of versions: message classes and request headers take them from here. What a
 broker offers is its own, smaller list.
@@ -151,8 +152,8 @@ API_VERSIONS: Final[Mapping[int, VersionRange]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: VersionRange(0, 0, 0),
     ApiKey.LIST_TRANSACTIONS: VersionRange(0, 1, 0),
     ApiKey.ALLOCATE_PRODUCER_IDS: VersionRange(0, 0, 0),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 0, 0),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 0, 0),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: VersionRange(0, 1, 0),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: VersionRange(0, 1, 0),
     ApiKey.LIST_CLIENT_METRICS_RESOURCES: VersionRange(0, 0, 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: VersionRange(0, 0, 0),
 }

@@ -1,8 +1,8 @@
-"""Where the rows of a v2 batch lie, without taking them apart: what the log cleaner reads.
+"""Indexes the rows of a v2 batch without decoding them, for the log cleaner.
 
-Parallel lists, filled by one loop without calls: a record costs a sixth of what `batch_records`
-takes for it. Of a row only its length, offset, timestamp and key are looked at, and whether it has
-a value; the rest is bytes that stay together.
+One loop without calls fills parallel lists: a record costs a sixth of the time of `batch_records`.
+Only a row's length, offset, timestamp and key are read, and whether it has a value; the other bytes
+are kept as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NULL = 1  # the zigzag of -1, as the length of a key or a value
 
 
 class RowIndex(NamedTuple):
-    """The rows of one batch, by position; `ends[i]` is where row i ends in `payload`."""
+    """The rows of one batch, by position. `ends[i]` is the end of row i in `payload`."""
 
     payload: bytes
     offsets: list[int]
@@ -57,7 +57,7 @@ def index_rows(buf: Buffer, header: BatchHeader, position: int = 0) -> RowIndex:
 
 
 def _fill(index: RowIndex, header: BatchHeader) -> int:
-    """Fill the lists; where the last row ends. Raises IndexError or ValueError."""
+    """Fill the lists. Returns the end of the last row. Raises IndexError or ValueError."""
     data, offsets, timestamp_deltas, keys, ends, tombstones = index
     size, base_offset, last_delta = len(data), header.base_offset, header.last_offset_delta
     at = 0
@@ -187,7 +187,7 @@ def _fill_keys(
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A varint as it is written, zigzag, and where it ends."""
+    """A varint, still zigzag-encoded, and its end."""
     high = data[at + 1]
     if high <= 0x7F:
         return data[at] + (high << 7) - 0x80, at + 2

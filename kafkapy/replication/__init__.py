@@ -1,4 +1,4 @@
-"""One partition and its replicas, and the requests that wait.
+"""One partition with its replicas, and requests that wait for it.
 
 May import storage types, `record`, `common`. Start with `partition`.
 """

@@ -1,10 +1,10 @@
-"""Followers whose first fetch of a partition is awaited: this broker has just begun to lead it.
+"""Followers whose first fetch from a new leader is awaited.
 
-A follower asks for what it follows when it sends a fetch, and that may be parked at the leader for
+A follower adds a partition with its next fetch. Its previous one may still wait at the leader for
 `replica.fetch.wait.max.ms`. A record produced meanwhile with acks=all, to a new topic or after a
-failover, would wait as long: 250 ms in the mean, as with Kafka. So a leader that begins answers the
-parked fetches of its in-sync followers, and parks their next ones only shortly, until they have
-asked for all that it leads, or have had their time: a follower may be unable to.
+failover, would wait as long: 250 ms on average, as with Kafka. So a new leader answers the waiting
+fetches of its in-sync followers. Their next fetches wait only shortly, until they have fetched
+every partition that it leads, or a time limit has passed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Final
 from kafkapy.replication.partition import Partition
 
 AWAITED_MS: Final = 2000
-"""How long a follower is awaited after the leadership began."""
+"""The time for which a follower is awaited after the leadership began."""
 SHORT_WAIT_MS: Final = 5
 PARTITIONS_PER_MS: Final = 10
-"""A fetch is parked longer with many partitions, asked for or awaited: looking through them again
-has its price."""
+"""A fetch with many requested or awaited partitions waits longer, because checking them again costs
+time.
+"""
 
 
 class AwaitedFollowers:
-    """Followers that are awaited: for what, and until when."""
+    """Followers that are awaited, their partitions, and the time limit."""
 
     def __init__(self) -> None:
         self._until_ms: dict[int, dict[Partition, int]] = {}
 
     def began_to_lead(self, partition: Partition, now_ms: int) -> list[int]:
-        """The followers of whom nothing is known yet in this leader epoch: they are awaited."""
+        """Await the followers that have not fetched in this leader epoch; returns them."""
         followers = [
             replica.broker_id
             for replica in partition.remote_replicas.values()
@@ -36,7 +37,7 @@ class AwaitedFollowers:
         ]
         for follower in followers:
             awaited = self._until_ms.setdefault(follower, {})
-            # A broker that is gone never asks: what is overdue must not pile up.
+            # A broker that is gone never fetches: overdue entries must not accumulate.
             while awaited and next(iter(awaited.values())) <= now_ms:
                 del awaited[next(iter(awaited))]
             awaited.pop(partition, None)  # the order is that of time
@@ -44,9 +45,9 @@ class AwaitedFollowers:
         return followers
 
     def wait_ms(self, follower: int, partitions: int, now_ms: int) -> int | None:
-        """The longest time to park a fetch of so many partitions; None: as long as it asks.
+        """The longest time that a fetch of this many partitions may wait; None for no limit.
 
-        Looks at everything that is awaited of the follower: call it when a fetch is to be parked.
+        Checks everything that is awaited from the follower, so call it only for a fetch that waits.
         """
         awaited = self._until_ms.get(follower)
         if awaited is None:

@@ -25,7 +25,9 @@ class DeleteRecordsWait:
         self.low_watermark = INVALID_LOW_WATERMARK
 
     def settle(self) -> None:
-        """Look again: done when the low watermark is there or another broker leads."""
+        """Check again. Done when the low watermark has reached the offset, or another broker
+        leads.
+        """
         partition = self.partition
         if not partition.is_leader:
             self._done(ErrorCode.NOT_LEADER_OR_FOLLOWER, INVALID_LOW_WATERMARK)
@@ -41,7 +43,7 @@ class DeleteRecordsWait:
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """All partitions of one request; answers when none waits any more."""
+    """All partitions of one request. Answers when no partition waits any more."""
 
     __slots__ = ("_answer", "_waits")
 

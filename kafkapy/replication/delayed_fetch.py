@@ -19,8 +19,8 @@ _MIN_ONE_BATCH_VERSION: Final = 3  # KIP-74
 class FetchParams:
     """Parameters of a fetch request for all its partitions; times in ms, sizes in bytes.
 
-    `leader_only`: no follower may answer. KIP-392 lets newer consumers and debuggers read one.
-    `min_one_batch`: the first batch is given even if it is larger than the limits.
+    `leader_only`: a follower must not answer. With KIP-392, consumers may read from followers.
+    `min_one_batch`: the first batch is returned even if it is larger than the limits.
     """
 
     __slots__ = ("is_from_follower", "isolation", "leader_only", "listener", "max_bytes",
@@ -54,7 +54,7 @@ class FetchParams:
 
 
 class FetchWait(NamedTuple):
-    """One partition that had too little: what was wanted and where in the files that stood."""
+    """One partition with too few bytes: the fetch, and its position in the log's files."""
 
     partition: Partition
     wanted: FetchPartition
@@ -62,9 +62,9 @@ class FetchWait(NamedTuple):
 
 
 class DelayedFetch(DelayedOperation):
-    """Parked until enough bytes can be read, or something changed that the client must learn.
+    """Waits until enough bytes can be read, or a change must be reported to the client.
 
-    `is_held_back(partition)` tells of a follower that a replication quota keeps waiting.
+    `is_held_back(partition)`: a replication quota makes the follower wait.
     """
 
     __slots__ = ("_answer", "_epochs", "_is_held_back", "_params", "_waits")
@@ -96,8 +96,10 @@ class DelayedFetch(DelayedOperation):
         return False
 
     def ready_at(self, position: int) -> bool:
-        """The other partitions were looked at when they changed: only a little of each may add up
-        to enough. A follower's last key is itself: its leader calls it."""
+        """Checks the changed partition first. The others were checked when they changed, but a few
+        bytes of each may add up to enough. The last key of a follower's fetch is the follower
+        itself.
+        """
         if position == len(self._waits):
             return True
         found = self._available(position)
@@ -106,7 +108,7 @@ class DelayedFetch(DelayedOperation):
         return found > 0 and self.ready()
 
     def _available(self, position: int) -> int | None:
-        """Bytes to be had of one partition; None when its row must go out now."""
+        """The available bytes of one partition; None if its row must be sent now."""
         params, wait = self._params, self._waits[position]
         partition = wait.partition
         if partition.leader_epoch != self._epochs[position] or not partition.is_served:

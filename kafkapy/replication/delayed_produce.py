@@ -21,7 +21,7 @@ class ProduceWait:
         self.error = ErrorCode.REQUEST_TIMED_OUT
 
     def settle(self) -> None:
-        """Look again: done when the records are replicated or can no longer be."""
+        """Check again. Done when the records are replicated, or can no longer be."""
         partition = self.partition
         # A later epoch of the same leader keeps the records: only a follower may truncate them.
         if not partition.is_leader:
@@ -36,7 +36,7 @@ class ProduceWait:
 
 
 class DelayedProduce(DelayedOperation):
-    """All partitions of one produce request; answers when none waits any more."""
+    """All partitions of one produce request. Answers when no partition waits any more."""
 
     __slots__ = ("_answer", "waits")
 

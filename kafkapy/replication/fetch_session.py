@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227; `kafka.server.FetchSession`, `FetchManager`).
 
-A request names a session and an epoch; the outcome is a `FetchContext` that gives the plan (which
-partitions to read, in which order) and, when the rows are there, picks the ones that go out.
+A request names a session and an epoch; the outcome is a `FetchContext`. It has the plan (the
+partitions to read, in order), and selects the rows to send.
 
 | session id / epoch | meaning |
 |---|---|
@@ -29,16 +29,16 @@ FINAL_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 EVICTION_IDLE_MS: Final = 120_000
 PARTITIONS_MAX: Final = 100_000
-"""In the sessions of all consumers, and so many again in those of brokers: 35 MB each."""
+"""The limit for the sessions of all consumers, and again for those of brokers: 35 MB each."""
 _FEW: Final = 256
-"""So many partitions a session may always have."""
+"""The number of partitions that any session may have."""
 
 PartitionKey = tuple[str | bytes, int]
-"""A topic, by its name or id, and an index."""
+"""A topic's name or id, and a partition index."""
 
 
 class FetchPartition:
-    """A partition of a fetch session: what is wanted, and what was sent last (`CachedPartition`).
+    """A partition of a fetch session: the latest request and response (`CachedPartition`).
 
     `topic` is None while a topic id is unknown. Offsets in records, `max_bytes` in bytes.
     """
@@ -79,7 +79,7 @@ class FetchPartition:
         self.sent_log_start_offset = -1
 
     def update(self, wanted: FetchPartition) -> None:
-        """Take over what a later request of the session says."""
+        """Apply a later request of the session."""
         self.topic = wanted.topic or self.topic
         self.ask(
             wanted.current_leader_epoch, wanted.fetch_offset, wanted.last_fetched_epoch,
@@ -94,7 +94,7 @@ class FetchPartition:
         follower_log_start_offset: int,
         max_bytes: int,
     ) -> None:
-        """The same, field by field."""
+        """Apply a later request, given field by field."""
         self.fetch_offset = fetch_offset
         self.max_bytes = max_bytes
         if current_leader_epoch != self.current_leader_epoch:
@@ -106,7 +106,7 @@ class FetchPartition:
             self.follower_log_start_offset = follower_log_start_offset
 
     def is_news(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Whether the client does not know these yet; it is told now."""
+        """Whether the client does not know these values yet. Remembers them as sent."""
         news = (
             self.sent_high_watermark != high_watermark
             or self.sent_log_start_offset != log_start_offset
@@ -119,8 +119,8 @@ class FetchPartition:
 class FetchResult:
     """One partition's row of a fetch: either data or an error.
 
-    `records` holds batches, the last one perhaps cut, or is where they lie; `size_bytes` is their
-    length. A consumer is sent to `preferred_read_replica` unless that is -1.
+    `records` has batches, of which the last may be incomplete, or a region of a file; `size_bytes`
+    is their length. A consumer is sent to `preferred_read_replica` unless that is -1.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class FetchResult:
         self.diverging_epoch: tuple[int, int] | None = None
 
     def must_send(self) -> bool:
-        """Whether an incremental answer includes this row; remembers what was told."""
+        """Whether an incremental response includes this row. Remembers what it sends."""
         wanted = self.wanted
         send = bool(
             wanted.is_news(self.high_watermark, self.log_start_offset)
@@ -165,7 +165,7 @@ class FetchResult:
 
 
 class FetchSession:
-    """One client's set of partitions, kept between its requests, and how often the set changed."""
+    """One client's set of partitions, kept between its requests, and the number of its changes."""
 
     __slots__ = ("changes", "created_ms", "epoch", "last_used_ms", "partitions", "privileged",
                  "session_id", "uses_topic_ids")  # fmt: skip
@@ -186,19 +186,19 @@ class FetchSession:
         return (wanted.topic_id if self.uses_topic_ids else wanted.topic or "", wanted.partition)
 
     def go_on(self, now_ms: int) -> None:
-        """A request with the right epoch was taken."""
+        """Advance the epoch after a valid request."""
         self.last_used_ms = now_ms
         self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
 
     def move_to_end(self, wanted: FetchPartition) -> None:
-        """Partitions that gave data go last, so that the others get their turn."""
+        """Move partitions that returned data to the end, so that others are read first."""
         key = self.key(wanted)
         if key in self.partitions:
             self.partitions[key] = self.partitions.pop(key)
 
 
 class FetchContext:
-    """The plan of one fetch request, and the choice of rows that answer it."""
+    """The plan of one fetch request, and the selection of rows for its response."""
 
     __slots__ = ("_session", "incremental", "plan", "session_id")
 
@@ -211,7 +211,7 @@ class FetchContext:
         self._session = session
 
     def choose(self, results: Sequence[FetchResult]) -> Sequence[FetchResult]:
-        """The rows to send, in order; a full fetch sends all."""
+        """Select the rows to send, in order. A full fetch sends all."""
         session = self._session
         if session is None:
             return results
@@ -225,9 +225,11 @@ class FetchContext:
 
 
 class FetchSessionCache:
-    """All sessions of a broker, at most `slots` of them. Those of many partitions have at most
-    `partitions_max` together, of consumers and again of brokers. Kafka counts slots only; 1,000
-    requests of 1 MB would be 16 GB. Without a session, each request names all its partitions."""
+    """All sessions of a broker, at most `slots` of them. Large sessions have at most
+    `partitions_max` partitions together, counted separately for consumers and brokers. Kafka limits
+    slots only, so 1,000 requests of 1 MB would take 16 GB. A client without a session names all
+    partitions in each request.
+    """
 
     def __init__(self, slots: int, random: Random, partitions_max: int = PARTITIONS_MAX) -> None:
         self._slots = slots
@@ -241,11 +243,11 @@ class FetchSessionCache:
 
     @property
     def partition_count(self) -> int:
-        """Partitions over all sessions."""
+        """The number of partitions in all sessions."""
         return sum(len(session.partitions) for session in self._sessions.values())
 
     def get(self, session_id: int) -> FetchSession | None:
-        """The session of that id, if there still is one."""
+        """The session with that id, if it still exists."""
         return self._sessions.get(session_id)
 
     def open(
@@ -279,7 +281,7 @@ class FetchSessionCache:
         if session.uses_topic_ids != uses_topic_ids and (wanted or session.partitions):
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted and self._is_full(session, wanted):
-            # The client begins anew, and if there is no room then either, without a session.
+            # The client begins again; if there is still no room, without a session.
             del self._sessions[session_id]
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         self._apply(session, wanted, forgotten)
@@ -290,11 +292,11 @@ class FetchSessionCache:
         return FetchContext(list(session.partitions.values()), session, incremental=True)
 
     def forget(self, context: FetchContext) -> None:
-        """The session that a full fetch made is not told of."""
+        """Remove the session that a full fetch created, because its response does not name it."""
         self._sessions.pop(context.session_id, None)
 
     def _is_full(self, session: FetchSession, wanted: list[FetchPartition]) -> bool:
-        """Whether a session may not have the partitions that are new to it."""
+        """Whether new partitions of a session would exceed the limit."""
         known = session.partitions
         if len(known) + len(wanted) <= _FEW:
             return False
@@ -364,5 +366,5 @@ class FetchSessionCache:
 
 
 def unresolved(wanted: FetchPartition) -> bool:
-    """Whether the row names a topic id that nobody knows yet."""
+    """Whether the row names a topic id that this broker does not know yet."""
     return wanted.topic is None and wanted.topic_id != ZERO_UUID

@@ -1,8 +1,8 @@
-"""Handling of a leader's fetch answers (`AbstractFetcherThread`, `ReplicaFetcherThread`).
+"""Applies a leader's fetch responses (`AbstractFetcherThread`, `ReplicaFetcherThread`).
 
-One fetcher follows one leader for some partitions. It never waits: the shell sends what
-`next_fetch` gives and hands back what came. Divergence is found by epoch, on fetch (KIP-595),
-never guessed from offsets.
+One fetcher follows one leader for some partitions. It never waits: its caller sends the request
+from `next_fetch`, and passes the response to `on_response`. Divergence is detected by epoch, on
+fetch (KIP-595), not by offset.
 
 | a partition is |meaning                                            | leaves by                   |
 |----------------|---------------------------------------------------|-----------------------------|
@@ -93,8 +93,8 @@ class _Following:
 
 class FollowerFetcher:
     """Follows one leader. `partition_max_bytes` and `backoff_ms` are `replica.fetch.*`; `quota` is
-    the follower's side of the replication quotas; `on_log_dir_failure` is told of a log's disk that
-    failed, which costs the other partitions of an answer nothing.
+    the follower's replication quota. `on_log_dir_failure` is called when a log's disk failed; the
+    other partitions of the response are applied all the same.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class FollowerFetcher:
         self._held_until_ms: int | None = None
         self._session = FollowerSession()
         self._following: dict[TopicPartition, _Following] = {}
-        self._may_be_out_of_range = False  # asked with each answer, of thousands of partitions
+        self._may_be_out_of_range = False  # checked at each response, with thousands of partitions
 
     def __len__(self) -> int:
         return len(self._following)
@@ -130,7 +130,7 @@ class FollowerFetcher:
 
     @property
     def out_of_range(self) -> list[Partition]:
-        """Partitions for which the shell must ask the leader's offsets."""
+        """Partitions for which the caller must request the leader's offsets."""
         if not self._may_be_out_of_range:
             return []
         found = [
@@ -145,19 +145,20 @@ class FollowerFetcher:
         return None if following is None else following.state
 
     def follow(self, partition: Partition) -> None:
-        """Follow from where the log ends. A log without leader epochs starts at what is committed:
-        nothing beyond the high watermark can be told apart (KIP-101)."""
+        """Follow from the end of the log. A log without leader epochs starts at its high watermark,
+        because divergence beyond it cannot be detected (KIP-101).
+        """
         log = partition.log
         if log.epochs.latest < 0 and log.log_end_offset > log.high_watermark:
             log.truncate_to(max(log.high_watermark, log.log_start_offset))
         self._following[partition.topic_partition] = _Following(partition)
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
-        """Follow no more."""
+        """Stop following a partition."""
         self._following.pop(topic_partition, None)
 
     def next_fetch(self, now_ms: int) -> FollowerFetch | None:
-        """The next request; None when nothing is to be fetched now.
+        """The next request; None if nothing can be fetched now.
 
         Throttled partitions that are out of sync are left out while the quota is exceeded.
         """
@@ -180,7 +181,7 @@ class FollowerFetcher:
         return self._session.build(wanted) if wanted else None
 
     def next_due_ms(self) -> int | None:
-        """When a delayed or throttled partition is to be asked for again."""
+        """The time at which a delayed or throttled partition is fetched again."""
         due = [f.due_ms for f in self._following.values() if f.state is FollowState.DELAYED]
         if self._held_until_ms is not None:
             due.append(self._held_until_ms)
@@ -206,7 +207,7 @@ class FollowerFetcher:
     # answers
 
     def on_unreachable(self, now_ms: int) -> None:
-        """The request got no answer: a new session, after the back-off."""
+        """Handle a request without a response: begin a new session after the back-off."""
         self._session.reset()
         for following in self._following.values():
             if following.state is FollowState.FETCHING:
@@ -221,7 +222,7 @@ class FollowerFetcher:
         now_ms: int,
         time_ms: int,
     ) -> list[Partition]:
-        """Apply a leader's answer; the partitions whose log or high watermark changed.
+        """Apply a leader's response. Returns the partitions whose log or high watermark changed.
 
         `time_ms` is wall-clock, for the log.
         """
@@ -247,7 +248,7 @@ class FollowerFetcher:
         return changed
 
     def _is_current(self, following: _Following, asked: FetchRow) -> bool:
-        """Whether the answer is still about what the partition is now."""
+        """Whether the response matches the partition's present state."""
         return (
             following.state is FollowState.FETCHING
             and following.leader_epoch == asked.current_leader_epoch
@@ -331,8 +332,9 @@ class FollowerFetcher:
         self._delay(following, now_ms)
 
     def _delay(self, following: _Following, now_ms: int) -> None:
-        """Ask again soon, then ever later up to the back-off: the controller tells leader and
-        follower at the same time, and the follower may be first. (Kafka waits the whole one.)"""
+        """Delay the next fetch, shortly at first, then longer up to the back-off: a follower may
+        get the controller's command before the leader. (Kafka always waits the whole back-off.)
+        """
         following.state = FollowState.DELAYED
         following.delay_ms = min(max(_FIRST_DELAY_MS, 2 * following.delay_ms), self._backoff_ms)
         following.due_ms = now_ms + following.delay_ms
@@ -340,10 +342,10 @@ class FollowerFetcher:
     # truncation
 
     def _truncate(self, partition: Partition, leader_epoch: int, leader_end: int) -> None:
-        """Cut where this log parts from the leader's (`getOffsetTruncationState`).
+        """Truncate where this log diverges from the leader's (`getOffsetTruncationState`).
 
-        If the leader's epoch is not known here, what is cut may not be enough: the next fetch
-        names an older epoch and is told again (KIP-279).
+        If this log does not have the leader's epoch, one truncation may not be enough. The next
+        fetch names an older epoch, and its response has the next offset (KIP-279).
         """
         log = partition.log
         if leader_end < 0:
@@ -368,10 +370,10 @@ class FollowerFetcher:
     def on_leader_offsets(
         self, topic_partition: TopicPartition, earliest: int, latest: int, now_ms: int
     ) -> None:
-        """The leader's log range, asked because this log's end was outside of it.
+        """Apply the leader's log range, requested because this log's end was outside of it.
 
-        A log that ends behind the leader's is cut to it; one that ends before the leader's begins
-        starts anew there (`fetchOffsetAndApplyTruncateAndMaybeStart`).
+        A log that ends after the leader's end is truncated to it. One that ends before the leader's
+        start is emptied and starts there (`fetchOffsetAndApplyTruncateAndMaybeStart`).
         """
         following = self._following.get(topic_partition)
         if following is None or following.state is not FollowState.OUT_OF_RANGE:
@@ -394,7 +396,7 @@ class FollowerFetcher:
             log.truncate_fully_and_start_at(earliest)
 
     def on_leader_offsets_failed(self, topic_partition: TopicPartition, now_ms: int) -> None:
-        """The leader could not say; ask again later by fetching."""
+        """Fetch again later, because the leader returned no offsets."""
         following = self._following.get(topic_partition)
         if following is not None and following.state is FollowState.OUT_OF_RANGE:
             self._delay(following, now_ms)

@@ -1,7 +1,6 @@
 """The follower's end of an incremental fetch session (`clients.FetchSessionHandler`).
 
-Remembers what the leader was last told of each partition, so that a request names only what
-changed.
+Remembers the last sent values of each partition, so that a request names only changed ones.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class FetchRow(NamedTuple):
     max_bytes: int
 
     def holds_for(self, partition: Partition, leader_epoch: int) -> bool:
-        """Whether a leader that was told this need not be told anything else now."""
+        """Whether these values, which were sent, are still valid."""
         log = partition.log
         return (
             self.fetch_offset == log.local.log_end_offset
@@ -43,10 +42,10 @@ class FetchRow(NamedTuple):
 
 
 class FollowerFetch(NamedTuple):
-    """One request: the session it belongs to, the rows to name, and those to forget.
+    """One request: its session, the rows that it names, and those to forget.
 
-    `asked` is everything the request is about, named or not. `uses_topic_ids`: every partition has
-    one; otherwise Fetch v12 with names is needed.
+    `asked` has every partition of the session, named in the request or not. `uses_topic_ids`: every
+    partition has one; otherwise the request needs Fetch v12, which has names.
     """
 
     session_id: int
@@ -58,7 +57,7 @@ class FollowerFetch(NamedTuple):
 
 
 class FollowerSession:
-    """The session with one leader. `told`: what it knows of each partition."""
+    """The session with one leader. `told` has the last sent values of each partition."""
 
     def __init__(self) -> None:
         self._session_id = NO_SESSION
@@ -67,7 +66,7 @@ class FollowerSession:
         self._have_topic_ids = False
 
     def build(self, wanted: dict[TopicPartition, FetchRow]) -> FollowerFetch:
-        """The next request for exactly `wanted`, which is kept."""
+        """The next request, for exactly the partitions in `wanted`. Keeps `wanted`."""
         if self._epoch == INITIAL_EPOCH:
             self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
             rows = list(wanted.values())
@@ -100,7 +99,7 @@ class FollowerSession:
         )
 
     def answered(self, fetch: FollowerFetch, session_id: int) -> None:
-        """The request was answered without a top-level error."""
+        """Note a response without a top-level error."""
         self.told = fetch.asked
         if fetch.session_epoch == INITIAL_EPOCH:
             self._session_id = session_id
@@ -111,9 +110,9 @@ class FollowerSession:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
     def reset(self) -> None:
-        """The leader does not know the session, or the connection broke: begin a new one.
+        """Begin a new session: the leader does not know the old one, or the connection broke.
 
-        The old id goes along once more, so that the leader can close it.
+        The next request has the old id, so that the leader can close that session.
         """
         self._epoch = INITIAL_EPOCH
         self.told = {}

@@ -1,10 +1,9 @@
-"""A follower's fetch session at its leader, fetch after fetch: what each has to tell, and the wait.
+"""A follower's fetches at its leader: the news for each, and the wait for some.
 
-Hot file. A follower asks for the next records of all that it follows again and again, and of nearly
-all of it there are none. So the session stays watched in the purgatory under its partitions, and a
-partition of which there is nothing new costs some comparisons, no read and no row. What is not as
-plain as this (another leader epoch, logs that part, an offset out of range) takes the general path.
-Whether a follower has news is decided in one place, `news_of`.
+Hot file. A follower fetches all its partitions again and again, and nearly all of them have no new
+records. So the session stays watched in the purgatory under its partitions, and a partition without
+news costs some comparisons, no read and no row. Other cases (another leader epoch, diverging logs,
+an offset out of range) take the general path. Only `news_of` decides whether a follower has news.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.replication.purgatory import DelayedOperation
 
 Pair = tuple[Partition, FetchPartition]
-"""A partition, and what the follower last asked of it."""
+"""A partition, and the follower's latest request for it."""
 
 
 class Kind(IntEnum):
@@ -30,14 +29,16 @@ class Kind(IntEnum):
 
 
 class News(NamedTuple):
-    """A partition of which there is something to tell."""
+    """A partition with news for the follower."""
 
     partition: Partition
     wanted: FetchPartition
     kind: Kind
 
     def wakes(self) -> bool:
-        """Whether a parked fetch is answered for this: records count up to what it asked for."""
+        """Whether this news completes a waiting fetch. Records do if they reach its minimum of
+        bytes.
+        """
         kind = self.kind
         return kind is _REFUSAL or (kind is _RECORDS and self.wanted.max_bytes > 0)
 
@@ -47,7 +48,7 @@ _OFFSETS, _RECORDS, _REFUSAL = Kind.OFFSETS, Kind.RECORDS, Kind.REFUSAL
 
 
 def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
-    """The news for the follower `broker_id`, of each partition that has some."""
+    """The news for the follower `broker_id`, for each partition that has any."""
     found = []
     for partition, wanted in pairs:
         log = partition.log
@@ -77,10 +78,10 @@ def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
 
 
 class FollowerWait(DelayedOperation):
-    """The fetches of one session, one at a time. `partitions`: its, in order.
+    """The fetches of one session, one at a time. `partitions` are the session's, in order.
 
-    Its keys are those of the partitions and, last, the follower: its leader calls it. `answer` is
-    called when a parked fetch has something to tell, or its time is over.
+    Its keys are those of the partitions and, last, the follower's own, which a new leader checks.
+    `answer` is called when a waiting fetch has news, or its time is over.
     """
 
     __slots__ = ("_answer", "_changes", "broker_id", "pairs", "session")
@@ -103,16 +104,18 @@ class FollowerWait(DelayedOperation):
         self._answer = answer
 
     def is_of(self, session: FetchSession) -> bool:
-        """Whether this is of that session, with the partitions that it has now."""
+        """Whether this belongs to the session, with its present set of partitions."""
         return self.session is session and self._changes == session.changes
 
     def news(self) -> list[News]:
-        """The present news."""
+        """The news at present."""
         return news_of(self.pairs, self.broker_id)
 
     def note(self, now_ms: int) -> list[tuple[Partition, int]]:
-        """Where the follower is. Returns the partitions for which that may change anything, with
-        the high watermark of before; in the others it is where it was, in sync, and has all."""
+        """Note the follower's positions. Returns the partitions whose state that may change, with
+        their high watermark before it. In the others the follower is unchanged: in sync, and with
+        all records.
+        """
         changed = []
         broker_id = self.broker_id
         for partition, wanted in self.pairs:
@@ -132,7 +135,7 @@ class FollowerWait(DelayedOperation):
         return changed
 
     def in_turn(self, news: Sequence[News]) -> list[FetchPartition]:
-        """News in the order in which it is the partitions' turn."""
+        """News in the session's order of partitions."""
         told = {each.wanted for each in news}
         return [wanted for wanted in self.session.partitions.values() if wanted in told]
 

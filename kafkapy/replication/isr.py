@@ -1,8 +1,8 @@
-"""The in-sync replicas of a partition, and the one change of them that may be under way.
+"""The in-sync replicas of a partition, and their pending change.
 
-A leader never changes its ISR by itself: it proposes (AlterPartition, KIP-497), the controller
-writes the state znode, and the answer commits. Until then the *maximal* ISR counts for acks and the
-high watermark: an addition at once, a removal only when it is committed.
+A leader never changes its ISR by itself: it proposes a change (AlterPartition, KIP-497), the
+controller writes the state znode, and its response commits the change. Until then the *maximal* ISR
+counts for acks and the high watermark: an addition at once, a removal only when it is committed.
 
 | state     | event                                   | next                   |
 |-----------|-----------------------------------------|------------------------|
@@ -25,9 +25,9 @@ from kafkapy.common.uuid import Uuid
 
 
 class IsrChange(NamedTuple):
-    """A proposal: this ISR, if both epochs still are what the leader knows.
+    """A proposed ISR, valid for the epochs that the leader knows.
 
-    A leader of an unclean election (RECOVERING) says RECOVERED with it (KIP-704).
+    After an unclean election (RECOVERING), the leader's proposal says RECOVERED (KIP-704).
     """
 
     topic_partition: TopicPartition
@@ -61,7 +61,7 @@ _BEHIND: Final = frozenset(
 
 
 class InSyncReplicas:
-    """Committed members and the pending proposal. `committed` is what the controller last said."""
+    """Committed members and the pending proposal. `committed` is the controller's latest state."""
 
     __slots__ = ("committed", "maximal", "pending")
 
@@ -71,12 +71,12 @@ class InSyncReplicas:
         self.pending: IsrChange | None = None
 
     def commit(self, isr: tuple[int, ...]) -> None:
-        """The controller said so."""
+        """Commit the controller's state."""
         self.committed = self.maximal = frozenset(isr)
         self.pending = None
 
     def propose(self, change: IsrChange) -> None:
-        """A change is on its way; there was none."""
+        """Set the pending change; there was none."""
         assert self.pending is None, (self.pending, change)
         self.pending = change
         self.maximal = self.committed.union(change.isr)
@@ -84,9 +84,9 @@ class InSyncReplicas:
     def answered(
         self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, partition_epoch: int
     ) -> Answered:
-        """The controller's answer to `change`, when the leader knows `partition_epoch`.
+        """Apply the controller's response to `change`; the leader knows `partition_epoch`.
 
-        An answer to a proposal that is not the pending one any more changes nothing.
+        A response to a proposal that is no longer pending changes nothing.
         """
         if self.pending is not change:
             return Answered.DROPPED

@@ -1,9 +1,9 @@
 """One replica of one partition on this broker: leader or follower (`kafka.cluster.Partition`).
 
-LeaderAndIsr says which broker leads; followers' fetches say how far they are; the controller's
-answers say which replicas are in sync. From these come the high watermark and the low watermark of
-a leader. Produce and fetch pass through here: is this the leader, is the epoch right, are enough
-replicas in sync; then the log does the work. Takes `now_ms`, touches nothing but its log.
+LeaderAndIsr sets the leader, followers' fetches their positions, and the controller's responses the
+in-sync replicas. A leader's high watermark and low watermark follow from these. Produce and fetch
+check leadership, epoch and in-sync replicas here, then call the log. Takes `now_ms`, and accesses
+nothing but its log.
 
 Invariants of a leader: high watermark <= log end offset; the high watermark never moves back in a
 leader epoch.
@@ -38,9 +38,9 @@ READ_COMMITTED: Final = 1
 class Partition:
     """A hosted partition.
 
-    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`. Set by LeaderAndIsr: the
-    rest. `topic_id` is zero until the controller names it; `is_served` is False for good once the
-    replica is deleted or its disk failed: its log is not to be touched again.
+    Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`. LeaderAndIsr sets the rest.
+    `topic_id` is zero until the controller names it; `is_served` is False for good once the replica
+    is deleted or its disk failed: its log is not to be touched again.
     """
 
     __slots__ = (
@@ -97,17 +97,17 @@ class Partition:
         self.refused = RefusedBatches()
 
     def take_out_of_service(self) -> bool:
-        """The replica is gone from this broker; whether it led."""
+        """Stop serving the replica for good. Returns whether it led."""
         led = self.is_leader
         self.is_leader = self.is_served = False
         return led
 
     def make_leader(self, partition_state: LeaderAndIsrPartition, now_ms: int) -> bool:
-        """Lead from now on; True if this begins a new leader epoch here.
+        """Become leader. Returns whether this begins a new leader epoch.
 
-        The new epoch's start is in the epoch cache before any record of it is appended.
-        After an unclean election (RECOVERING) there is nothing to recover: what this log has is
-        the partition, which the next AlterPartition says.
+        The new epoch's start is in the epoch cache before any record of it is appended. After an
+        unclean election (RECOVERING) there is nothing to recover: the partition is what this log
+        has. The next AlterPartition says so.
         """
         state = partition_state.state
         if state.partition_epoch < self.partition_epoch:
@@ -130,7 +130,7 @@ class Partition:
         return is_new_epoch
 
     def make_follower(self, partition_state: LeaderAndIsrPartition) -> bool:
-        """Follow from now on; True if this begins a new leader epoch here."""
+        """Become follower. Returns whether this begins a new leader epoch."""
         state = partition_state.state
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -159,12 +159,12 @@ class Partition:
 
     @property
     def isr(self) -> frozenset[int]:
-        """The committed in-sync replicas, this one among them; empty on a follower."""
+        """The committed in-sync replicas, with this one; empty on a follower."""
         return self.in_sync.committed
 
     @property
     def effective_min_isr(self) -> int:
-        """`min.insync.replicas`, but no more than there are replicas."""
+        """`min.insync.replicas`, but at most the number of replicas."""
         return min(self.log.config.min_insync_replicas, len(self.assigned_replicas) or 1)
 
     @property
@@ -181,11 +181,12 @@ class Partition:
     # the high watermark and the low watermark
 
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
-        """Move the high watermark to the least log end offset that counts; True if it moved.
+        """Move the high watermark to the lowest log end offset that counts. Returns whether it
+        moved.
 
-        A follower's is its leader's to say. What counts (KIP-497): this replica, the ISR, and live
-        replicas that are caught up and so may join it. With fewer in sync than the minimum it stays
-        where it is.
+        Only a leader moves it here; a follower gets it from its leader. This replica counts, the
+        ISR, and live replicas that are caught up and may join the ISR (KIP-497). With fewer in-sync
+        replicas than the minimum it does not move.
         """
         if not self.is_leader:
             return False
@@ -195,7 +196,7 @@ class Partition:
         if before == end:
             return False
         if not self.remote_replicas:
-            # The only replica is in sync with itself, and no minimum asks for more.
+            # The only replica is in sync, and the minimum is at most the number of replicas.
             return end > before and log.update_high_watermark(end) > before
         if len(self.in_sync.committed) < self.effective_min_isr:
             return False
@@ -214,7 +215,7 @@ class Partition:
     def on_follower_fetch(
         self, broker_id: int, wanted: FetchPartition, now_ms: int, leader_end_offset: int
     ) -> bool:
-        """Note a follower's position; True if the high watermark moved."""
+        """Note a follower's position. Returns whether the high watermark moved."""
         replica = self.remote_replicas[broker_id]
         replica.on_fetch(
             wanted.fetch_offset, wanted.follower_log_start_offset, now_ms, leader_end_offset
@@ -223,8 +224,9 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """The least log start offset of the live replicas, -1 while one's is not known: below it
-        nobody serves records any more."""
+        """The lowest log start offset of the live replicas, or -1 while one is unknown. No replica
+        serves records below it.
+        """
         starts = (
             replica.log_start_offset
             for replica in self.remote_replicas.values()
@@ -235,7 +237,7 @@ class Partition:
     # changes of the ISR
 
     def propose_expansion(self, broker_id: int) -> IsrChange | None:
-        """A change that takes a follower in, if it has caught up with this leader's epoch.
+        """Propose to add a follower, if it has caught up with this leader's epoch.
 
         None while another change is pending.
         """
@@ -250,7 +252,7 @@ class Partition:
         return self._propose(self.isr | {broker_id})
 
     def propose_shrinking(self, now_ms: int) -> IsrChange | None:
-        """A change that leaves out members that lag for longer than `replica.lag.time.max.ms`."""
+        """Propose to remove members that lag for longer than `replica.lag.time.max.ms`."""
         if not self.is_leader or self.in_sync.pending is not None:
             return None
         end = self.log.log_end_offset
@@ -278,7 +280,7 @@ class Partition:
     def on_isr_answer(
         self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, now_ms: int
     ) -> Answered:
-        """Take the controller's answer; the caller sends again what is to be sent again."""
+        """Apply the controller's response. The caller repeats a proposal if needed."""
         answered = self.in_sync.answered(change, error, state, self.partition_epoch)
         if answered is Answered.COMMITTED:
             assert state is not None
@@ -303,7 +305,7 @@ class Partition:
     ) -> LogAppendInfo:
         """Append a producer's batch; the high watermark may move at once.
 
-        `time_ms` is wall-clock, for the log; `now_ms` monotonic, for who lags.
+        `time_ms` is wall-clock, for the log; `now_ms` monotonic, for the lag of replicas.
 
         Raises:
             ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or what the log refuses.
@@ -333,8 +335,8 @@ class Partition:
         leader_only: bool = True,
         updates_follower: bool = True,
     ) -> FetchResult:
-        """Read for a consumer or follower; `leader_only` False lets consumers read a follower's
-        committed records (KIP-392). A follower's position is noted unless the same fetch did it.
+        """Read for a consumer or follower. Without `leader_only`, consumers may read a follower's
+        committed records (KIP-392). Notes a follower's position, unless this fetch did it already.
 
         Raises:
             ApiError: leadership, epoch fencing or OFFSET_OUT_OF_RANGE.
@@ -370,14 +372,15 @@ class Partition:
             result.aborted_transactions = info.aborted_transactions
         if replica_id >= 0 and updates_follower:
             self.on_follower_fetch(replica_id, wanted, now_ms, leader_end_offset)
-        # A follower hears of what its own fetch has committed (Kafka: one fetch later).
+        # The response has the high watermark that this fetch moved (Kafka: one fetch later).
         result.high_watermark = log.high_watermark
         result.last_stable_offset = log.last_stable_offset
         return result
 
     def is_continued_by(self, broker_id: int, wanted: FetchPartition) -> bool:
-        """Whether a follower goes on where its log, which is this one so far, ends: its row has
-        records, or nothing, but no refusal and no other epoch."""
+        """Whether a follower's log matches this one up to the follower's end, so that its next row
+        has records or is empty, without an error or a diverging epoch.
+        """
         log = self.log
         return (
             self.is_leader
@@ -388,14 +391,18 @@ class Partition:
         )
 
     def _is_of_past(self, wanted: FetchPartition) -> bool:
-        """Whether a follower's log ends in an earlier epoch, and not after that ended here."""
+        """Whether a follower's log ends in an earlier epoch, at or before the end of that epoch
+        here.
+        """
         if wanted.last_fetched_epoch < 0:
             return True
         epoch, end_offset = self.log.end_offset_for_epoch(wanted.last_fetched_epoch)
         return epoch == wanted.last_fetched_epoch and wanted.fetch_offset <= end_offset
 
     def upper_bound(self, replica_id: int, isolation: int) -> int:
-        """The offset that a reader must not see: log end, last stable offset or high watermark."""
+        """The first offset that a reader must not see: log end, last stable offset or high
+        watermark.
+        """
         if replica_id != CONSUMER:
             return self.log.log_end_offset
         if isolation == READ_COMMITTED:
@@ -403,7 +410,7 @@ class Partition:
         return self.log.high_watermark
 
     def upper_bound_metadata(self, replica_id: int, isolation: int) -> LogOffsetMetadata:
-        """The same bound with its place in the files."""
+        """The upper bound with its position in the files."""
         if replica_id != CONSUMER:
             return self.log.local.end_metadata()
         if isolation == READ_COMMITTED:
@@ -411,7 +418,9 @@ class Partition:
         return self.log.high_watermark_metadata
 
     def _diverging_epoch(self, wanted: FetchPartition) -> tuple[int, int] | None:
-        """KIP-595's truncate-on-fetch: where the follower's log parts from this one."""
+        """The offset at which the follower's log diverges from this one (truncate on fetch,
+        KIP-595).
+        """
         if wanted.last_fetched_epoch < 0:
             return None
         epoch, end_offset = self.log.end_offset_for_epoch(wanted.last_fetched_epoch)
@@ -422,7 +431,7 @@ class Partition:
         return None
 
     def read_replicas(self, offset: int) -> list[Replica]:
-        """The followers that a consumer may read `offset` from: in sync, and they have it."""
+        """The followers that a consumer may read `offset` from: they are in sync, and have it."""
         return [
             replica
             for replica in self.remote_replicas.values()
@@ -431,7 +440,7 @@ class Partition:
         ]
 
     def check_leader(self, current_leader_epoch: int, leader_only: bool = True) -> None:
-        """Fence by leader epoch, then, if only the leader will do, by leadership.
+        """Check the leader epoch, and leadership if only the leader may answer.
 
         Raises:
             ApiError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER.
@@ -446,8 +455,8 @@ class Partition:
             raise self._not_leader()
 
     def delete_records(self, offset: int) -> int:
-        """Raise the log start offset to `offset` (-1: the high watermark); returns what was asked
-        for, which the `low_watermark` reaches when every live replica has followed.
+        """Raise the log start offset to `offset` (-1: the high watermark). Returns that offset; the
+        `low_watermark` reaches it when every live replica has deleted as much.
 
         Raises:
             ApiError: NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, POLICY_VIOLATION.

@@ -1,8 +1,8 @@
 """Requests that wait for a condition or a deadline (`kafka.server.DelayedOperationPurgatory`).
 
-An operation is watched under keys; whoever changes what stands behind a key calls `check(key)`.
-The shell asks for `next_deadline_ms` and calls `expire`. An operation completes exactly once, but
-a reusable one: it stays where it is watched, to be parked again with the next request of its kind.
+An operation is watched under keys. A change of the object of a key must be followed by
+`check(key)`. The caller calls `expire` at `next_deadline_ms`. An operation completes exactly once,
+except a reusable one, which stays watched for the next request of its kind.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ _HEAP_SLACK: Final = 1000
 
 
 class DelayedOperation:
-    """One parked request; subclasses say when it is ready and what completing it does."""
+    """A waiting request. Subclasses define when it is ready, and its completion."""
 
     __slots__ = ("completed", "deadline_ms", "keys", "number", "queued_ms")
 
     is_reusable: ClassVar[bool] = False
-    """Whether it is parked again and again (`Purgatory.park_reusable`) until it is cancelled."""
+    """Whether the operation is used for several requests (`Purgatory.park_reusable`), until it is
+    cancelled.
+    """
 
     def __init__(self, deadline_ms: int) -> None:
         self.deadline_ms = deadline_ms
@@ -30,20 +32,20 @@ class DelayedOperation:
         self.queued_ms = 0  # which is at this time
 
     def ready(self) -> bool:
-        """Whether the condition that this operation waits for holds now."""
+        """Whether this operation can complete now."""
         raise AssertionError(f"{type(self).__name__} does not say when it is ready")
 
     def ready_at(self, position: int) -> bool:
-        """The same, when something changed behind the key at `position` of those watched."""
+        """Whether this operation can complete after a change of its key at `position`."""
         return self.ready()
 
     def on_complete(self, expired: bool) -> None:
-        """Answer the request; called once."""
+        """Answer the request. Called once."""
         raise AssertionError(f"{type(self).__name__} does not say what it answers")
 
 
 class Purgatory:
-    """The parked operations of one kind; `size` is how many there are now."""
+    """The waiting operations of one kind; `size` is their number."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,13 +59,15 @@ class Purgatory:
         self.size = 0
 
     def __len__(self) -> int:
-        """Operations parked now."""
+        """The number of waiting operations."""
         return self.size
 
     def try_complete_else_watch(
         self, operation: DelayedOperation, keys: Iterable[Hashable]
     ) -> bool:
-        """Complete `operation` if it is ready, else park it under `keys`. True if it completed."""
+        """Complete `operation` if it is ready, else watch it under `keys`. Returns whether it
+        completed.
+        """
         if operation.ready():
             operation.completed = True
             operation.on_complete(expired=False)
@@ -72,19 +76,19 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Park an operation that is known not to be ready."""
+        """Watch an operation that is known not to be ready."""
         self.stand(operation, keys)
         self._queue(operation)
         self.size += 1
 
     def stand(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Watch one under its keys that is parked later."""
+        """Watch a reusable operation under its keys, before its first request."""
         operation.keys = tuple(keys)
         for position, key in enumerate(operation.keys):
             self._watchers.setdefault(key, {})[operation] = position
 
     def park_reusable(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        """Park a reusable one that is known not to be ready."""
+        """Make a reusable operation wait that is known not to be ready."""
         operation.completed = False
         operation.deadline_ms = deadline_ms
         if not operation.number or deadline_ms < operation.queued_ms:
@@ -99,7 +103,7 @@ class Purgatory:
         heapq.heappush(self._deadlines, (operation.deadline_ms, operation.number))
 
     def check(self, key: Hashable) -> None:
-        """Complete what is ready among the operations watched under `key`."""
+        """Complete the operations under `key` that are ready."""
         watched = self._watchers.get(key)
         if not watched:
             return
@@ -108,18 +112,18 @@ class Purgatory:
                 self._complete(operation, expired=False)
 
     def expire(self, now_ms: int) -> None:
-        """Complete what is past its deadline."""
+        """Complete the operations past their deadline."""
         while (operation := self._first()) is not None and operation.deadline_ms <= now_ms:
             self.expired_count += 1
             self._complete(operation, expired=True)
 
     def next_deadline_ms(self) -> int | None:
-        """When `expire` is due next, None when nothing is parked."""
+        """The time at which `expire` is due; None if nothing waits."""
         operation = self._first()
         return None if operation is None else operation.deadline_ms
 
     def _first(self) -> DelayedOperation | None:
-        """The parked operation with the earliest deadline."""
+        """The waiting operation with the earliest deadline."""
         deadlines = self._deadlines
         while deadlines:
             due_ms, number = deadlines[0]
@@ -141,7 +145,9 @@ class Purgatory:
             operation.number = 0
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Forget an operation whose client went away; a reusable one may be parked or not."""
+        """Remove an operation whose client has closed its connection; a reusable one need not
+        wait.
+        """
         if not operation.completed:
             operation.completed = True
             self.size -= 1
@@ -150,7 +156,7 @@ class Purgatory:
         self._forget(operation)
 
     def complete_all(self) -> None:
-        """Complete everything as expired: the broker stops."""
+        """Complete everything as expired, because the broker stops."""
         parked = [operation for operation in self._queued.values() if not operation.completed]
         for operation in sorted(parked, key=lambda each: (each.deadline_ms, each.number)):
             if not operation.completed:

@@ -1,12 +1,12 @@
-"""A refused batch refuses those that its producer pipelined after it.
+"""Refuses batches that a producer sent after a refused one, with the same error.
 
-A producer has up to five batches in flight. When the leader refuses one because too few replicas
-are in sync, or because it does not lead yet, and the reason passes a moment later, Kafka tells the
-next batch in flight that its sequence is out of order. librdkafka then begins a new producer epoch
-and sends again all it has not heard of, also a batch that an earlier
-NOT_ENOUGH_REPLICAS_AFTER_APPEND left in the log: a duplicate. Here the batches that follow get the
-refusal of the first: they are sent again in order. A refusal is over when the refused batch is in
-the log all the same, because its producer found another leader, which is followed here.
+A producer has up to five batches in flight. Suppose that the leader refuses one because too few
+replicas are in sync, or because it does not lead yet, and that the reason passes a moment later.
+Kafka then refuses the next batch in flight with OUT_OF_ORDER_SEQUENCE_NUMBER. librdkafka begins a
+new producer epoch and sends all unacknowledged batches again, also one that an earlier
+NOT_ENOUGH_REPLICAS_AFTER_APPEND left in the log: a duplicate. Here the following batches get the
+error of the first, so the producer sends them again in order. A refusal ends when the refused batch
+is in the log: its producer may have sent it to another leader, from which this replica copied it.
 `docs/decisions/0009-batches-after-a-refused-batch.md`.
 """
 
@@ -22,7 +22,7 @@ from kafkapy.storage.producer_state import ProducerState
 PIPELINED_MAX: Final = 4
 """Batches that may be in flight behind one (max.in.flight.requests.per.connection is 5)."""
 REMEMBERED_MS: Final = 5_000
-"""What was in flight at a refusal has arrived by then, or its connection has failed."""
+"""By then, batches in flight at a refusal have arrived, or their connection has failed."""
 PRODUCERS_MAX: Final = 1_000
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
@@ -40,9 +40,9 @@ class _Refusal:
 
 
 class RefusedBatches:
-    """The first batch of each producer that this replica refused and has not been sent again.
+    """The first refused batch of each producer, until the producer sends it again.
 
-    Empty unless something was refused lately, so `if refused:` is what the hot path pays.
+    Empty unless a batch was refused lately, so the hot path's only cost is `if refused:`.
     """
 
     __slots__ = ("_by_producer",)
@@ -54,7 +54,9 @@ class RefusedBatches:
         return len(self._by_producer)
 
     def refuse(self, records: Buffer, error: ApiError, now_ms: int) -> ApiError:
-        """Remember that `records` is refused with `error`, which is returned to be raised."""
+        """Remember that `records` is refused with `error`. Returns `error` for the caller to
+        raise.
+        """
         header = _producer_of(records)
         if header is None:
             return error
@@ -72,10 +74,10 @@ class RefusedBatches:
         return error
 
     def check(self, records: Buffer, log: ProducerState, now_ms: int) -> None:
-        """Refuse a batch that was in flight behind a refused one, which is not in the `log` yet.
+        """Refuse a batch that was sent after a refused one, if that is not in the `log` yet.
 
         Raises:
-            ApiError: what the first batch was refused with.
+            ApiError: the error of the first refused batch.
         """
         header = _producer_of(records)
         if header is None:
@@ -103,14 +105,14 @@ def _producer_of(records: Buffer) -> tuple[int, int, int] | None:
     except ApiError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
-        return None  # Whoever appends it says so.
+        return None  # The append reports it.
     if header.producer_id == NO_PRODUCER_ID:
         return None
     return header.producer_id, header.producer_epoch, header.base_sequence
 
 
 def _has(log: ProducerState, producer_id: int, refusal: _Refusal) -> bool:
-    """Whether the refused batch, or a later one, was written meanwhile."""
+    """Whether the log has the refused batch, or a later one, by now."""
     last = log.last_sequence(producer_id, refusal.producer_epoch)
     return last != NO_SEQUENCE and not _is_after(refusal.first_sequence, last)
 

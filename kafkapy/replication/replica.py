@@ -11,8 +11,9 @@ NEVER_MS: Final = -(1 << 62)
 class Replica:
     """One remote replica as its leader sees it.
 
-    `log_end_offset` is -1 until its first fetch after this leader took over. A replica is caught
-    up at the last time when its fetch offset had reached what the leader's log end offset was then.
+    `log_end_offset` is -1 until its first fetch after this leader took over. A replica's caught-up
+    time is the last time at which its fetch offset had reached the leader's log end offset of that
+    time.
     """
 
     __slots__ = (
@@ -33,7 +34,7 @@ class Replica:
         self.last_fetch_leader_end_offset = 0
 
     def reset(self, now_ms: int, in_isr: bool) -> None:
-        """This broker began to lead: nothing is known but that ISR members get a full lag time."""
+        """Reset the position when this broker begins to lead. ISR members get a full lag time."""
         self.log_end_offset = -1
         self.log_start_offset = -1
         self.last_caught_up_ms = now_ms if in_isr else NEVER_MS
@@ -41,7 +42,7 @@ class Replica:
         self.last_fetch_leader_end_offset = 0
 
     def keep(self, now_ms: int, in_isr: bool, leader_end_offset: int) -> None:
-        """This broker leads on in a new leader epoch: how far the replica is stays true."""
+        """Keep the position in a new leader epoch, because this broker led before."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms if in_isr else NEVER_MS
         self.last_fetch_leader_end_offset = leader_end_offset
 
@@ -68,7 +69,7 @@ class Replica:
         self.last_fetch_ms = now_ms
 
     def caught_up(self, now_ms: int, leader_end_offset: int) -> None:
-        """Note a fetch of a replica that had all before and has all still."""
+        """Note a fetch of a replica that had all records before, and still has."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms
         self.last_fetch_leader_end_offset = leader_end_offset
 

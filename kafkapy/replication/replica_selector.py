@@ -1,4 +1,4 @@
-"""Which replica a consumer should read from (KIP-392): the leader, or one in its own rack.
+"""Selects the replica that a consumer should read from (KIP-392): the leader, or one in its rack.
 
 The names are those of Kafka's classes, for `replica.selector.class`.
 """
@@ -24,7 +24,8 @@ class ReplicaView(NamedTuple):
 
 def select_in_rack(rack: str, leader: ReplicaView, followers: Sequence[ReplicaView]) -> int:
     """The broker to read from (`RackAwareReplicaSelector`): the leader if it is in the consumer's
-    rack or nobody is, else the most caught-up follower there."""
+    rack, or if no replica is; else the most caught-up follower in that rack.
+    """
     if not rack or leader.rack == rack:
         return leader.broker_id
     near = [follower for follower in followers if follower.rack == rack]

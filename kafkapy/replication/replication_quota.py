@@ -1,8 +1,8 @@
 """Bytes a second that throttled replicas may move (`kafka.server.ReplicationQuotaManager`).
 
-Which replicas are throttled is a topic config; the rate is a dynamic config of each broker, one for
-what it sends as leader and one for what it fetches as follower. Replicas in sync are never held
-back, but what they move counts.
+A topic config names the throttled replicas. Two dynamic configs of each broker set the rate at
+which it sends as leader and fetches as follower. Replicas in sync are never delayed, but their
+bytes count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ReplicationQuota:
         return partition in _partitions_on(tuple(throttled), self._broker_id)
 
     def record(self, size: int, now_ms: int) -> None:
-        """`size` bytes of throttled replicas were moved."""
+        """Count `size` bytes of throttled replicas."""
         windows = self._windows
         if windows and now_ms < windows[-1][0] + self._window_ms:
             start_ms, before = windows.pop()
@@ -56,7 +56,7 @@ class ReplicationQuota:
         self._total += size
 
     def rate(self, now_ms: int) -> float:
-        """Bytes a second over what is remembered, which is at least one window."""
+        """The rate in bytes a second over the remembered windows, at least one."""
         windows = self._windows
         while windows and now_ms - windows[0][0] >= self._span_ms:
             self._total -= windows.popleft()[1]
@@ -70,7 +70,9 @@ class ReplicationQuota:
 
 
 class ReplicationQuotas:
-    """Both sides of one broker, and its copies between log directories."""
+    """The leader's and follower's quotas of one broker, and that of its copies between log
+    directories.
+    """
 
     def __init__(self, broker_id: int, window_ms: int = 1000, num_windows: int = 11) -> None:
         self.leader = ReplicationQuota(broker_id, window_ms, num_windows)
@@ -78,7 +80,7 @@ class ReplicationQuotas:
         self.log_dirs = ReplicationQuota(broker_id, window_ms, num_windows)
 
     def set_rates(self, configs: Mapping[str, str]) -> None:
-        """Follow the broker's dynamic configs; a rate that is not among them is no limit.
+        """Apply the broker's dynamic configs. Without a config there is no limit.
 
         Raises:
             ConfigError: a rate is no number; nothing has changed.

@@ -1,6 +1,6 @@
-"""Kafka's words for access control entries: who may do what, from where, with which resources.
+"""Access control entries: principal, operation, host, permission and resource, in Kafka's terms.
 
-The same records are filters (`AclBindingFilter`): there, ANY and None match everything.
+The same types are filters (`AclBindingFilter`), in which ANY and None match everything.
 """
 
 from __future__ import annotations
@@ -64,14 +64,16 @@ class Permission(IntEnum):
 
 
 class ResourcePattern(NamedTuple):
-    """The resource of an entry; in a filter, a name of None is any. `str()` is Kafka's text."""
+    """The resource of an entry. In a filter, a name of None matches any. `str()` is Kafka's
+    text.
+    """
 
     kind: ResourceKind
     name: str | None
     pattern: PatternType
 
     def matches(self, pattern: ResourcePattern) -> bool:
-        """Whether this filter lets a resource's pattern through (`ResourcePatternFilter`)."""
+        """Whether this filter matches a resource's pattern (`ResourcePatternFilter`)."""
         if self.kind not in (ResourceKind.ANY, pattern.kind):
             return False
         if self.pattern not in (PatternType.ANY, PatternType.MATCH, pattern.pattern):
@@ -92,7 +94,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """An entry: in a filter, None is any. `str()` is Kafka's text."""
+    """An entry. In a filter, None matches any value. `str()` is Kafka's text."""
 
     principal: str | None
     host: str | None
@@ -100,7 +102,7 @@ class AccessControlEntry(NamedTuple):
     permission: Permission
 
     def matches(self, entry: AccessControlEntry) -> bool:
-        """Whether this filter lets an entry through (`AccessControlEntryFilter`)."""
+        """Whether this filter matches an entry (`AccessControlEntryFilter`)."""
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)
@@ -126,7 +128,7 @@ REFUSALS: Final = {
     ResourceKind.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ResourceKind.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-"""What is answered to who may not, by the kind of the resource."""
+"""The error code of a refusal, by resource type."""
 
 
 def parse_principal(text: str) -> tuple[str, str]:

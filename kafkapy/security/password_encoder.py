@@ -1,12 +1,11 @@
-"""Passwords as Kafka keeps them in ZooKeeper (`EncryptingPasswordEncoder`): encrypted under a
-secret of the broker's server.properties, with all that decoding needs besides written beside it.
+"""Passwords as Kafka keeps them in ZooKeeper (`EncryptingPasswordEncoder`): encrypted with a secret
+from the broker's server.properties, together with the other parameters of decoding.
 
     keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,keyLength:128,
     salt:<base64>,iterations:4096,encryptedPassword:<base64>,passwordLength:8,
     initializationVector:<base64>
 
-The package `cryptography` (the extra `keystores`) has the cipher; it is imported when there is
-something to encode or decode.
+The package `cryptography` (the extra `keystores`) has the cipher; it is imported on first use.
 """
 
 from __future__ import annotations
@@ -51,7 +50,9 @@ RandomBytes = Callable[[int], bytes]
 
 
 class PasswordEncoder(NamedTuple):
-    """Encodes under a secret by these settings, and decodes whatever was encoded under it."""
+    """Encodes with a secret and these settings. Decodes everything that was encoded with the
+    secret.
+    """
 
     secret: str
     key_factory: str = _NEWEST
@@ -60,10 +61,10 @@ class PasswordEncoder(NamedTuple):
     iterations: int = 4096
 
     def encode(self, password: str, random_bytes: RandomBytes) -> str:
-        """The password as it is stored.
+        """The password in its stored form.
 
         Raises:
-            ConfigError: `cryptography` is not there.
+            ConfigError: `cryptography` is not installed.
         """
         salt, vector = random_bytes(_SALT_BYTES), random_bytes(_IV_BYTES[self.cipher])
         key = self._key(self.key_factory, salt, self.iterations, self.key_length_bits)
@@ -86,8 +87,8 @@ class PasswordEncoder(NamedTuple):
         """The password.
 
         Raises:
-            ConfigError: it was encoded under another secret, or by other means than are known
-                here, or is damaged; or `cryptography` is not there.
+            ConfigError: it was encoded with another secret or an unknown algorithm, or is damaged;
+              or `cryptography` is not installed.
         """
         rows = dict(_row(item) for item in encoded.split(","))
         try:
@@ -112,7 +113,7 @@ class PasswordEncoder(NamedTuple):
 def password_encoder(
     properties: Mapping[str, str], secret_key: str = SECRET
 ) -> PasswordEncoder | None:
-    """The encoder of a broker's properties, under the secret of `secret_key`; None without one.
+    """The encoder of a broker's properties, with the secret of `secret_key`; None without one.
 
     Raises:
         ConfigError: names the property, its value and what is allowed.
@@ -137,14 +138,14 @@ def password_encoder(
 
 
 def is_password(name: str) -> bool:
-    """Whether a dynamic broker config is a secret; whatever stands before it, as in Kafka."""
+    """Whether a dynamic broker config is a secret, with any prefix, as in Kafka."""
     return name.endswith(_PASSWORDS)
 
 
 def encoded(
     configs: Mapping[str, str], encoder: PasswordEncoder, random_bytes: RandomBytes
 ) -> dict[str, str]:
-    """A broker's configs as they are stored. Raises as `PasswordEncoder.encode`."""
+    """A broker's configs in their stored form. Raises as `PasswordEncoder.encode`."""
     return {
         name: encoder.encode(value, random_bytes) if is_password(name) else value
         for name, value in configs.items()
@@ -182,7 +183,7 @@ def _encrypted(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
 
 
 def _decrypted(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> str | None:
-    """The text, or None if the key does not fit."""
+    """The text, or None if the key is wrong."""
     _require_cryptography()
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -210,7 +211,7 @@ def _require_cryptography() -> None:
 
 
 def _java_length(text: str) -> int:
-    """Its length as Java counts, in units of UTF-16."""
+    """The length in UTF-16 units, as in Java."""
     return len(text.encode("utf-16-le")) // 2
 
 

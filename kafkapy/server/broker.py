@@ -8,15 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Any
 
 from kafkapy import __version__
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.uuid import Uuid
 from kafkapy.controller.config import ControllerConfig
-from kafkapy.coordinator.config import GroupConfig
-from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.metadata.dynamic_broker_configs import of_listeners_at_start
@@ -40,8 +37,9 @@ from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.changes.config_applier import ConfigApplier
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.changes.stored_changes import StoredChanges
+from kafkapy.server.changes.stored_changes import Followed
 from kafkapy.server.changes.token_changes import TokenChangeListener
+from kafkapy.server.cluster.cluster_features import ClusterFeatures, supported_features
 from kafkapy.server.cluster.cluster_member import ClusterMember
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
 from kafkapy.server.cluster.controller_task import ControllerTask
@@ -52,7 +50,8 @@ from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.config.ineffective_configs import warn_of_broker
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.config.listeners import Listener
-from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.group_service import GroupService, set_up_groups
+from kafkapy.server.coordinators.group_topics import GroupTopics
 from kafkapy.server.coordinators.transaction_setup import set_up_transactions
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.maintenance import Maintenance
@@ -116,7 +115,8 @@ class Broker:
         self._connection_limits.on_change = self._connections.close_excess
         self._passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
-        self._stored_changes: list[StoredChanges[Any, Any]] = []
+        self._features = ClusterFeatures(supported_features(config))
+        self._followed: list[Followed] = [self._features]
         self._insecure: ConfigError | None = None
         try:
             self._secure(config)
@@ -156,6 +156,7 @@ class Broker:
             self.config, self._fs, self.clock, self._metrics.zookeeper
         )
         self._undo.push_async_callback(self._connection.close)
+        self._connection.on_failure(self._on_fatal)
         self._store = ZkStore(self._connection.zookeeper)
         await self._identify()
         await self._load_configs()
@@ -167,6 +168,7 @@ class Broker:
         await self._start_tokens()
         self._build()
         await self._member.join(self._acceptor.endpoints(), self._start_coordinators)
+        await self._features.start(self._store.brokers)
         self._acceptor.serve(self._dispatcher())
         self.is_serving = True
         await self._member.wait_for_metadata()
@@ -293,7 +295,7 @@ class Broker:
         changes = AclChangeListener(self._store, self.clock, authorizer)
         await changes.start()
         self._authorizer = authorizer
-        self._stored_changes.append(changes)
+        self._followed.append(changes)
         self._acl_admin = AclAdmin(self._store, authorizer, changes)
 
     def _load_logs(self) -> None:
@@ -315,13 +317,9 @@ class Broker:
                 config.get_int("replication.quota.window.num"),
             ),
         )
-        groups = GroupService(
-            GroupCoordinator(GroupConfig.from_values(config.values), self.random, clock),
-            replicas,
-            clock,
-            config,
-            asyncio.get_running_loop().call_later,
-        )
+        call_later = asyncio.get_running_loop().call_later
+        topics = GroupTopics(self._metadata, self._waiter)
+        groups = set_up_groups(config, topics, replicas, clock, self.random, call_later)
         replicas.on_fatal = self._on_fatal
         self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)
         self.replicas = replicas
@@ -399,7 +397,8 @@ class Broker:
             controller,
             self._control_requests,
             self._config_changes,
-            self._stored_changes,
+            self._followed,
+            self._features.supported,
             self._waiter,
             self._metadata,
             replicas,
@@ -457,7 +456,7 @@ class Broker:
             ApiKey.PRODUCE: produce.general,
             ApiKey.FETCH: fetch.general,
             **handler_table.logs(self.replicas, clock),
-            **handler_table.groups(self._groups, self._metadata, authorization),
+            **handler_table.groups(self._groups, self._metadata, authorization, self._features),
             **handler_table.cluster(
                 cluster,
                 self._waiter,
@@ -467,6 +466,7 @@ class Broker:
                 self._quotas,
                 self._turns,
                 self._tasks,
+                self._features,
             ),
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
@@ -479,7 +479,9 @@ class Broker:
             fetch.fast,
         )
 
-    def _background_areas(self, authorization: Authorization) -> list[handler_table.Handlers]:
+    def _background_areas(
+        self, authorization: Authorization
+    ) -> list[handler_table.BackgroundHandlers]:
         """The areas that wait for ZooKeeper, the controller or other brokers."""
         config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
         changes, controller = self._config_changes, self.controller
@@ -529,7 +531,7 @@ class Broker:
             ),
         )
         self._scram_admin = ScramAdmin(self._store)
-        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_embedded)
+        self._quota_admin = QuotaAdmin(self._store, resolve, config.is_alone)
         self._config_admin = ConfigAdmin(
             self._store,
             self._metadata,
@@ -547,7 +549,7 @@ class Broker:
             return
         changes = TokenChangeListener(self._store, clock, self._tokens)
         await changes.start()
-        self._stored_changes.append(changes)
+        self._followed.append(changes)
         times = TokenTimes(
             config.get_int("delegation.token.max.lifetime.ms"),
             config.get_int("delegation.token.expiry.time.ms"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import resource
 import signal
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import uvloop
 
 from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.system import raise_open_files_limit
 from kafkapy.server import gc_tuning
 from kafkapy.server.broker import Broker
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -75,13 +75,6 @@ async def _start(broker: Broker, told_to_stop: asyncio.Task[None]) -> bool:
     return False
 
 
-def _raise_open_files_limit() -> None:
-    """Each segment and connection is a descriptor: have as many as the machine allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _end_with_input() -> None:
     """Treat the end of standard input, and so of its other end, as a SIGTERM.
 
@@ -117,7 +110,7 @@ def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
     """
     config = KafkaConfig(properties)
     configure_logging(config.get_str("kafkapy.log.dir"))
-    _raise_open_files_limit()
+    raise_open_files_limit()
     gc_tuning.freeze_survivors()
 
     async def life() -> int:

@@ -1,8 +1,7 @@
 """The machine of a broker: clock, randomness, disk, listening sockets, its metadata connection, and
 the file that names its process.
 
-`Machine()` is this machine; the simulator makes others. The production Clock and Random are here:
-one line a verb.
+`Machine()` is this machine; the simulator makes others.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import random
 import socket
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from kafkapy.common.ports import Clock, Random
+from kafkapy.common.system import SystemClock, SystemRandom
 from kafkapy.server.cluster.metadata_connection import MetadataConnection, connect
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
@@ -28,26 +26,6 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 PID_FILE: Final = "kafkapy.pid"
 """By which `kafkapy server stop` finds the process."""
-
-
-class SystemClock:
-    """`common.ports.Clock` over the machine's clocks."""
-
-    def time_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
-
-
-class SystemRandom:
-    """`common.ports.Random` over the machine's entropy."""
-
-    def below(self, n: int) -> int:
-        return random.randrange(n)
-
-    def bytes(self, n: int) -> bytes:
-        return os.urandom(n)
 
 
 Connect = Callable[

@@ -1,6 +1,6 @@
-"""Topics as Spark tables: the Python data source, and what scripts call.
+"""Topics as Spark tables: the Python data source, and the API for scripts.
 
-May import `client`, `record`, `common`. Start with `datasource`; `engine` is where the data flows.
+May import `client`, `record`, `common`. Start with `datasource`; `engine` reads the records.
 """
 
 from __future__ import annotations

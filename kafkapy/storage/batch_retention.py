@@ -1,6 +1,6 @@
 """Retention of a batch by compaction (Kafka's `Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 
-Batches are shown in the order of the log, so that the transactions they belong to are known.
+Batches must be passed in the order of the log, so that their transactions are known.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class LastRecord(NamedTuple):
-    """The last data offset of an active producer, -1 if it only has markers, and its epoch."""
+    """The last data offset and the epoch of an active producer; offset -1 if it has only
+    markers.
+    """
 
     last_data_offset: int
     producer_epoch: int
 
 
 class CleanedTransactions:
-    """Which transactions still have data in what has been read so far.
+    """Transactions that still have data in the batches read so far.
 
-    `kept_aborts` gets the aborted ones that must stay in the cleaned transaction index.
+    `kept_aborts` collects the aborted ones that must stay in the cleaned transaction index.
     """
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
@@ -49,7 +51,9 @@ class CleanedTransactions:
         return False
 
     def on_marker(self, header: BatchHeader, batch: Buffer) -> bool:
-        """Whether nothing of the marker's transaction is left, so that it may go in time."""
+        """Whether the marker's transaction has no data left, so that the marker may be removed in
+        time.
+        """
         self._begin_up_to(header.last_offset)
         record = next(batch_records(batch, header), None)
         if record is None:
@@ -91,7 +95,7 @@ class BatchRetention:
         self._last_records = last_records
         self._delete_retention_ms = delete_retention_ms
         self._now_ms = now_ms
-        # Old formats have no place for a horizon: the age of their segment stands for it.
+        # Old formats have no field for a horizon: the age of their segment replaces it.
         self.keep_legacy_deletes = True
 
     def retain(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
@@ -111,7 +115,7 @@ class BatchRetention:
         return self._retain_messages(header, batch)
 
     def _retain_marker(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """A marker goes, after a time, when nothing is left of its transaction."""
+        """Remove a marker some time after the last data of its transaction."""
         without_data = self._transactions.on_marker(header, batch)
         horizon = header.delete_horizon_ms
         is_due = without_data and horizon is not None and horizon <= self._now_ms
@@ -133,7 +137,7 @@ class BatchRetention:
         return batch if len(kept) == len(index.offsets) else thin_batch(header, index, kept)
 
     def _kept(self, header: BatchHeader, index: RowIndex, tombstones: set[int]) -> list[int]:
-        """The positions of the rows that stay."""
+        """The positions of the retained rows."""
         offsets, latest = index.offsets, self._offsets.latest_offset
         gone = self._offsets.supersedes(index.keys, offsets)
         kept = [i for i, offset in enumerate(offsets) if offset > latest or not gone[i]]
@@ -143,7 +147,7 @@ class BatchRetention:
         return [i for i in kept if i not in tombstones or offsets[i] > latest]
 
     def _retain_messages(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
-        """Of an old format, which keeps no producers and no horizon."""
+        """Filter a batch of an old format, which has no producers and no delete horizon."""
         records = list(batch_records(batch, header))
         kept = [record for record in records if self._keeps(record)]
         if not kept:
@@ -167,7 +171,9 @@ class BatchRetention:
         return batch if header.record_count == 0 else rebuild_batch(header, [])
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Whether it holds the last sequence, or the fencing epoch, of an active producer."""
+        """Whether the batch holds the last sequence, or the fencing epoch, of an active
+        producer.
+        """
         if header.producer_id == NO_PRODUCER_ID:
             return False
         last = self._last_records.get(header.producer_id)
@@ -179,7 +185,9 @@ class BatchRetention:
 
 
 def _converted(records: list[Record]) -> bytes:
-    """Rows of an old format as v2 batches, one for each row: their offsets may have gaps."""
+    """Convert rows of an old format to v2 batches, one for each row, since offsets may have
+    gaps.
+    """
     return b"".join(
         build_batch(
             [RecordData(r.key, r.value, r.timestamp, r.headers)],

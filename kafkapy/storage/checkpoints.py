@@ -1,7 +1,7 @@
 """The small text files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 
-Every one is written to `<file>.tmp`, forced to disk and renamed. A reader meets the old or the new
-content, never a mixture; anything else is damage and raises MalformedFile.
+Every file is written to `<file>.tmp`, forced to disk and renamed, so it has the old or the new
+content, never a mixture. Anything else is damage, and raises MalformedFile.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MalformedFile(KafkapyError):
 
 
 class MetaProperties(NamedTuple):
-    """The owner of a log directory. None: the file did not say."""
+    """The owner of a log directory. None means that the file has no such value."""
 
     broker_id: int | None
     cluster_id: str | None
@@ -38,7 +38,7 @@ def write_offsets(fs: FileSystem, path: str, offsets: Mapping[TopicPartition, in
 
 
 def read_offsets(fs: FileSystem, path: str) -> dict[TopicPartition, int]:
-    """The offsets of a checkpoint; empty if there is no file, or nothing in it.
+    """The offsets of a checkpoint; empty if the file is absent or empty.
 
     Raises:
         MalformedFile: names the file and the line.
@@ -59,7 +59,7 @@ def encode_epochs(entries: Iterable[tuple[int, int]]) -> bytes:
 
 
 def read_epochs(fs: FileSystem, path: str) -> list[tuple[int, int]]:
-    """The entries of a leader-epoch checkpoint; empty if there is no file, or nothing in it.
+    """The entries of a leader-epoch checkpoint; empty if the file is absent or empty.
 
     Raises:
         MalformedFile: names the file and the line.
@@ -111,7 +111,7 @@ def encode_partition_metadata(topic_id: Uuid) -> bytes:
 
 
 def read_partition_metadata(fs: FileSystem, path: str) -> Uuid | None:
-    """The topic id a partition directory belongs to; None if there is no file.
+    """The topic id of a partition directory; None if there is no file.
 
     Raises:
         MalformedFile: the file has no topic id.
@@ -139,7 +139,7 @@ def read_meta_properties(fs: FileSystem, path: str) -> MetaProperties | None:
     """Read the owner of a log directory; None if there is no file.
 
     Raises:
-        ConfigError: the file is not of version 0: another kind of broker owns the directory.
+        ConfigError: the file is not of version 0, so another kind of broker owns the directory.
     """
     text = _read_text(fs, path)
     if text is None:
@@ -160,12 +160,14 @@ def read_meta_properties(fs: FileSystem, path: str) -> MetaProperties | None:
 
 
 def write_clean_shutdown(fs: FileSystem, path: str, broker_epoch: int) -> None:
-    """`.kafka_cleanshutdown`: the logs of the directory need no recovery at the next start."""
+    """Write `.kafka_cleanshutdown`: the logs of the directory need no recovery at the next
+    start.
+    """
     write_atomically(fs, path, orjson.dumps({"version": 0, "brokerEpoch": broker_epoch}))
 
 
 def read_clean_shutdown(fs: FileSystem, path: str) -> int | None:
-    """The broker epoch in the marker, -1 if it says none; None if there is no marker."""
+    """The broker epoch in the marker, -1 if it has none; None if there is no marker."""
     text = _read_text(fs, path)
     if text is None:
         return None

@@ -1,7 +1,7 @@
-"""One compaction of one log: planned in the loop, run anywhere, committed in the loop.
+"""One compaction of one log, planned and committed in the event loop, run in any thread.
 
-`run` touches only the closed segments that the plan names, through files of its own, and writes
-`.cleaned` files. Nothing the log knows changes until `UnifiedLog.replace_segments`.
+`run` reads only the closed segments of the plan, through its own file handles, and writes
+`.cleaned` files. The log changes only in `UnifiedLog.replace_segments`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafkapy.storage.unified_log import UnifiedLog
 
 
 class SourceSegment(NamedTuple):
-    """A closed segment as the plan saw it."""
+    """A closed segment at the time of the plan."""
 
     base_offset: int
     path: str
@@ -59,10 +59,10 @@ class CleaningStats:
 
 @dataclass(slots=True)
 class CleaningPlan:
-    """Everything that a cleaning needs to know of a log.
+    """The inputs of a cleaning, copied from the log.
 
-    Segments from the log's first that end by `first_uncleanable_offset` are sources; their keys
-    from `first_dirty_offset` on decide what stays.
+    The sources are the log's first segments, up to `first_uncleanable_offset`. Their keys from
+    `first_dirty_offset` on decide which records remain.
     """
 
     directory: str
@@ -78,7 +78,7 @@ class CleaningPlan:
 def plan_cleaning(
     log: UnifiedLog, first_dirty_offset: int, first_uncleanable_offset: int, now_ms: int
 ) -> CleaningPlan:
-    """Take what a cleaning of `log` needs; the log may go on meanwhile.
+    """Plan a cleaning of `log`, which may be appended to meanwhile.
 
     Raises:
         LogDirFailure, or ApiError CORRUPT_MESSAGE from a transaction index.
@@ -115,7 +115,9 @@ def plan_cleaning(
 
 @dataclass(slots=True)
 class Cleaning:
-    """A cleaning under way. Its result: `cleaned`, and `end_offset`, the next first dirty one."""
+    """A cleaning in progress. Its result is `cleaned`, and `end_offset`, the next first dirty
+    offset.
+    """
 
     log: UnifiedLog
     plan: CleaningPlan
@@ -137,7 +139,7 @@ class Cleaning:
             pass
 
     def steps(self) -> Iterator[None]:
-        """The same in small steps, for a caller without a thread to spare."""
+        """Clean in small steps, for a caller that uses no thread."""
         plan = self.plan
         offsets = self._new_map()
         yield from self._index(offsets)
@@ -186,7 +188,7 @@ class Cleaning:
         header: BatchHeader,
         batch: memoryview,
     ) -> bool:
-        """False when the map had no room for its keys."""
+        """Index one batch. Returns False if the map had no room for its keys."""
         start = self.plan.first_dirty_offset
         if header.is_control:
             transactions.on_marker(header, batch)
@@ -216,12 +218,14 @@ class Cleaning:
             file.close()
 
     def _check(self) -> None:
-        """An aborted cleaning ends here: before each file and each batch that it reads."""
+        """Raise if the cleaning was aborted. Called before each file and each batch."""
         if self.log.cleaning.is_aborted:
             raise LogCleaningAborted(f"The cleaning of {self.log.topic_partition} is aborted")
 
     def _groups(self) -> Iterator[tuple[SourceSegment, ...]]:
-        """Neighbours that fit one segment together: bytes, index entries and offset range."""
+        """Groups of adjacent segments that fit into one: by bytes, index entries and offset
+        range.
+        """
         config = self.plan.config
         group: list[SourceSegment] = []
         for source in self.plan.sources:
@@ -284,7 +288,7 @@ class Cleaning:
         )
 
     def _append(self, target: LogSegment, kept: Buffer) -> None:
-        """Append what `retain` gave: one batch, or several that an old one became."""
+        """Append the result of `retain`: one batch, or several from one of an old format."""
         view = memoryview(kept)
         for position, header in iter_headers(view):
             target.append(
@@ -308,10 +312,10 @@ class Cleaning:
         return None if found is None else found.size
 
     def discard(self) -> None:
-        """Remove the `.cleaned` files: the log has changed under the cleaning, or it failed.
+        """Remove the `.cleaned` files, because the log changed during the cleaning, or it failed.
 
-        What cannot be removed now the next cleaning overwrites, and the next start removes. The
-        directory may be gone, and may belong to a new log of the same name.
+        A file that cannot be removed now is overwritten by the next cleaning, or removed at the
+        next start. The directory may be gone, or belong to a new log of the same name.
         """
         with suppress(OSError):
             for entry in self.fs.list(self.plan.directory):

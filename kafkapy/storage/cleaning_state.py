@@ -22,10 +22,10 @@ class LogCleaningAborted(KafkapyError):
 
 
 class CleaningState:
-    """Changed in the event loop; a cleaning's thread reads `is_aborted`.
+    """The state of one log. Changed in the event loop; the cleaning's thread reads `is_aborted`.
 
-    `truncated_to`: the lowest base offset that the active segment had after a truncation; None if
-    the checkpoint of the cleaner knows of all.
+    `truncated_to`: the lowest base offset of the active segment after truncations that the
+    cleaner's checkpoint does not have yet; None if it has all.
     """
 
     __slots__ = ("_pauses", "in_progress", "is_aborted", "truncated_to")
@@ -54,7 +54,7 @@ class CleaningState:
         self.is_aborted = self.in_progress
 
     def pause(self) -> None:
-        """Abort, and begin no other until `resume` (`abortAndPauseCleaning`)."""
+        """Abort a cleaning, and prevent others until `resume` (`abortAndPauseCleaning`)."""
         self._pauses += 1
         self.abort()
 
@@ -64,8 +64,9 @@ class CleaningState:
         self._pauses -= 1
 
     def truncate(self, offset: int) -> None:
-        """The log was truncated, and its active segment begins at `offset`: all from there on
-        is dirty."""
+        """Note a truncation after which the active segment begins at `offset`: everything from
+        there on is dirty.
+        """
         self.abort()
         known = self.truncated_to
         self.truncated_to = offset if known is None else min(known, offset)

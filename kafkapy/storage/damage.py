@@ -1,7 +1,8 @@
-"""Reading a log on behind bytes that cannot be batches.
+"""Finds readable batches behind bytes that cannot be batches.
 
-The length and the base offset of a batch lie outside its CRC. Where they are damaged, the place of
-the next batch is unknown; the next entry of the offset index, or the next segment, names one.
+The length and the base offset of a batch lie outside its CRC. If they are damaged, the position of
+the next batch is unknown. The next entry of the offset index, or the next segment, has the position
+of a later one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kafkapy.storage.log_segment import LogSegment
 class Batches(NamedTuple):
     """Whole batches in the order of their offsets, and the offset after them.
 
-    `damage` says why they end where they do; it is empty if nothing is wrong there.
+    `damage` is the reason why they end there; empty if there is no damage.
     """
 
     records: memoryview
@@ -27,7 +28,7 @@ class Batches(NamedTuple):
 
 
 def sound_batches(records: Buffer, offset: int, end_offset: int) -> Batches:
-    """The batches at the start of `records` that reach on from `offset` and end by `end_offset`."""
+    """The batches at the start of `records` that continue from `offset` and end by `end_offset`."""
     size, damage = 0, ""
     try:
         for position, header in iter_headers(records):
@@ -43,7 +44,8 @@ def sound_batches(records: Buffer, offset: int, end_offset: int) -> Batches:
 def batches_after(local: LocalLog, offset: int, end_offset: int) -> Batches:
     """The first batches that can be found behind damage at `offset`, or none.
 
-    With none, `next_offset` is where the next segment begins, or `end_offset`. Raises OSError.
+    Without batches, `next_offset` is the start of the next segment, or `end_offset`. Raises
+    OSError.
     """
     segments = local.segments
     for records in _indexed_after(segments[max(segments.floor_index(offset), 0)], offset):

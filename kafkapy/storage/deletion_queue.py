@@ -8,7 +8,7 @@ from kafkapy.storage.filesystem import FileSystem
 
 
 class DeletionQueue:
-    """Files to remove, with the time each is due; thousands of names are no burden."""
+    """Files to remove, each with its time. Holds thousands of names cheaply."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
@@ -23,7 +23,7 @@ class DeletionQueue:
         self._directories[path] = due_ms
 
     def run(self, now_ms: int) -> int:
-        """Remove what is due; how many names went.
+        """Remove the files that are due. Returns their number.
 
         Raises:
             OSError: the rest stays queued.
@@ -36,7 +36,7 @@ class DeletionQueue:
         return done + _remove_due(self._directories, self._fs.remove_tree, now_ms)
 
     def forget(self, directory: str) -> None:
-        """Leave alone the files of a directory: it is about to get another name."""
+        """Drop the files of a directory, which is about to be renamed."""
         self._files.pop(directory, None)
 
 

@@ -8,13 +8,12 @@ from typing import Final
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
 NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that say nothing about the disk: this process, or this machine, has too many open files.
-"""
+"""Errors that are not the disk's: this process, or this machine, has too many open files."""
 SHORTAGES: Final = NO_DESCRIPTORS | {errno.ENOMEM}
 
 
 class StorageShortage(ApiError):
-    """No descriptor or memory was left for an operation: the disk is well, and nothing changed.
+    """An operation found no free descriptor or memory. The disk is sound, and nothing changed.
 
     Clients get KAFKA_STORAGE_ERROR and retry.
     """
@@ -26,10 +25,10 @@ class StorageShortage(ApiError):
 def disk_error(
     log_dir: str, error: OSError, doing: str = "", changed: bool = False
 ) -> LogDirFailure | StorageShortage:
-    """The exception to raise for `error`, met in `log_dir` while `doing` something.
+    """The exception to raise for `error`, which occurred in `log_dir` while `doing` something.
 
-    `changed`: the operation was half done. A log whose files and memory have parted must not be
-    used again, whatever the reason.
+    `changed`: the operation was half done. A log whose files differ from its state in memory must
+    not be used again, whatever the reason.
     """
     where = f": {error.filename}" if error.filename else ""
     message = (

@@ -1,7 +1,7 @@
-"""Small files and new names made durable: each at once, or many together with one wait.
+"""Makes small files and new names durable, each at once or many with one wait.
 
-A disk that is asked to force one file after another commits its journal for each; asked when all
-are written, it commits a few times. Kafka waits for each (`CheckpointFile.write`).
+A file system that forces one file after another commits its journal for each. If all are forced
+after the last write, it commits a few times. Kafka waits for each (`CheckpointFile.write`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from kafkapy.storage.disk_errors import SHORTAGES
 from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, write_atomically
 
 _OPEN_FILES: Final = 256
-"""How many are open at a time while they are written together."""
+"""The number of files that are open at a time while many are written."""
 
 
 class DurableFiles:
-    """`write` and `fsync_dir` return when it is durable, save inside `together`."""
+    """Writes durable files. `write` and `fsync_dir` return when the change is durable, except
+    inside `together`.
+    """
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
@@ -27,7 +29,7 @@ class DurableFiles:
         self._directories: dict[str, None] = {}
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a small file: a crash leaves the old or the new one (`write_atomically`)."""
+        """Replace a small file atomically (`write_atomically`)."""
         if self._is_open:
             self._files[path] = data
         else:
@@ -42,7 +44,7 @@ class DurableFiles:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Hold back what is written inside; the caller must `commit` it, directory by directory."""
+        """Delay the writes inside until the caller's `commit` of each directory."""
         self._is_open = True
         try:
             yield
@@ -50,7 +52,7 @@ class DurableFiles:
             self._is_open = False
 
     def commit(self, directory: str) -> None:
-        """Make durable what was held back in and below a directory. Raises OSError."""
+        """Make the delayed writes in and below a directory durable. Raises OSError."""
         if not self._files and not self._directories:
             return
         below = f"{directory}/"
@@ -72,7 +74,7 @@ class DurableFiles:
         self._fs.fsync_dirs(list(dict.fromkeys((*parents, *directories))))
 
     def drop(self) -> None:
-        """Forget what was held back and not committed: its directory is out of service."""
+        """Drop the delayed writes of a directory that is out of service."""
         self._files.clear()
         self._directories.clear()
 

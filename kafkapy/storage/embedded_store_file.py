@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkapy.storage.filesystem import File, FileSystem, read_file, write_atomically
+
+EMBEDDED_STORE_FILE: Final = "embedded-store"
+"""The file of a broker, in its first log directory."""
 
 
 class EmbeddedStoreFile:
     """`embedded-store` in a broker's first log directory, where Kafka ignores plain files; or the
     data of a ZooKeeper server.
 
-    It holds SCRAM verifiers and delegation tokens, so that only the owner may read it; one that an
-    earlier version made is tightened when it is first read.
+    It holds SCRAM verifiers and delegation tokens, so only the owner may read it. The permissions
+    of a file from an earlier version are restricted when it is first read.
     """
 
     def __init__(self, fs: FileSystem, path: str) -> None:

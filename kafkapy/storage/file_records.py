@@ -1,8 +1,8 @@
 """One `.log` file: appended at the end, read by position, searched by offset (`FileRecords`).
 
-A long span that is to be sent stays in the file until then (`FileRegion`).
+A long span for a socket stays in the file until it is sent (`FileRegion`).
 
-Hot file. At most `FilePool.limit` of these are open at a time; the others open on their next use.
+Hot file. At most `FilePool.limit` files are open at a time; others are opened on their next use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafkapy.storage.filesystem import File, FileSystem
 
 OPEN_FILES_MAX: Final = 4096
 REGION_BYTES_MIN: Final = 1 << 16
-"""A shorter span costs less to read and send with what surrounds it than by a call of its own."""
+"""A shorter span costs less if it is read and sent together with the bytes around it."""
 _SEARCH_BYTES: Final = 4096
 _SCAN_BYTES: Final = 1 << 20
 _LENGTH_MIN: Final = 14
@@ -40,16 +40,17 @@ _SEARCH_HEADER: Final = struct.Struct(">qi4xb6xi")
 
 
 def open_files_for_logs(descriptors: int) -> int:
-    """The number of descriptors that logs may take: connections and everything else need some
-    too."""
+    """The number of descriptors that logs may open. Connections and everything else need the
+    rest.
+    """
     return min(OPEN_FILES_MAX, descriptors // 2)
 
 
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
-    Fixed: `fs`, and `durable` for what must survive a crash of the machine at once. At most
-    `held_max` files are kept open besides, by unsent records.
+    Fixed: `fs`, and `durable` for writes that must survive a crash of the machine. At most
+    `held_max` more files are kept open, for unsent records.
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
@@ -61,7 +62,9 @@ class FilePool:
         self._opened: dict[FileRecords, None] = {}
 
     def open(self, records: FileRecords, create: bool = False) -> File:
-        """Open the file of `records`, closing one not used since its last chance when full."""
+        """Open the file of `records`. At the limit, close one that was not used since its last
+        chance.
+        """
         while len(self._opened) >= self.limit:
             self._close_oldest()
         while True:
@@ -99,7 +102,7 @@ class FilePool:
         return held
 
     def forget(self, records: FileRecords) -> None:
-        """The file of `records` is closed."""
+        """Remove the closed file of `records`."""
         self._opened.pop(records, None)
 
 
@@ -128,7 +131,7 @@ class FileRecords:
         return records
 
     def handle(self) -> File:
-        """The open file, for the moment: another file's use may close it."""
+        """The open file. Use it at once, since the use of another file may close it."""
         self.recently_used = True
         file = self._file
         if file is None:
@@ -136,10 +139,10 @@ class FileRecords:
         return file
 
     def append(self, buffers: Sequence[Buffer], size: int) -> int:
-        """Write `buffers` (`size` bytes together) at the end; the position they begin at.
+        """Write `buffers` (`size` bytes together) at the end. Returns their position.
 
         Raises:
-            OSError: nothing counts as appended, and what was written is cut off again if possible.
+            OSError: nothing counts as appended, and a partial write is truncated if possible.
         """
         position = self.size
         file = self.handle()
@@ -163,16 +166,16 @@ class FileRecords:
         return self.handle().pread(size, position)
 
     def region(self, position: int, size: int) -> bytes | FileRegion:
-        """The same bytes for who sends them: a long span is not read here."""
+        """`size` bytes from `position`, to be sent. A long span is not read here."""
         if size < REGION_BYTES_MIN:
             return self.read(position, size)
         return FileRegion(self, position, size)
 
     def hold(self) -> HeldFile:
-        """The file, open for as long as somebody refers to what this returns; the same for all.
+        """The file, open as long as the returned object exists. All callers share it.
 
         Raises:
-            OSError: it cannot be opened, or too many are held.
+            OSError: the file cannot be opened, or too many are held.
         """
         held = None if self._held is None else self._held()
         if held is None:
@@ -181,12 +184,12 @@ class FileRecords:
         return held
 
     def truncate(self, size: int) -> None:
-        """Keep the first `size` bytes, also dropping what was preallocated."""
+        """Keep the first `size` bytes. Also drops preallocated bytes."""
         self.handle().truncate(size)
         self.size = size
 
     def cut(self, size: int) -> None:
-        """Truncate for good: a crash must not bring back what later appends have replaced."""
+        """Truncate durably: a crash must not restore bytes that later appends replace."""
         self.truncate(size)
         self.flush()
 
@@ -194,12 +197,12 @@ class FileRecords:
         self.handle().fsync()
 
     def close_handle(self) -> None:
-        """Close the file, before it gets another name perhaps; the next use opens it again."""
+        """Close the file, which may be renamed then. The next use opens it again."""
         self.closings += 1
         self.give_back()
 
     def give_back(self) -> None:
-        """Give the descriptor back, for another file's sake; the next use opens the file again."""
+        """Close the descriptor in favour of another file. The next use opens the file again."""
         file, self._file = self._file, None
         if file is not None:
             self._pool.forget(self)
@@ -257,8 +260,9 @@ class FileRecords:
 
 
 class HeldFile:
-    """A duplicate of a segment's descriptor, for all the regions that wait to be sent: a row each
-    had its own once, and one request for many rows took every descriptor of the process."""
+    """A duplicate of a segment's descriptor, shared by all regions that wait to be sent. With one
+    descriptor for each row, one request for many rows took every descriptor of the process.
+    """
 
     __slots__ = ("__weakref__", "file")
 
@@ -270,11 +274,11 @@ class HeldFile:
 
 
 class FileRegion:
-    """Bytes of a segment on their way to a socket: the kernel moves them there (`sendfile`).
+    """Bytes of a segment that the kernel sends to a socket (`sendfile`).
 
-    Its length is what is left to send. What cannot be sent at once is to be held (`hold`): the
-    segment may be closed, deleted, and another take its name. One that is not held can be sent
-    until its owner closes it.
+    Its length is the number of unsent bytes. A region that cannot be sent at once must be held
+    (`hold`), because the segment may be closed or deleted, and its name reused. Without `hold` it
+    can be sent until its owner closes the file.
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
@@ -291,16 +295,16 @@ class FileRegion:
         return self._size
 
     def hold(self) -> None:
-        """Keep the file until all is sent or nobody sends it any more. Raises OSError."""
+        """Keep the file open until the region is sent or dropped. Raises OSError."""
         if self._held is None:
             self._held = self._records.hold()
 
     def send(self, target_fd: int) -> None:
-        """Give the socket what it takes.
+        """Send as much as the socket accepts.
 
         Raises:
-            BlockingIOError: it takes nothing now.
-            OSError: the connection is gone, or the file is, or has been cut.
+            BlockingIOError: the socket is full.
+            OSError: the connection is closed, or the file was removed or truncated.
         """
         sent = self._file().send(target_fd, self._size, self._position)
         if sent == 0:
@@ -335,8 +339,8 @@ def scan_batches(
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """(position, header, bytes) of every whole batch of `file` in [position, end).
 
-    Read in big pieces. Ends where the rest is shorter than its batch claims; the CRC is not looked
-    at.
+    Read in big pieces. Ends where the rest is shorter than its batch claims. The CRC is not
+    checked.
 
     Raises:
         ApiError: CORRUPT_MESSAGE on bytes that cannot begin a batch.

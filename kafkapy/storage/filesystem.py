@@ -1,7 +1,7 @@
 """The FileSystem port and its production adapter: the one pure module that may use `os`.
 
-A verb is one system call (or the shortest safe sequence of them) and raises `OSError` as the
-system does. Decisions - what a failure means, what must be durable when - are made above.
+A verb is one system call (or the shortest safe sequence of them) and raises `OSError` as the system
+does. Its callers decide what a failure means, and when data must be durable.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ class File(Protocol):
     def size(self) -> int: ...
 
     def send(self, target_fd: int, size: int, position: int) -> int:
-        """Move up to `size` bytes from `position` to a socket without reading them; how many it
-        took, 0 only at the end of the file. Raises BlockingIOError while the socket is full."""
+        """Move up to `size` bytes from `position` to a socket without reading them. Returns their
+        number, which is 0 only at the end of the file. Raises BlockingIOError while the socket is
+        full.
+        """
         ...
 
     def fsync(self) -> None: ...
@@ -90,7 +92,7 @@ class FileSystem(Protocol):
         ...
 
     def make_dir(self, path: str) -> None:
-        """Create a directory and its parents; no error if it is there."""
+        """Create a directory and its parents; no error if it exists."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -98,11 +100,11 @@ class FileSystem(Protocol):
         ...
 
     def remove(self, path: str) -> None:
-        """Remove one file; no error if it is not there."""
+        """Remove one file; no error if it does not exist."""
         ...
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory with all it holds; no error if it is not there."""
+        """Remove a directory with its contents; no error if it does not exist."""
         ...
 
     def fsync_dir(self, path: str) -> None:
@@ -114,7 +116,7 @@ class FileSystem(Protocol):
         ...
 
     def fsync_all(self, files: Sequence[File]) -> None:
-        """Force files to disk, in any order; on return all are. The first error is raised."""
+        """Force files to disk, in any order. The first error is raised."""
         ...
 
     def fsync_dirs(self, paths: Sequence[str]) -> None:
@@ -124,7 +126,7 @@ class FileSystem(Protocol):
     def set_modified(self, path: str, modified_ms: int) -> None: ...
 
     def lock(self, path: str) -> File | None:
-        """Take the exclusive lock `path` for the life of the handle; None if another has it."""
+        """Take the exclusive lock `path` while the handle is open; None if it is taken."""
         ...
 
     def disk_space(self, path: str) -> DiskSpace: ...
@@ -171,7 +173,7 @@ class OsFile:
             raise self._named(error) from None
 
     def _named(self, error: OSError) -> OSError:
-        """A descriptor has no name: say which file it was."""
+        """Add the file's path to an error of its descriptor."""
         return OSError(error.errno, error.strerror, self.path)
 
     def truncate(self, size: int) -> None:
@@ -287,7 +289,7 @@ class OsFileSystem:
 
 
 def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
-    """Do what waits for the disk in several threads: a journal commits once for all that wait."""
+    """Run blocking disk operations in several threads, so that one journal commit serves all."""
     if len(things) == 1:
         do(things[0])
         return
@@ -302,7 +304,7 @@ def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
     # A share each: to hand over every single thing would cost the loop more than the waiting.
     numbers = range(min(_FSYNC_THREADS, len(things)))
     shares = [_threads().submit(do_share, number) for number in numbers]
-    # Whoever sees a failure may close the files: nobody must be at work on them.
+    # After a failure the caller may close the files: no thread may still use them.
     wait(shares)
     for share in shares:
         share.result()
@@ -316,7 +318,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 class ReadOnlyFileSystem(OsFileSystem):
-    """The disk as a tool looks at it: files of others, perhaps of a broker that runs."""
+    """The disk for tools that read the files of another process, such as a running broker."""
 
     def open(self, path: str, create: bool = False) -> OsFile:
         return OsFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), path)
@@ -327,7 +329,7 @@ def _entry(name: str, found: os.stat_result) -> Entry:
 
 
 def read_file(fs: FileSystem, path: str) -> bytes:
-    """All bytes of a small file. Raises OSError (FileNotFoundError if it is not there)."""
+    """All bytes of a small file. Raises OSError (FileNotFoundError if it does not exist)."""
     file = fs.open(path)
     try:
         return file.pread(file.size(), 0)

@@ -1,5 +1,6 @@
-"""Flushes in two halves: of one log, so that its fsync can run in a worker thread; of many that
-are closed, so that the disk is told of all at once."""
+"""Flushes in two steps: for one log, so that its fsync can run in a worker thread; for many logs at
+shutdown, so that they are forced to disk together.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from kafkapy.storage.unified_log import UnifiedLog
 
 
 class FlushTask:
-    """One due flush: `fsync()` in a worker thread, then `complete(now_ms)` in the loop.
+    """One due flush: call `fsync()` in a worker thread, then `complete(now_ms)` in the loop.
 
     A failed `fsync` raises LogDirFailure: hand it to `LogManager.on_log_dir_failure`.
     """
@@ -30,8 +31,8 @@ class FlushTask:
 
 
 def close_logs(fs: FileSystem, logs: Sequence[UnifiedLog], now_ms: int) -> None:
-    """Close logs of one directory cleanly. One after the other, thousands of them would wait for
-    the disk's journal thousands of times.
+    """Close the logs of one directory cleanly, together: one by one, thousands of logs would wait
+    for the file system's journal thousands of times.
 
     Raises:
         LogDirFailure or OSError: the disk fails; some may be closed.

@@ -1,8 +1,8 @@
-"""Logs on their way to another directory of the same broker (KIP-113, Kafka's future replicas).
+"""Logs that move to another directory of the same broker (KIP-113, Kafka's future replicas).
 
-The copy grows in `<topic>-<partition>.<id>-future` of the other directory until it has all that the
-log has; then it takes the log's place and name, and the old directory is deleted. A copy that a
-stop interrupted is begun anew at the next start.
+The copy grows in `<topic>-<partition>.<id>-future` of the other directory until it is complete.
+Then it replaces the log, and the old directory is deleted. A copy that was interrupted by a stop is
+started again from the beginning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHUNK_BYTES: Final = 1 << 20
 
 
 class LogDirectories(Protocol):
-    """The part of a log manager that moves between its directories need."""
+    """The part of a log manager that this module needs."""
 
     logs: dict[TopicPartition, UnifiedLog]
     offline_log_dirs: list[str]
@@ -36,11 +36,11 @@ class LogDirectories(Protocol):
     def open_log(
         self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
     ) -> UnifiedLog:
-        """Open a log that is new, or was closed a moment ago, flushed to an offset."""
+        """Open a log that is new, or was just closed, and is flushed up to an offset."""
         ...
 
     def take_out(self, log: UnifiedLog) -> None:
-        """A log serves no more: its directory is renamed now and removed later."""
+        """Stop serving a log: its directory is renamed now and removed later."""
         ...
 
     def put_log(self, log: UnifiedLog) -> None:
@@ -53,7 +53,9 @@ class LogDirectories(Protocol):
 
 
 class FutureLogs:
-    """`logs` are the copies by partition; `wanted` the directories of replicas not yet made."""
+    """`logs` has the copies by partition, `wanted` the directories of replicas that do not exist
+    yet.
+    """
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class FutureLogs:
         clock: Clock,
         random: Random,
     ) -> None:
-        """`dirs` are those that can be written, by path."""
+        """`dirs` has the writable directories, by path."""
         self.logs: dict[TopicPartition, UnifiedLog] = {}
         self.wanted: dict[TopicPartition, str] = {}
         self._directories = directories
@@ -73,12 +75,12 @@ class FutureLogs:
         self._random = random
 
     def move(self, topic_partition: TopicPartition, path: str) -> None:
-        """Move a log to the directory `path`; where it is already, a move is called off.
+        """Move a log to the directory `path`. If the log is there already, its move is cancelled.
 
         Raises:
             ApiError: LOG_DIR_NOT_FOUND; KAFKA_STORAGE_ERROR of an offline directory;
-                INVALID_TOPIC_EXCEPTION, there can be no such partition;
-                REPLICA_NOT_AVAILABLE, and then the log will be made there.
+                INVALID_TOPIC_EXCEPTION if the partition's name is invalid;
+                REPLICA_NOT_AVAILABLE if there is no log yet, which will be created there.
             LogDirFailure: the directory fails.
         """
         path = path.rstrip("/")
@@ -102,7 +104,7 @@ class FutureLogs:
             logger.info("Moving log %s from %s to %s", topic_partition, current.log_dir, path)
 
     def cancel(self, topic_partition: TopicPartition) -> None:
-        """Throw a copy away, if there is one.
+        """Delete a copy, if there is one.
 
         Raises:
             LogDirFailure: its directory fails.
@@ -115,7 +117,7 @@ class FutureLogs:
                 self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
 
     def copy(self, topic_partition: TopicPartition, now_ms: int) -> int:
-        """Copy the next piece; its size in bytes, 0 when the copy has everything.
+        """Copy the next piece. Returns its size in bytes, 0 if the copy is complete.
 
         Raises:
             LogDirFailure: one of the two directories fails.
@@ -129,7 +131,7 @@ class FutureLogs:
         return future.append_fetched(found.records, now_ms).bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
-        """Put a copy that has everything in the log's place; None if it does not have it yet.
+        """Replace a log with its copy. Returns None if the copy is not complete yet.
 
         Raises:
             LogDirFailure: one of the two directories fails.
@@ -150,7 +152,7 @@ class FutureLogs:
         return log
 
     def abandon(self, log_dir: str) -> None:
-        """A directory failed: forget the copies in it and those of its logs."""
+        """Drop the copies in a failed directory, and those of its logs."""
         for topic_partition, future in list(self.logs.items()):
             current = self._directories.logs.get(topic_partition)
             if log_dir in (future.log_dir, None if current is None else current.log_dir):
@@ -159,19 +161,19 @@ class FutureLogs:
                 future.abandon()
 
     def close(self) -> None:
-        """Give the descriptors back; the copies are begun anew at the next start."""
+        """Close the files. The copies are started again at the next start."""
         for future in self.logs.values():
             future.abandon()
         self.logs.clear()
 
     def resume(self, unfinished: Sequence[TopicPartition], path: str) -> None:
-        """Begin anew the moves to a directory that the last stop interrupted."""
+        """Start the moves to a directory again that the last stop interrupted."""
         for topic_partition in unfinished:
             if topic_partition in self._directories.logs:
                 self.move(topic_partition, path)
 
     def _resume_cleaning(self, topic_partition: TopicPartition) -> None:
-        """A move was called off. One that ends well ends the log that was paused for it."""
+        """Resume the cleaning of a log whose move was cancelled."""
         current = self._directories.logs.get(topic_partition)
         if current is not None:
             current.cleaning.resume()
@@ -188,9 +190,9 @@ class FutureLogs:
         return future
 
     def _adopt(self, future: UnifiedLog, current: UnifiedLog) -> UnifiedLog:
-        """Give a closed copy the log's name and place.
+        """Rename a closed copy to the log's name.
 
-        The new name comes first: a crash in between leaves both, never none.
+        The copy is renamed before the log is removed, so a crash leaves one or both.
         """
         directories = self._directories
         directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
@@ -219,7 +221,7 @@ def _disk(log_dir: str) -> Iterator[None]:
 
 
 def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
-    """Cut from a copy what the log has lost meanwhile, at its end or at its start."""
+    """Truncate a copy at its end or start, as the log was truncated meanwhile."""
     while 0 <= current.epochs.latest < future.epochs.latest:
         _, end = future.end_offset_for_epoch(current.epochs.latest)
         future.truncate_to(max(end, 0), now_ms)

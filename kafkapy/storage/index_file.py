@@ -1,8 +1,8 @@
 """Base of the offset and the time index: fixed-size entries (Kafka's `AbstractIndex`).
 
 The index of an active segment is kept in memory and reaches its preallocated (sparse) file on
-`write`; recovery rebuilds it after a crash, so nothing is lost by that. A closed one keeps no
-memory and no descriptor: look-ups search the file itself.
+`write`; recovery rebuilds it after a crash. The index of a closed segment keeps no memory and no
+descriptor: look-ups search the file.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
 
 from kafkapy.storage.filesystem import FileSystem
 
 
 class IndexFile:
-    """Entries in ascending order. `count` is how many there are, `max_entries` how many fit."""
+    """Entries in ascending order: `count` of them, at most `max_entries`."""
 
     __slots__ = ("_entries", "_written", "base_offset", "count", "fs", "max_entries", "path")
     _layout: Struct
@@ -33,7 +32,7 @@ class IndexFile:
         self._entries: bytearray | None = None
 
     def create(self) -> None:
-        """Make the file, empty and preallocated; an older one of that name is emptied."""
+        """Create the file, empty and preallocated. An existing file is emptied."""
         self.count = self._written = 0
         self._entries = bytearray()
         file = self.fs.open(self.path, create=True)
@@ -45,10 +44,10 @@ class IndexFile:
 
     @property
     def byte_size(self) -> int:
-        """Bytes of the entries."""
+        """The size of the entries in bytes."""
         return self.count * self._layout.size
 
-    def entry(self, i: int) -> tuple[Any, ...]:
+    def entry(self, i: int) -> tuple[int, ...]:
         """The fields of entry `i`; negative counts from the end."""
         i = i if i >= 0 else self.count + i
         if self._entries is not None:
@@ -75,7 +74,9 @@ class IndexFile:
         finally:
             file.close()
 
-    def _bisect(self, field: int, target: int, read: Callable[[slice], bytes | bytearray]) -> int:
+    def _bisect(
+        self, field: int, target: int, read: Callable[[slice[int, int, int]], bytes | bytearray]
+    ) -> int:
         unpack, size = self._layout.unpack, self._layout.size
         return bisect_right(
             range(self.count),
@@ -113,7 +114,7 @@ class IndexFile:
         self._written = min(self._written, count)
 
     def write(self, trim: bool = False) -> None:
-        """Bring the file up to date; `trim` also cuts it to its entries and lets go of the memory.
+        """Write the entries to the file. `trim` also truncates it to them, and frees the memory.
 
         Raises:
             OSError: the file is incomplete; recovery rebuilds it.
@@ -132,6 +133,6 @@ class IndexFile:
         if trim:
             self._entries = None
 
-    def all_entries(self) -> list[tuple[Any, ...]]:
+    def all_entries(self) -> list[tuple[int, ...]]:
         """Every entry, for verification."""
         return list(self._layout.iter_unpack(self._entries or self._load()))

@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset (Kafka's `LeaderEpochFileCache`, KIP-101)."""
+"""The start offset of each leader epoch (Kafka's `LeaderEpochFileCache`, KIP-101)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class LeaderEpochCache:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def assign(self, leader_epoch: int, start_offset: int) -> bool:
-        """`leader_epoch` begins at `start_offset`; durable on return. False if that was known.
+        """Record that `leader_epoch` begins at `start_offset`, durably. Returns False if it is
+        known.
 
-        Entries that contradict it are dropped: they belong to records that are no longer there.
+        Entries that contradict it are dropped, because their records no longer exist.
         """
         if leader_epoch < 0:
             return False
@@ -44,9 +45,9 @@ class LeaderEpochCache:
         return True
 
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch, end offset) that answers OffsetsForLeaderEpoch; (-1, -1) when undefined.
+        """(epoch, end offset) for OffsetsForLeaderEpoch; (-1, -1) if undefined.
 
-        The epoch is the greatest known one not above `leader_epoch`, the offset where it ended.
+        The epoch is the greatest known one up to `leader_epoch`, the offset is its end.
         """
         if leader_epoch == UNDEFINED_EPOCH or leader_epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
@@ -58,7 +59,7 @@ class LeaderEpochCache:
         return self._epochs[higher - 1], self._starts[higher]
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that `offset` was written in; -1 when it is older than all known ones."""
+        """The epoch of `offset`; -1 if it is older than all known epochs."""
         i = bisect_right(self._starts, offset)
         return self._epochs[i - 1] if i else UNDEFINED_EPOCH
 
@@ -68,18 +69,20 @@ class LeaderEpochCache:
             self._save([(e, s) for e, s in self.entries() if s < end_offset])
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Fold the epochs that begin before `start_offset` into one that begins there."""
+        """Replace the epochs that begin before `start_offset` with the latest of them, beginning
+        there.
+        """
         n = bisect_right(self._starts, start_offset)
         if n and (n > 1 or self._starts[0] != start_offset):
             self._save([(self._epochs[n - 1], start_offset), *self.entries()[n:]])
 
     def clear(self) -> None:
-        """Forget every epoch: the log begins anew, or holds batches that do not know theirs."""
+        """Remove every epoch, because the log is emptied, or has batches without epochs."""
         if self._epochs:
             self._save([])
 
     def _save(self, entries: EpochEntries) -> None:
-        """On the disk first: what cannot be written does not count."""
+        """Write the entries to disk, then use them. If the write fails, they do not count."""
         self._write(entries)
         self._epochs = [epoch for epoch, _ in entries]
         self._starts = [start for _, start in entries]

@@ -1,7 +1,7 @@
-"""The segments of one partition and where they end (Kafka's `LocalLog`).
+"""The segments of one partition, and its log end offset (Kafka's `LocalLog`).
 
-Knows files and positions; epochs, producers and the high watermark are `unified_log`'s. Every
-method may raise OSError, which `UnifiedLog` turns into LogDirFailure.
+Handles files and positions; `unified_log` handles epochs, producers and the high watermark. Every
+method may raise OSError, which `UnifiedLog` converts to LogDirFailure.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class Found(NamedTuple):
-    """A read's result: `records` from the batch that holds the offset, at `metadata`'s place."""
+    """The result of a read: `records` from the batch that holds the offset, at `metadata`'s
+    position.
+    """
 
     metadata: LogOffsetMetadata
     records: bytes | FileRegion
     first_entry_incomplete: bool
     end_offset: int | None
-    """Where the segment that was read ends; None for the active one."""
+    """The end of the segment that was read; None for the active one."""
 
 
 class FlushHandle:
-    """One fsync of a log, split: `fsync` may run in a worker thread, the log is told afterwards."""
+    """One fsync of a log in two steps: `fsync` in a worker thread, then `mark_flushed` in the
+    loop.
+    """
 
     __slots__ = ("_files", "directory", "local", "offset", "segments", "snapshots", "truncations")
 
@@ -61,7 +65,7 @@ class FlushHandle:
 
     @staticmethod
     def fsync_together(fs: FileSystem, handles: Sequence[FlushHandle]) -> None:
-        """The same for logs that nothing else happens to: the disk is told of all at once."""
+        """Force the files of several idle logs to disk together."""
         files = [file for handle in handles for file in handle._files]
         try:
             fs.fsync_all(files)
@@ -73,11 +77,12 @@ class FlushHandle:
 
 @dataclass(slots=True)
 class FetchDataInfo:
-    """The result of a read: bytes of whole batches, the last one perhaps cut off by the size limit.
+    """The result of a read: bytes of batches, of which the last may be incomplete because of the
+    size limit.
 
     `first_entry_incomplete`: even the first batch is larger than the limit, so there are no
-    records. `aborted_transactions` by first offset; None unless asked for. `span` is the bytes or,
-    of a read `in_place`, where they lie.
+    records. `aborted_transactions` by first offset; None unless requested. `span` has the bytes or,
+    of a read `in_place`, a region of the file.
     """
 
     span: bytes | FileRegion
@@ -97,9 +102,11 @@ class FetchDataInfo:
 
 
 class LocalLog:
-    """`log_end_offset`: what the next record gets. `recovery_point`: all below it is flushed.
+    """`log_end_offset` is the offset of the next record. Everything below `recovery_point` is
+    flushed.
 
-    `unflushed`: closed segments whose indexes are not; a segment's indexes wait for its end.
+    `unflushed` has the closed segments whose indexes are not flushed. An index is flushed when its
+    segment is closed.
     """
 
     __slots__ = (
@@ -149,11 +156,11 @@ class LocalLog:
         return segment
 
     def roll(self, first_offset: int, last_offset: int, now_ms: int) -> LogSegment:
-        """Finish the active segment and begin a new one for a set of that offset range.
+        """Finish the active segment, and begin a new one for a set with the given offset range.
 
-        The new one begins where the data of the old one ends, even if the set begins later: so a
-        gap between two segments can only mean that a crash has cost the older one its tail. Kafka
-        begins at the set; it matters only where offsets have gaps, on followers of compacted logs.
+        The new segment begins where the old one's data ends, even if the set begins later. So a gap
+        between two segments always means that the older one lost its end in a crash. In Kafka the
+        new segment begins at the set. The two differ only on followers of compacted logs.
         """
         active = self.segments.active
         base_offset = active.next_offset()
@@ -166,7 +173,7 @@ class LocalLog:
         return self.new_segment(base_offset, now_ms)
 
     def finish(self, segment: LogSegment) -> bool:
-        """Bring the files of a segment to their final form; False if they are already."""
+        """Write the final form of a segment's files. Returns False if they have it already."""
         if not segment.become_inactive():
             return False
         self.unflushed.append(segment)
@@ -177,7 +184,7 @@ class LocalLog:
         return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.records.size)
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """The place of the batch that holds `offset` or, in a gap, of the next one.
+        """The position of the batch that holds `offset` or, in a gap, of the next one.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -198,9 +205,9 @@ class LocalLog:
         min_one_message: bool,
         in_place: bool = False,
     ) -> Found | None:
-        """Batches of one segment, from the one that reaches `offset`, not beyond `end`.
+        """Read batches of one segment, from the one that holds `offset` up to `end`.
 
-        `in_place`: they are to be sent, so a long span stays in its file.
+        `in_place`: the batches will be sent, so a long span stays in its file.
         """
         read = FileRecords.region if in_place else FileRecords.read
         segments = self.segments
@@ -226,14 +233,17 @@ class LocalLog:
         return None
 
     def probe(self) -> None:
-        """Raise OSError now if there is no descriptor left, before files are changed by halves."""
+        """Raise OSError if no descriptor is left, before an operation that must not stop
+        half-way.
+        """
         self.pool.fs.open(self.segments.active.records.path).close()
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Keep only batches wholly below `offset`.
 
-        In the middle of a batch the log ends where that began: beyond, it would have a hole that no
-        follower gets over. (Kafka's has it: there, only two histories of one epoch cut so.)
+        If `offset` is inside a batch, the log ends at that batch's start. Otherwise it would have a
+        gap that followers cannot pass. (Kafka leaves the gap, since there an offset is inside a
+        batch only if one epoch has two histories.)
         """
         self.truncations += 1
         self.remove(self.segments.above(offset))
@@ -242,7 +252,7 @@ class LocalLog:
         self.recovery_point = min(self.recovery_point, end)
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
-        """Drop every record; the log begins and ends at `offset`."""
+        """Drop every record. The log begins and ends at `offset` then."""
         self.truncations += 1
         created_ms = now_ms or self.segments.active.created_ms
         self.remove(list(self.segments))
@@ -251,9 +261,9 @@ class LocalLog:
         self.recovery_point = min(self.recovery_point, offset)
 
     def remove(self, segments: list[LogSegment]) -> None:
-        """Take segments out and remove their files for good, the newest first.
+        """Remove segments and their files durably, the newest first.
 
-        No crash may leave a hole, nor bring back what later appends have replaced.
+        A crash must not leave a gap, nor restore records that later appends replace.
         """
         for segment in reversed(segments):
             self.segments.remove(segment.base_offset)
@@ -264,7 +274,7 @@ class LocalLog:
             self.pool.fs.fsync_dir(self.directory)
 
     def delete(self, segments: Iterable[LogSegment], now_ms: int) -> None:
-        """Take segments out at once; their files go `file.delete.delay.ms` later."""
+        """Remove segments at once. Their files are deleted `file.delete.delay.ms` later."""
         due = now_ms + self.config.file_delete_delay_ms
         for segment in segments:
             self.segments.remove(segment.base_offset)
@@ -274,7 +284,7 @@ class LocalLog:
     def replace_segments(
         self, cleaned: Sequence[LogSegment], old: Sequence[LogSegment], now_ms: int
     ) -> None:
-        """Put `cleaned` (flushed, still named `.cleaned`) in the place of `old`.
+        """Replace `old` with `cleaned` (flushed, still named `.cleaned`).
 
         Each step leaves a state that the loader completes or undoes: `.cleaned` files next to whole
         sources are dropped, `.swap` files without `.cleaned` ones replace their sources.
@@ -290,9 +300,10 @@ class LocalLog:
         fs.fsync_dir(self.directory)
 
     def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
-        """The open files that hold what lies between the recovery point and the log end offset.
+        """The open files of the data between the recovery point and the log end offset.
 
-        The active segment's indexes are not among them: a crash makes recovery rebuild them.
+        Indexes of the active segment are not included, because recovery rebuilds them after a
+        crash.
         """
         fs = self.pool.fs
         paths = list(snapshots)
@@ -313,13 +324,13 @@ class LocalLog:
         return FlushHandle(self, files, snapshots)
 
     def mark_flushed(self, handle: FlushHandle) -> None:
-        """The part forced to disk needs no recovery, unless it was truncated meanwhile."""
+        """Move the recovery point after a flush, unless the log was truncated meanwhile."""
         self.unflushed = [s for s in self.unflushed if s not in handle.segments]
         if handle.truncations == self.truncations:
             self.recovery_point = max(self.recovery_point, handle.offset)
 
     def close_handles(self) -> None:
-        """Give every descriptor back; the next use opens the files again."""
+        """Close every descriptor. The next use opens the files again."""
         for segment in self.segments:
             segment.records.close_handle()
 

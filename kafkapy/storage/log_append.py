@@ -1,4 +1,4 @@
-"""Parameters and result of an append (Kafka's `LogAppendInfo`), and its rules by the config."""
+"""Parameters, result (Kafka's `LogAppendInfo`) and rules of an append."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class LogAppendInfo:
 
 
 class UnexpectedAppendOffset(ApiError):
-    """A follower was given records from before its log end offset; the log is as it was.
+    """A follower received records from before its log end offset. The log is unchanged.
 
-    They end at `next_offset` - 1 or later. If that is past the log end offset, a batch of the
-    leader's covers it, which a follower heals by truncating to `first_offset`.
+    They end at `next_offset` - 1 or later. If that is beyond the log end offset, a batch of the
+    leader spans the log's end, and the follower truncates to `first_offset`.
     """
 
     def __init__(self, first_offset: int, next_offset: int, log_end_offset: int) -> None:
@@ -66,7 +66,7 @@ class UnexpectedAppendOffset(ApiError):
 
 
 def rules_of(config: LogConfig) -> BatchRules:
-    """The rules by which `record.validation` holds a batch."""
+    """The rules for `record.validation` of a batch, from the log's config."""
     codec = codec_of_topic(config.compression_type)
     levels: Final = {
         Codec.GZIP: config.compression_gzip_level,
@@ -85,7 +85,7 @@ def rules_of(config: LogConfig) -> BatchRules:
 
 
 def marker_of(header: BatchHeader, batch: Buffer, position: int = 0) -> EndTransactionMarker | None:
-    """The transaction marker that a control batch holds; None for other batches.
+    """The transaction marker in a control batch; None for other batches.
 
     Raises:
         ApiError: INVALID_RECORD, CORRUPT_MESSAGE for a malformed one.
@@ -99,8 +99,9 @@ def marker_of(header: BatchHeader, batch: Buffer, position: int = 0) -> EndTrans
 def appended_marker(
     header: BatchHeader, batch: Buffer, position: int = 0
 ) -> EndTransactionMarker | None:
-    """The same of a batch that is in the log, here or at the leader: a malformed marker, which is
-    logged, ends no transaction. Refusing it would cost the replica, or the whole log directory."""
+    """The transaction marker in a batch that is in this log or the leader's. A malformed marker is
+    logged and ends no transaction: raising would fail the replica, or the whole log directory.
+    """
     try:
         return marker_of(header, batch, position)
     except ApiError as error:
@@ -114,7 +115,7 @@ def appended_marker(
 
 
 def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, BatchHeader]]:
-    """(position, header) of the whole batches that a leader sent; a cut-off last one is left out.
+    """(position, header) of the whole batches from a leader, without an incomplete last one.
 
     Raises:
         ApiError: CORRUPT_MESSAGE for a bad CRC, offsets that go back, or a count beyond them.
@@ -147,7 +148,7 @@ def fetched_batches(records: Buffer, log_end_offset: int) -> list[tuple[int, Bat
 
 
 def too_large(topic_partition: TopicPartition, size: int, config: LogConfig) -> ApiError:
-    """The refusal of batches that no segment holds."""
+    """The error for batches that are larger than a segment."""
     return ApiError(
         ErrorCode.RECORD_LIST_TOO_LARGE,
         f"{size} bytes of batches for {topic_partition} exceed segment.bytes "
@@ -158,7 +159,7 @@ def too_large(topic_partition: TopicPartition, size: int, config: LogConfig) -> 
 def repeated(
     batch: ProducerBatch, log_start_offset: int, leader_epoch: int, header: BatchHeader, size: int
 ) -> LogAppendInfo:
-    """The answer to a batch that is in the log already: its first offsets."""
+    """The result for a batch that is in the log already: the offsets of its first append."""
     return LogAppendInfo(
         batch.first_offset, batch.last_offset, batch.timestamp, batch.timestamp,
         log_start_offset, leader_epoch, header.record_count, size, duplicate=True,

@@ -1,4 +1,4 @@
-"""Which compacted log to clean next, and what becomes of the result (`LogCleanerManager`).
+"""Selects the next compacted log to clean, and commits the result (`LogCleanerManager`).
 
 One cleaning at a time: `next_cleaning` in the loop, `Cleaning.run` in a worker thread (or step by
 step), `commit` in the loop. `cleaner-offset-checkpoint` holds the first dirty offset of each log.
@@ -28,7 +28,7 @@ DEDUPE_BUFFER_BYTES: Final = 134_217_728
 
 
 class Candidate(NamedTuple):
-    """A log with something to clean; `ratio` of its cleanable bytes to all that would be read."""
+    """A log that can be cleaned. `ratio` is that of cleanable bytes to all bytes to read."""
 
     log: UnifiedLog
     first_dirty_offset: int
@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
 
 
 class LogCleaner:
-    """Compacts the logs of a LogManager. `running`: the partition that is being cleaned, if any."""
+    """Compacts the logs of a LogManager. `running` is the partition being cleaned, if any."""
 
     def __init__(
         self, fs: FileSystem, manager: LogManager, buffer_bytes: int = DEDUPE_BUFFER_BYTES
@@ -59,7 +59,7 @@ class LogCleaner:
         manager.on_log_deleted = self.forget
 
     def next_cleaning(self, now_ms: int) -> Cleaning | None:
-        """Plan a cleaning of the filthiest log that is due; None if one is under way."""
+        """Plan a cleaning of the dirtiest log that is due; None if a cleaning is in progress."""
         if self.running is not None:
             return None
         for candidate in sorted(self._due(now_ms), key=lambda c: c.ratio, reverse=True):
@@ -147,7 +147,7 @@ class LogCleaner:
         return known
 
     def forget(self, log: UnifiedLog) -> None:
-        """A log is deleted: a later one of its name is dirty from its beginning.
+        """Remove a deleted log. A later one of its name is dirty from its beginning.
 
         Raises:
             LogDirFailure: its directory fails.
@@ -165,7 +165,7 @@ class LogCleaner:
             raise disk_error(log_dir, error) from error
 
     def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
-        """Put the cleaned segments in place; False if the cleaning was aborted.
+        """Replace the segments with the cleaned ones. Returns False if the cleaning was aborted.
 
         Raises:
             LogDirFailure: the directory fails; the next start finishes or undoes the replacement.
@@ -189,7 +189,7 @@ class LogCleaner:
         return True
 
     def _end(self, cleaning: Cleaning) -> bool:
-        """Free the slot for another log; False if the cleaning was aborted."""
+        """End the cleaning, so that another log can be cleaned. Returns False if it was aborted."""
         self.running = None
         log = cleaning.log
         # A directory that fails while the recovery points are written takes its logs along.
@@ -211,13 +211,13 @@ class LogCleaner:
         )  # fmt: skip
 
     def fail(self, cleaning: Cleaning, error: BaseException) -> None:
-        """`cleaning.run` raised: a log that cannot be read is left alone from now on.
+        """Handle an error of `cleaning.run`. An unreadable log is not cleaned again.
 
-        After an abort any error may be its consequence: files are gone, renamed or cut. Without
-        descriptors or memory the log is cleaned another time.
+        After an abort any error is ignored, since files may be removed, renamed or truncated. If
+        descriptors or memory were short, the log is cleaned later.
 
         Raises:
-            LogDirFailure: it was the disk.
+            LogDirFailure: the disk failed.
         """
         log = cleaning.log
         if not self._end(cleaning):
@@ -242,7 +242,7 @@ class LogCleaner:
 
 
 def _log_cleaned(cleaning: Cleaning, now_ms: int) -> None:
-    """As Kafka logs it: `mb` read, in both passes' time."""
+    """Kafka's log line: `mb` read, in the time of both passes."""
     stats = cleaning.stats
     mb = stats.bytes_read / 2**20
     elapsed_s = max(now_ms - cleaning.plan.now_ms, 1) / 1000
@@ -261,7 +261,7 @@ def _log_cleaned(cleaning: Cleaning, now_ms: int) -> None:
 
 
 def _first_uncleanable_offset(log: UnifiedLog, dirty: int, now_ms: int) -> int:
-    """Nothing is cleaned that is active, unflushed, beyond the LSO, or younger than the lag."""
+    """The end of the cleanable part: not active, flushed, below the LSO, and older than the lag."""
     bound = min(log.segments.active.base_offset, log.last_stable_offset, log.recovery_point)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:

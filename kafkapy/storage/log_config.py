@@ -62,7 +62,8 @@ class LogConfig:
             ConfigError: an override is unknown or not allowed.
         """
         given = validate_topic_configs(overrides)
-        values: dict[str, Any] = {}
+        # Each is of its config's type, by `validate_topic_configs`.
+        values: dict[str, Any] = {}  # type: ignore[explicit-any]
         for item in fields(cls):
             key = _DEFAULT[item.name.replace("_", ".")]
             value = given[key.name] if key.name in given else _inherited(key, broker_defaults)
@@ -86,7 +87,9 @@ class LogConfig:
 
     @property
     def segment_age_max_ms(self) -> int:
-        """When a segment rolls by age: a compacted log must let go of its active one in time."""
+        """The age at which a segment rolls. A compacted log must close its active segment in
+        time.
+        """
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     @property

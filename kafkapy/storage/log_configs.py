@@ -1,4 +1,4 @@
-"""The configuration of each topic's logs: the broker's defaults under the topic's overrides."""
+"""The configuration of each topic's logs: the topic's overrides over the broker's defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.storage.log_config import LogConfig
 
 
 class LogConfigs:
-    """Made when first asked for, then one for all logs of a topic."""
+    """Configurations by topic, created on first use and shared by a topic's logs."""
 
     def __init__(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         self._defaults = dict(broker_defaults)
@@ -25,19 +25,21 @@ class LogConfigs:
         return config
 
     def set_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Follow a topic's overrides, checked when they are used."""
+        """Set a topic's overrides, which are checked when they are used."""
         if self._overrides.get(topic) != overrides:
             self._overrides[topic] = dict(overrides)
             self._made.pop(topic, None)
 
     def change(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
-        """Follow a topic's new overrides. Raises ConfigError if they are not allowed: no change."""
+        """Set a topic's new overrides. Raises ConfigError, without a change, if they are not
+        allowed.
+        """
         config = LogConfig.from_overrides(self._defaults, overrides)
         self.set_overrides(topic, overrides)
         self._made[topic] = config
         return config
 
     def set_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
-        """Follow the broker's new defaults."""
+        """Set the broker's new defaults."""
         self._defaults = dict(broker_defaults)
         self._made.clear()

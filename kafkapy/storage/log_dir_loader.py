@@ -1,4 +1,4 @@
-"""Loading every log of one log directory at start (Kafka's `LogManager.loadLogs`)."""
+"""Loads every log of one log directory at start (Kafka's `LogManager.loadLogs`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 @dataclass(slots=True)
 class LogDir:
-    """One live log directory with so many `logs` in service.
+    """One live log directory with the number of its `logs` in service.
 
     `checkpointed`: partitions that a checkpoint on disk may name.
     """
@@ -35,10 +35,10 @@ class LogDir:
     logs: int = 0
     checkpointed: set[TopicPartition] = field(default_factory=set)
     unfinished: list[TopicPartition] = field(default_factory=list)
-    """Logs that were on their way here when the broker stopped."""
+    """Logs whose move to this directory was interrupted by the broker's stop."""
 
     def release(self, log: UnifiedLog) -> None:
-        """Close a log's files: its directory is about to get another name."""
+        """Close a log's files, because its directory is about to be renamed."""
         log.local.close_handles()
         self.deletions.forget(log.directory)
 
@@ -60,13 +60,13 @@ def load_log_dir(
     producers: ProducerConfig,
     now_ms: int,
 ) -> list[UnifiedLog]:
-    """Load the partitions of `log_dir`, and go on with deletions that were under way.
+    """Load the partitions of `log_dir`, and continue interrupted deletions.
 
     The clean-shutdown marker is removed first: a crash while loading must not look clean.
 
     Raises:
-        LogDirFailure: the disk fails, or a checkpoint that must be read cannot be.
-        ConfigError: the directory holds one that is not Kafka's.
+        LogDirFailure: the disk fails, or a required checkpoint cannot be read.
+        ConfigError: the directory contains one that is not Kafka's.
     """
     fs, path = pool.fs, log_dir.path
     try:
@@ -122,7 +122,9 @@ def _partitions(path: str, names: list[str]) -> list[tuple[str, TopicPartition, 
 
 
 def _load_or_fail(loader: LogLoader, log_dir: str) -> UnifiedLog:
-    """At the start a log that cannot be opened fails its directory: it would be made anew."""
+    """Load a log. If it cannot be opened, its directory fails: otherwise the log would be created
+    empty.
+    """
     try:
         return loader.load()
     except StorageShortage as shortage:
@@ -137,7 +139,7 @@ def _queue_leftover(
     now_ms: int,
     delete_delay_ms: int,
 ) -> None:
-    """Go on with a deletion, begin a move anew; other states are left alone."""
+    """Continue a deletion, and start a move again. Other states are ignored."""
     if state == log_names.DELETE_DIR_SUFFIX:
         log_dir.deletions.add_directory(directory, now_ms + delete_delay_ms)
     elif state == log_names.FUTURE_DIR_SUFFIX:
@@ -148,8 +150,8 @@ def _queue_leftover(
 def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int] | None:
     """A checkpoint, or None if it is missing, empty or malformed.
 
-    The broker starts without it: recovery reads the logs from their beginning, they start at their
-    first segment, and the replicas find the high watermark again.
+    The broker starts without it. Recovery reads the logs from their beginning, logs start at their
+    first segment, and the replicas compute the high watermark again.
     """
     found = pool.fs.stat(f"{path}/{name}")
     if found is None or found.size == 0:
@@ -162,7 +164,7 @@ def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartitio
 
 
 def check_duplicates(logs: dict[TopicPartition, UnifiedLog], found: list[UnifiedLog]) -> None:
-    """Raises ConfigError for a partition that two log directories hold."""
+    """Raises ConfigError for a partition that is in two log directories."""
     for log in found:
         other = logs.get(log.topic_partition)
         if other is not None:

@@ -1,4 +1,4 @@
-"""The log directories themselves: created, locked, and owned by one broker (meta.properties)."""
+"""Creates and locks log directories, and checks their owner (meta.properties)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 
 class LogDirLocks:
-    """The `.lock` files this process holds; the system drops them with the process."""
+    """The `.lock` files that this process holds. The system releases them with the process."""
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
         self._held: dict[str, File] = {}
 
     def acquire(self, log_dir: str) -> None:
-        """Create the directory if need be and lock it.
+        """Create the directory if needed, and lock it.
 
         Raises:
             ConfigError: another broker has it; names the directory.
-            OSError: it cannot be made or written.
+            OSError: it cannot be created or written.
         """
         self._fs.make_dir(log_dir)
         lock = self._fs.lock(f"{log_dir}/{log_names.LOCK_FILE}")
@@ -51,7 +51,7 @@ class LogDirLocks:
 
 
 def read_identity(fs: FileSystem, log_dirs: Sequence[str]) -> MetaProperties:
-    """The broker and cluster that `log_dirs` belong to; None where no directory says.
+    """The broker and cluster of `log_dirs`; None for values that no directory has.
 
     Raises:
         ConfigError: the directories disagree, or one is not a ZooKeeper-mode broker's.
@@ -80,7 +80,7 @@ def read_identity(fs: FileSystem, log_dirs: Sequence[str]) -> MetaProperties:
 def claim(
     fs: FileSystem, log_dirs: Sequence[str], broker_id: int, cluster_id: str, now_ms: int
 ) -> None:
-    """Write `meta.properties` where it is missing or incomplete.
+    """Write missing or incomplete `meta.properties` files.
 
     Raises:
         ConfigError: a directory belongs to another broker or cluster.

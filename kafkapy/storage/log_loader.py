@@ -1,8 +1,8 @@
-"""Opening a partition's directory: left-overs, segments, recovery, producers (Kafka's `LogLoader`).
+"""Opens a partition's directory: left-overs, segments, recovery, producers (Kafka's `LogLoader`).
 
-After a clean shutdown no batch is read but the last few; otherwise every segment from the recovery
-point on is read again, and cut at its first damage. Compaction leaves offset gaps between segments,
-so a gap alone is no damage (decision 0041).
+After a clean shutdown only the last few batches are read. Otherwise every segment from the recovery
+point on is read again, and truncated at its first damage. Compaction leaves offset gaps between
+segments, so a gap alone is no damage (decision 0041).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ logger = logging.getLogger("kafka.log.LogLoader")
 
 @dataclass(slots=True)
 class LoadParameters:
-    """The log directory's knowledge of a log before it is opened; the defaults are a new log's.
+    """The checkpoints' values for a log, before it is opened. The defaults are those of a new log.
 
     `recovery_point` is None when its checkpoint is missing or malformed.
     """
@@ -150,7 +150,9 @@ class LogLoader:
                 epochs.assign(epoch, start_offset)
 
     def _open_segments(self) -> SnapshotFiles:
-        """Open what has a `.log`, remove indexes without one, and note the indexes to rebuild."""
+        """Open segments with a `.log`, remove indexes without one, and note the indexes to
+        rebuild.
+        """
         fs, directory = self._pool.fs, self._directory
         sizes: dict[int, dict[str, int]] = {}
         snapshots: list[int] = []
@@ -206,7 +208,9 @@ class LogLoader:
         self._pool.durable.fsync_dir(self._log_dir)
 
     def _trust(self) -> None:
-        """After a clean shutdown: rebuild missing indexes, find the end of the active segment."""
+        """After a clean shutdown, rebuild missing indexes and find the end of the active
+        segment.
+        """
         segments = self._local.segments
         active = segments.active
         for segment in segments:
@@ -223,7 +227,7 @@ class LogLoader:
         self._local.log_end_offset = recovered.next_offset
 
     def _rebuild(self, segment: LogSegment) -> None:
-        """Make the indexes of a closed segment anew; damage in it is said, and nothing is cut."""
+        """Rebuild the indexes of a closed segment. Damage is logged, and nothing is truncated."""
         recovered = recover_segment(segment, self._config.index_interval_bytes)
         self._local.finish(segment)
         logger.warning(
@@ -236,7 +240,9 @@ class LogLoader:
         )
 
     def _rescan(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
-        """After a crash: read all from the recovery point on, and end it where records are lost."""
+        """After a crash, read everything from the recovery point on, and truncate where records are
+        lost.
+        """
         local, parameters = self._local, self._parameters
         suspects = local.segments.from_offset(self._recovery_point)
         for segment in local.segments:
@@ -261,11 +267,12 @@ class LogLoader:
                 local.finish(segment)
 
     def _is_lost(self, next_base_offset: int, damage: str) -> bool:
-        """Whether the segments from `next_base_offset` on must go: records before them are lost.
+        """Whether the segments from `next_base_offset` on must be removed: records before them are
+        lost.
 
-        They go after damage, as in Kafka (`LogLoader.recoverLog`), or where offsets go back. A gap
-        shows a tail that a power cut has taken whole, but only where compaction cannot have made
-        it: in a log that is not compacted, above a recovery point that is known.
+        They are removed after damage, as in Kafka (`LogLoader.recoverLog`), or where offsets go
+        back. A gap means that a power cut removed the end of a segment, unless compaction may have
+        made the gap. So it counts only above a known recovery point of a log that is not compacted.
         """
         end = self._local.log_end_offset
         if next_base_offset == end:
@@ -302,7 +309,9 @@ class LogLoader:
         self._local.remove(segments)
 
     def _load_producers(self, producers: ProducerLog, log_start_offset: int) -> None:
-        """Snapshots of no segment go, but for the newest; then the state up to the end is made."""
+        """Remove snapshots without a segment, except the newest, then build the state up to the
+        end.
+        """
         local, snapshots = self._local, producers.snapshots
         end = local.log_end_offset
         bases = {segment.base_offset for segment in local.segments}
@@ -311,7 +320,7 @@ class LogLoader:
         if not self._parameters.had_clean_shutdown:
             return
         if not snapshots.offsets and end > log_start_offset:
-            # Kafka does not read a whole log for producers that nobody remembers.
+            # Kafka does not read a whole log for unknown producers.
             for offset in sorted({*sorted(bases)[-2:], end}):
                 producers.take_snapshot(offset)
             return

@@ -1,6 +1,6 @@
 """All logs of one broker over its log directories (Kafka's `LogManager`).
 
-The failure of one directory takes its logs out of service and leaves the others alone. Called from
+The failure of one directory takes its logs out of service; other logs are unaffected. Called from
 one thread; only `FlushTask.fsync` and cleaning may run in another.
 """
 
@@ -40,15 +40,15 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 # Logs that are closed together at a shutdown; each opens some four files for it.
 _CLOSED_AT_ONCE: Final = 64
-# Logs looked at for old segments while nobody is served: half a millisecond.
+# Logs that are checked for old segments at a time: half a millisecond.
 _RETAINED_AT_ONCE: Final = 50
 
 
 class LogManager:
-    """`logs` are the hosted ones by partition.
+    """`logs` has the hosted logs by partition.
 
-    `on_log_dir_failure(log_dir, error)` is told of a failure met by a background task; it must end
-    in `fail_log_dir`, which is its default.
+    `on_log_dir_failure(log_dir, error)` is called after a failure in a background task. It must
+    call `fail_log_dir`, which is the default.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class LogManager:
         return list(self._dirs)
 
     def open(self) -> None:
-        """Create and lock the log directories; one that cannot be written goes offline.
+        """Create and lock the log directories. One that cannot be written goes offline.
 
         Raises:
             ConfigError: another broker holds one of them.
-            LogDirFailure: none is left.
+            LogDirFailure: no directory is left.
         """
         for path in self.live_log_dirs:
             with self._failing(path):
                 self._locks.acquire(path)
 
     def stored_identity(self) -> MetaProperties:
-        """The broker and cluster the directories belong to, as `meta.properties` says.
+        """The broker and cluster of the directories, from `meta.properties`.
 
         Raises:
             ConfigError: they disagree.
@@ -107,7 +107,7 @@ class LogManager:
         return read_identity(self._fs, self.live_log_dirs)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Write `meta.properties` where it is missing.
+        """Write missing `meta.properties` files.
 
         Raises:
             ConfigError: a directory belongs to another broker or cluster.
@@ -120,7 +120,7 @@ class LogManager:
         """Load and recover every log; `topic_configs` are the topics' overrides.
 
         Raises:
-            ConfigError: a directory holds what is not Kafka's.
+            ConfigError: a directory contains one that is not Kafka's.
             LogDirFailure: no directory could be loaded.
         """
         for topic, overrides in topic_configs.items():
@@ -153,7 +153,7 @@ class LogManager:
         overrides: Mapping[str, str],
         is_new: bool,
     ) -> UnifiedLog:
-        """The hosted log, made in the directory with the fewest logs if there is none.
+        """The hosted log. If there is none, it is created in the directory with the fewest logs.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory,
@@ -180,9 +180,9 @@ class LogManager:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Logs made, and leader epochs begun, inside are durable at its end: one wait for all.
+        """Make the logs created and leader epochs begun inside durable at its end, with one wait.
 
-        A directory that fails then is told to `on_log_dir_failure`, as by a background task.
+        `on_log_dir_failure` is called for a directory that fails then, as in a background task.
         """
         durable = self._pool.durable
         try:
@@ -208,7 +208,7 @@ class LogManager:
     def open_log(
         self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
     ) -> UnifiedLog:
-        """Open a log that is new, or was closed a moment ago, flushed to an offset."""
+        """Open a log that is new, or was just closed, and is flushed up to an offset."""
         return LogLoader(
             topic_partition, log_dir, directory, self._pool,
             self._configs.of(topic_partition.topic), self._random, self._dirs[log_dir].deletions,
@@ -216,7 +216,7 @@ class LogManager:
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Take a log, and its copy on the way elsewhere, out of service.
+        """Take a log out of service, with its copy in another directory.
 
         Raises:
             LogDirFailure: a directory fails.
@@ -232,7 +232,7 @@ class LogManager:
         self._dirs[log.log_dir].logs += 1
 
     def take_out(self, log: UnifiedLog) -> None:
-        """A log serves no more: its directory is renamed now and removed later."""
+        """Stop serving a log: its directory is renamed now and removed later."""
         log.cleaning.pause()
         log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
         log_dir.logs -= 1
@@ -243,7 +243,7 @@ class LogManager:
     # configs
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Follow a topic's new overrides.
+        """Apply a topic's new overrides.
 
         Raises:
             ConfigError: one is not allowed; nothing has changed.
@@ -254,7 +254,7 @@ class LogManager:
                 log.update_config(config)
 
     def update_broker_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
-        """Follow the broker's new defaults in every log."""
+        """Apply the broker's new defaults to every log."""
         self._configs.set_defaults(broker_defaults)
         for log in self.logs.values():
             log.update_config(self._configs.of(log.topic_partition.topic))
@@ -266,7 +266,9 @@ class LogManager:
         self._checkpoint(log_names.RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Write `log-start-offset-checkpoint`: logs whose start lies inside their first segment."""
+        """Write `log-start-offset-checkpoint`, for logs whose start is inside their first
+        segment.
+        """
         self._checkpoint(
             log_names.LOG_START_CHECKPOINT,
             lambda log: (
@@ -281,7 +283,7 @@ class LogManager:
         self._checkpoint(log_names.HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
 
     def checkpoint_all(self) -> None:
-        """Write all three."""
+        """Write all three checkpoints."""
         self.checkpoint_recovery_points()
         self.checkpoint_log_start_offsets()
         self.write_high_watermarks()
@@ -302,7 +304,7 @@ class LogManager:
     # background work
 
     def retention_slices(self, now_ms: int) -> Iterator[int]:
-        """Delete old segments of some logs at each step, of all by its end; how many each time."""
+        """Delete old segments, of some logs at each step. Yields the number of each step."""
         logs = list(self.logs.values())
         for start in range(0, len(logs), _RETAINED_AT_ONCE):
             deleted = 0
@@ -314,14 +316,16 @@ class LogManager:
             yield deleted
 
     def expire_producers(self, now_ms: int) -> int:
-        """Forget producers idle longer than `producer.id.expiration.ms`; how many."""
+        """Remove producers idle longer than `producer.id.expiration.ms`. Returns their number."""
         return sum(
             log.producers.state.expire(now_ms, self._producers.id_expiration_ms)
             for log in self.logs.values()
         )
 
     def flush_due_logs(self, now_ms: int) -> list[FlushTask]:
-        """The logs that rolled since their last flush, or whose `flush.ms` is over."""
+        """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has
+        passed.
+        """
         tasks: list[FlushTask] = []
         for log in list(self.logs.values()):
             rolled = log.local.unflushed
@@ -335,7 +339,9 @@ class LogManager:
         return tasks
 
     def delete_due_files(self, now_ms: int) -> int:
-        """Remove files and directories whose `file.delete.delay.ms` is over; how many."""
+        """Remove files and directories whose `file.delete.delay.ms` has passed. Returns their
+        number.
+        """
         deleted = 0
         for path, log_dir in list(self._dirs.items()):
             with self._failing(path, True):
@@ -343,7 +349,7 @@ class LogManager:
         return deleted
 
     def volume_bytes(self, log_dir: str) -> DiskSpace:
-        """(total, usable) bytes of the volume of a log directory, (-1, -1) if it does not say."""
+        """(total, usable) bytes of the volume of a log directory; (-1, -1) if unknown."""
         try:
             return self._fs.disk_space(log_dir)
         except OSError:
@@ -352,10 +358,10 @@ class LogManager:
     # failure and stop
 
     def fail_log_dir(self, log_dir: str, error: Exception) -> None:
-        """Take a directory offline with its logs; nothing of it is touched again.
+        """Take a directory offline with its logs. Its files are not accessed again.
 
         Raises:
-            LogDirFailure: it was the last one.
+            LogDirFailure: it was the last directory.
         """
         if self._dirs.pop(log_dir, None) is None:
             return
@@ -378,9 +384,9 @@ class LogManager:
 
     @contextmanager
     def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
-        """A failure of `log_dir` is told to `on_log_dir_failure`; the other directories go on.
+        """Call `on_log_dir_failure` for a failure of `log_dir`. Other directories are unaffected.
 
-        `may_wait`: work that comes round again, and needs no failure for want of a descriptor.
+        `may_wait`: the work is repeated later, so a lack of descriptors is no failure.
         """
         try:
             with self._disk(log_dir):
@@ -410,5 +416,5 @@ class LogManager:
         self.unlock()
 
     def unlock(self) -> None:
-        """Unlock the log directories; `shutdown` does it, as does the end of the process."""
+        """Unlock the log directories. `shutdown` and the end of the process do so, too."""
         self._locks.release_all()

@@ -36,13 +36,13 @@ PARTITION_METADATA: Final = "partition.metadata"
 IGNORED_DIRS: Final = frozenset({"remote-log-index-cache", "__cluster_metadata-0"})
 
 _FILE_NAME_MAX: Final = 255
-# Patterns, compiled by whoever uses one first: most starts of a command use none.
+# Patterns are compiled on first use: most starts of a command use none.
 _SUFFIXED: Final = r"(?s:(.+-.+)\.\S+(-delete|-future|-stray))"
 _OFFSET_FILE: Final = r"([0-9]+)(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?"
 
 
 class IllegalTopicDirectory(ConfigError):
-    """A directory is named like a partition's, of a topic that cannot be."""
+    """A directory is named like one of a partition, but its topic name is invalid."""
 
 
 def offset_file_name(offset: int, suffix: str) -> str:
@@ -59,11 +59,11 @@ def parse_offset_file_name(name: str) -> tuple[int, str, str] | None:
 
 
 def parse_log_dir_name(directory: str, name: str) -> tuple[TopicPartition, str]:
-    """The partition a directory of the log dir belongs to, and its state suffix or ''.
+    """The partition of a directory in the log directory, and its state suffix or ''.
 
     Raises:
-        IllegalTopicDirectory: no topic can have the name before the partition.
-        ConfigError: the name is not one that Kafka gives; a foreign directory aborts the start.
+        IllegalTopicDirectory: the name before the partition is no valid topic name.
+        ConfigError: the name is not of Kafka's form; a foreign directory aborts the start.
     """
     plain, state = name, ""
     if name.endswith((DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
@@ -101,10 +101,10 @@ def partition_dir_name(partition: TopicPartition) -> str:
 
 
 def check_is_child(log_dir: str, path: str) -> None:
-    """Hold that what is made, renamed or removed lies directly in a log directory.
+    """Check that a path to create, rename or remove is directly in a log directory.
 
     Raises:
-        ApiError: INVALID_TOPIC_EXCEPTION, it does not.
+        ApiError: INVALID_TOPIC_EXCEPTION if it is not.
     """
     parent, _, name = path.rpartition("/")
     if parent != log_dir or name in ("", ".", ".."):
@@ -123,7 +123,7 @@ def _validate(partition: TopicPartition) -> None:
 
 
 def delete_dir_name(partition: TopicPartition, unique_hex: str) -> str:
-    """The name of a directory whose partition is deleted, shortened to what file systems take.
+    """The name of a directory whose partition is deleted, shortened to the file system's limit.
 
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION, as `partition_dir_name`.

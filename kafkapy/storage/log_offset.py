@@ -1,4 +1,4 @@
-"""An offset with the place of its batch in the files (Kafka's `LogOffsetMetadata`)."""
+"""An offset with the position of its batch in the files (Kafka's `LogOffsetMetadata`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 class LogOffsetMetadata(NamedTuple):
     """`position` is in bytes in the segment that begins at `segment_base_offset`.
 
-    Between two of the same segment the distance in bytes is known without a look at the disk.
+    The distance in bytes between two in the same segment is known without reading the disk.
     """
 
     offset: int

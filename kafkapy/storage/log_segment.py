@@ -20,7 +20,7 @@ _RECENT_MAX: Final = 16
 
 
 class SegmentFiles(NamedTuple):
-    """Sizes in bytes of a segment's files as found; None where there is no such file."""
+    """The sizes in bytes of a segment's files; None for a file that does not exist."""
 
     log: int
     offset_index: int | None = None
@@ -35,7 +35,7 @@ class SegmentFiles(NamedTuple):
 
 
 class TimestampOffset(NamedTuple):
-    """A record found by time. `leader_epoch` is -1 when its batch does not say."""
+    """A record found by time. `leader_epoch` is -1 if its batch has none."""
 
     timestamp: int
     offset: int
@@ -43,8 +43,9 @@ class TimestampOffset(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """The part of a segment for a read: `size` bytes from `position`, whose first batch has
-    `first_batch_size`."""
+    """The part of a segment for a read: `size` bytes from `position`. `first_batch_size` is the
+    size of its first batch.
+    """
 
     position: int
     size: int
@@ -55,7 +56,7 @@ class LogSegment:
     """Batches from `base_offset` on.
 
     `first_timestamp` (the first batch's greatest, from which the segment's age counts) and the
-    greatest timestamp are read from the files when first asked for.
+    greatest timestamp are read from the files on first use.
     """
 
     __slots__ = (
@@ -109,7 +110,7 @@ class LogSegment:
         self._first_timestamp: int | None = None
         self._max_timestamp: int | None = None
         self._offset_of_max_timestamp = base_offset
-        # Position and size by base offset of the last few batches: what tail readers ask for.
+        # Position and size by base offset of the last few batches, for tail readers.
         self._recent: dict[int, tuple[int, int]] = {}
 
     @classmethod
@@ -123,7 +124,9 @@ class LogSegment:
         jitter_ms: int = 0,
         state_suffix: str = "",
     ) -> LogSegment:
-        """A new empty segment with its three files; the transaction index waits for an abort."""
+        """Create an empty segment with three files. The first abort creates the transaction
+        index.
+        """
         segment = cls(
             pool, directory, base_offset, config, created_ms, jitter_ms, SegmentFiles(0),
             state_suffix,
@@ -180,7 +183,7 @@ class LogSegment:
         self.bytes_since_index_entry += size
 
     def add_index_entry(self, last_offset: int, position: int) -> None:
-        """One entry in each index, for a set that ends with `last_offset`."""
+        """Add an entry to each index, for a set that ends with `last_offset`."""
         self.offset_index.append(last_offset, position)
         self.time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
 
@@ -201,7 +204,9 @@ class LogSegment:
         )
 
     def age_ms(self, timestamp: int, now_ms: int) -> int:
-        """Time from the first batch to `timestamp`; since creation if batches have no time."""
+        """The time from the first batch to `timestamp`; from the creation if batches have no
+        timestamps.
+        """
         first = self._first_timestamp
         if first is None:
             first = self.first_timestamp
@@ -209,7 +214,7 @@ class LogSegment:
 
     @property
     def first_timestamp(self) -> int:
-        """The greatest timestamp of the first batch, -1 when it or the batch is not there."""
+        """The greatest timestamp of the first batch; -1 without a timestamp or batch."""
         if self._first_timestamp is None and self.records.size:
             self._first_timestamp = next(self.records.headers())[1].max_timestamp
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
@@ -228,7 +233,9 @@ class LogSegment:
         return self._offset_of_max_timestamp
 
     def set_max_timestamp(self, timestamp: int, offset: int) -> None:
-        """Set the timestamp that recovery or the cleaner found; the files need finishing now."""
+        """Set the timestamp that recovery or the cleaner found. The files must be finished
+        again.
+        """
         self._dirty = True
         self._max_timestamp = timestamp
         self._offset_of_max_timestamp = offset
@@ -254,16 +261,16 @@ class LogSegment:
         return self.records.find(offset, self.offset_index.lookup(offset))
 
     def recent_position(self, base_offset: int) -> int | None:
-        """Where one of the last few batches begins, by its base offset; None for any other."""
+        """The position of one of the last few batches, by its base offset; None for others."""
         recent = self._recent.get(base_offset)
         return None if recent is None else recent[0]
 
     def position_before(self, offset: int, size: int) -> int:
-        """Where a batch begins that is `size` bytes or a little more before `offset`, or 0."""
+        """The start of a batch at least `size` bytes before `offset`, or 0."""
         return self.offset_index.lookup_position(self.offset_index.lookup(offset) - size)
 
     def locate(self, offset: int, max_bytes: int, end: int, min_one_message: bool) -> Slice | None:
-        """The bytes a read of `offset` gets, not beyond `end`; None past the last batch."""
+        """The slice for a read of `offset` up to `end`; None beyond the last batch."""
         found = self.find(offset)
         if found is None:
             return None
@@ -297,8 +304,9 @@ class LogSegment:
         return offset
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Drop every batch that reaches `offset`, with its index entries; the offset after what is
-        left: an earlier one if it was in the middle of a batch."""
+        """Drop every batch that holds or follows `offset`, with its index entries. Returns the
+        offset after the rest, which is lower than `offset` if that was inside a batch.
+        """
         found = self.find(offset)
         self._dirty = True
         self._recent.clear()
@@ -315,9 +323,10 @@ class LogSegment:
         return offset if found is None else min(offset, found[2])
 
     def become_inactive(self) -> bool:
-        """Finish the files: the closing time index entry, and every file cut to its real size.
+        """Finish the files: add the closing time index entry, and truncate every file to its real
+        size.
 
-        False if nothing was written since the segment was opened.
+        Returns False if nothing was written since the segment was opened.
         """
         if not self._dirty:
             return False
@@ -334,7 +343,7 @@ class LogSegment:
         self.time_index.write(trim=True)
 
     def newest_ms(self) -> int:
-        """The greatest timestamp or, when batches have no time, that of the last write."""
+        """The greatest timestamp or, if batches have none, that of the last write."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms()
 
     def modified_ms(self) -> int:

@@ -9,7 +9,7 @@ from kafkapy.storage.log_segment import LogSegment
 
 
 class LogSegments:
-    """Never empty once a log is loaded; the last one is the active segment."""
+    """The segments of a log, never empty after loading. The last one is the active segment."""
 
     __slots__ = ("_bases", "_segments", "active")
 
@@ -43,7 +43,7 @@ class LogSegments:
         self.active = self._segments[-1]
 
     def remove(self, base_offset: int) -> None:
-        """Take one out, if it is there."""
+        """Remove a segment, if it is there."""
         i = bisect_left(self._bases, base_offset)
         if i < len(self._bases) and self._bases[i] == base_offset:
             del self._bases[i], self._segments[i]
@@ -57,11 +57,11 @@ class LogSegments:
         return self._segments[i] if found else None
 
     def floor_index(self, offset: int) -> int:
-        """The position of the segment that `offset` falls in; -1 before the first."""
+        """The index of the segment that contains `offset`; -1 before the first."""
         return bisect_right(self._bases, offset) - 1
 
     def from_offset(self, offset: int) -> list[LogSegment]:
-        """The segment that `offset` falls in and all after it."""
+        """The segment that contains `offset`, and all after it."""
         return self._segments[max(self.floor_index(offset), 0) :]
 
     def above(self, offset: int) -> list[LogSegment]:

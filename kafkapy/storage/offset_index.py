@@ -40,7 +40,9 @@ class OffsetIndex(IndexFile):
         self.keep(self.search(0, offset - self.base_offset - 1))
 
     def is_sane(self, log_size: int) -> bool:
-        """Whether the last entry can be true: a segment's first set has none, so no zeros."""
+        """Whether the last entry is plausible: it has no zeros, since a segment's first set has no
+        entry.
+        """
         if self.count == 0:
             return True
         offset, position = self.entry(-1)

@@ -19,7 +19,7 @@ _LONG_KEY: Final = 48
 
 
 class OffsetMap:
-    """`capacity`: how many keys fit. `latest_offset`: the last one indexed, -1 if none is."""
+    """`capacity` is the number of keys that fit, `latest_offset` the last indexed offset or -1."""
 
     __slots__ = ("_batches", "_last", "_newest", "capacity", "latest_offset")
 
@@ -34,11 +34,11 @@ class OffsetMap:
         return len(self._last)
 
     def has_room(self, count: int) -> bool:
-        """Whether so many more keys fit, for certain; the first ones always do."""
+        """Whether this many more keys fit in any case. The first keys always do."""
         return not self._last or len(self._last) + count <= self.capacity
 
     def put(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> None:
-        """Take keys with their offsets, which are higher than those known; None is no key."""
+        """Add keys with their offsets, which are higher than all before. None is not a key."""
         self._last.update(zip(_all_folded(keys), offsets, strict=True))
         self._last.pop(None, None)
         self._newest = None
@@ -46,12 +46,12 @@ class OffsetMap:
     def put_batch(
         self, base_offset: int, keys: Sequence[bytes | None], offsets: Sequence[int]
     ) -> None:
-        """`put`, of everything that a batch has."""
+        """Add the keys of a whole batch, as `put`."""
         self.put(keys, offsets)
         self._batches.append(base_offset)
 
     def supersedes(self, keys: Sequence[bytes | None], offsets: Sequence[int]) -> list[bool]:
-        """Whether each key, at its offset, came again later or is none."""
+        """Whether each key, at its offset, has a later record or is None."""
         last = self._last.get
         return [
             key is None or last(_folded(key), -1) > offset
@@ -59,8 +59,9 @@ class OffsetMap:
         ]
 
     def is_superseded(self, base_offset: int, last_offset: int) -> bool:
-        """Whether a batch was taken whole, and every key in it came again later or is none: what
-        need not be read again."""
+        """Whether a whole batch was added, and each of its keys has a later record or is None: then
+        it need not be read again.
+        """
         at = bisect_left(self._batches, base_offset)
         if at == len(self._batches) or self._batches[at] != base_offset:
             return False
@@ -81,7 +82,7 @@ def _all_folded(keys: Sequence[bytes | None]) -> Iterable[bytes | int | None]:
 
 
 def _folded(key: bytes | None) -> bytes | int | None:
-    """The number that stands for a key: a long one's MD5 sum, which no other key equals."""
+    """The number that represents a key. A long key is represented by its MD5 sum."""
     if key is None or len(key) <= _LONG_KEY:
         return key
     return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")

@@ -1,8 +1,8 @@
 """Producer state as a log keeps it: checked and moved by appends, saved in snapshots, rebuilt.
 
-Kafka's snapshots hold one batch of each producer, its last. A producer that sends again what it had
-in flight, to a broker that has just loaded such a snapshot, would be out of order in Kafka; here
-the batches before the last are read back from the end of the log (`docs/decisions/0018`).
+Kafka's snapshots hold one batch of each producer, its last. If a producer repeats its batches in
+flight, and the broker has just loaded such a snapshot, Kafka refuses them as out of order. Here the
+batches before the last are read from the end of the log (`docs/decisions/0018`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 RECALL_BYTES: Final = 512 * 1024
 RECALL_MS: Final = 10 * 60_000
-"""How long after a write a producer may still send it again (delivery.timeout.ms is 2 minutes)."""
+"""The time for which a producer may repeat a batch (delivery.timeout.ms is 2 minutes)."""
 
 
 class ProducerConfig(NamedTuple):
@@ -45,7 +45,7 @@ DEFAULT_PRODUCER_CONFIG: Final = ProducerConfig()
 
 
 class ProducerLog:
-    """`state` and its files; `unflushed`: the snapshots that the next flush forces to disk."""
+    """Producer state and its files. `unflushed` has the snapshots for the next flush."""
 
     __slots__ = ("config", "snapshots", "state", "unflushed", "verification")
 
@@ -59,7 +59,7 @@ class ProducerLog:
     def check(
         self, header: BatchHeader, marker: EndTransactionMarker | None, is_client: bool
     ) -> ProducerBatch | None:
-        """The earlier append that a client's batch repeats, or None: it may be appended.
+        """The earlier append that a client's batch repeats; None if it may be appended.
 
         Raises:
             ApiError: the producer's epoch, sequence or transaction forbids it.
@@ -83,7 +83,7 @@ class ProducerLog:
         marker: EndTransactionMarker | None,
         segment: LogSegment | None,
     ) -> None:
-        """Take an appended batch into account; an ABORT goes into the index of `segment`."""
+        """Apply an appended batch to the state. An ABORT is added to the index of `segment`."""
         if header.attributes & TRANSACTIONAL_BIT:
             self.verification.forget(header.producer_id)
         completed = self.state.append(header, base_offset, marker)
@@ -101,12 +101,14 @@ class ProducerLog:
         self.state.complete(completed)
 
     def take_snapshot(self, offset: int) -> None:
-        """Save the state, which reflects the log up to `offset`."""
+        """Save the state at `offset`."""
         self.snapshots.write(offset, self.state)
         self.unflushed.append(self.snapshots.path(offset))
 
     def rebuild(self, local: LocalLog, start: int, end: int, now_ms: int) -> None:
-        """Reflect the batches in [start, end): the newest snapshot there, then batch by batch."""
+        """Rebuild the state from [start, end): load the newest snapshot, then apply the batches
+        after it.
+        """
         self.snapshots.remove_unless(lambda offset: offset <= end)
         position = self.load_snapshot(start, end, now_ms)
         if position > start and self.state.producers:
@@ -121,7 +123,7 @@ class ProducerLog:
                     self.append(header, header.base_offset, appended_marker(header, batch), None)
 
     def load_snapshot(self, start: int, end: int, now_ms: int) -> int:
-        """Start from the newest readable snapshot in [start, end]; its offset, or `start`."""
+        """Load the newest readable snapshot in [start, end]. Returns its offset, or `start`."""
         found = self.snapshots.load_latest(start, end)
         entries = [] if found is None else found[1]
         self.state.load(
@@ -130,8 +132,9 @@ class ProducerLog:
         return start if found is None else found[0]
 
     def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:
-        """Find the batches before the last one of each producer, as far as the log's tail before
-        `end` goes. A log that was not written lately is left alone."""
+        """Find the batches before the last one of each producer, in the last part of the log before
+        `end`. Skips a log that was not written lately.
+        """
         segment = local.segments.from_offset(end - 1)[0]
         if now_ms - segment.modified_ms() > RECALL_MS:
             return
@@ -153,7 +156,7 @@ class ProducerLog:
 
 
 def _precedes(header: BatchHeader, entry: ProducerEntry) -> bool:
-    """Whether this batch of the entry's epoch comes before those it knows."""
+    """Whether this batch has the entry's epoch, and precedes its known batches."""
     return (
         not header.is_control
         and header.producer_epoch == entry.producer_epoch

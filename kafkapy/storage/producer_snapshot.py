@@ -113,7 +113,7 @@ class SnapshotFiles:
         return f"{self._directory}/{offset_file_name(offset, SNAPSHOT_SUFFIX)}"
 
     def write(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
-        """Write the snapshot at `offset`; a crash before the next flush may lose it."""
+        """Write the snapshot at `offset`; A crash before the next flush may lose it."""
         write_atomically(self._fs, self.path(offset), encode_snapshot(producers), durable=False)
         if offset not in self.offsets:
             insort(self.offsets, offset)
@@ -124,7 +124,7 @@ class SnapshotFiles:
             self.offsets.remove(offset)
 
     def remove_unless(self, keep: Callable[[int], bool]) -> None:
-        """Remove every snapshot whose offset is not to be kept."""
+        """Remove every snapshot whose offset need not be kept."""
         for offset in [offset for offset in self.offsets if not keep(offset)]:
             self.remove(offset)
 

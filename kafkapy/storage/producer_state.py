@@ -1,6 +1,6 @@
-"""Producer state of a partition: sequences, epochs, open transactions (KIP-98, 6.5).
+"""Producer state of a partition: sequences, epochs, open transactions (KIP-98).
 
-Checked before an append, updated after it, and rebuilt from a snapshot and the batches after it
+It is checked before an append, updated after it, and rebuilt from a snapshot and later batches
 (Kafka's `ProducerStateManager`, `ProducerAppendInfo`).
 """
 
@@ -86,13 +86,13 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
     def set_epoch(self, producer_epoch: int) -> None:
-        """A newer epoch forgets the batches of the older ones."""
+        """Set a newer epoch, which drops the batches of older ones."""
         if producer_epoch != self.producer_epoch:
             self.producer_epoch = producer_epoch
             self.batches.clear()
 
     def recall(self, earlier: list[ProducerBatch]) -> None:
-        """Remember batches from before those that are known, as far as there is room."""
+        """Add batches before the known ones, as far as there is room."""
         self.batches = [*earlier, *self.batches][-BATCHES_KEPT:]
 
     def add_batch(self, batch: ProducerBatch) -> None:
@@ -118,7 +118,7 @@ class ProducerState:
         self._unreplicated: dict[int, int] = {}
 
     def load(self, entries: list[ProducerEntry]) -> None:
-        """Start from the content of a snapshot; none: know nothing."""
+        """Replace the state with the content of a snapshot, or with nothing."""
         self.producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
@@ -205,7 +205,7 @@ class ProducerState:
     def append(
         self, header: BatchHeader, base_offset: int, marker: EndTransactionMarker | None
     ) -> CompletedTransaction | None:
-        """Take a batch at `base_offset` into account; the transaction that it completes, if any."""
+        """Apply a batch at `base_offset`. Returns the transaction that it completes, if any."""
         entry = self.producers.get(header.producer_id)
         if entry is None:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_id)
@@ -245,12 +245,14 @@ class ProducerState:
         return completed.last_offset + 1
 
     def complete(self, transaction: CompletedTransaction) -> None:
-        """The marker is written; below the high watermark only is the transaction stable."""
+        """Complete a transaction whose marker is written. It is stable once that is below the high
+        watermark.
+        """
         self._ongoing.pop(transaction.first_offset, None)
         self._unreplicated[transaction.first_offset] = transaction.last_offset
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Forget the completed transactions whose markers lie below `high_watermark`."""
+        """Remove the completed transactions whose markers are below `high_watermark`."""
         if self._unreplicated:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
@@ -258,7 +260,7 @@ class ProducerState:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest transaction begins that is open or not yet replicated."""
+        """The start of the oldest transaction that is open or not replicated yet."""
         first = next(iter(self._ongoing), None)
         if not self._unreplicated:
             return first
@@ -266,7 +268,9 @@ class ProducerState:
         return unreplicated if first is None else min(first, unreplicated)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget the producers idle for `expiration_ms` without an open transaction; how many."""
+        """Remove the producers idle for `expiration_ms` without an open transaction. Returns their
+        number.
+        """
         expired = [entry.producer_id for entry in self if is_expired(entry, now_ms, expiration_ms)]
         for producer_id in expired:
             del self.producers[producer_id]
@@ -277,6 +281,6 @@ class ProducerState:
 
 
 def is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
-    """Whether a producer is idle too long to be remembered; never while its transaction is open."""
+    """Whether a producer was idle for too long. One with an open transaction never expires."""
     idle = now_ms - entry.last_timestamp >= expiration_ms
     return idle and entry.transaction_first_offset == NO_OFFSET

@@ -19,7 +19,7 @@ def deletable_segments(
     log_end_offset: int,
     now_ms: int,
 ) -> tuple[list[LogSegment], str]:
-    """The oldest segments that may go, and why; none reaches beyond the high watermark.
+    """The oldest segments to delete, with the reasons; none ends beyond the high watermark.
 
     The last of them may be the active one, if it holds records: the caller rolls first.
     """
@@ -48,7 +48,7 @@ def _while_breached(
     for i, segment in enumerate(segments):
         is_last = i + 1 == len(segments)
         upper = log_end_offset if is_last else segments[i + 1].base_offset
-        # Asking an empty one how old it is would ask the disk: of every idle partition.
+        # The age of an empty one would cost a disk access for every idle partition.
         if high_watermark < upper or (is_last and segment.size == 0):
             break
         if not breached(segment, upper):

@@ -1,7 +1,6 @@
-"""Reading a segment again batch by batch: what is valid, and its indexes made anew.
+"""Reads a segment batch by batch, finds its valid part, and rebuilds its indexes.
 
-Base offset and length of a batch lie outside its CRC, so the offsets are held against their order
-too.
+Base offset and length of a batch are outside its CRC, so the order of offsets is checked too.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from kafkapy.storage.producer_log import ProducerLog
 
 
 class Recovered(NamedTuple):
-    """The result of a recovery: valid bytes, the offset after them, and what is wrong with
-    the rest ('' if there is none)."""
+    """The result of a recovery: the valid bytes, the offset after them, and the damage behind them
+    ('' if none).
+    """
 
     valid_bytes: int
     next_offset: int
@@ -32,7 +32,7 @@ class Recovered(NamedTuple):
 class ValidBatches:
     """Iterates over (position, header, bytes) of a segment up to its end or first damage.
 
-    Afterwards `position` and `next_offset` say how far that was, `damage` what is wrong there.
+    Afterwards `position` and `next_offset` are its end, and `damage` is the damage found there.
     """
 
     def __init__(self, segment: LogSegment) -> None:
@@ -62,10 +62,11 @@ def recover_segment(
     epochs: LeaderEpochCache | None = None,
     producers: ProducerLog | None = None,
 ) -> Recovered:
-    """Read the segment to its end or first damage, rebuilding its indexes; the `.log` stays.
+    """Read the segment to its end or first damage, and rebuild its indexes. The `.log` is
+    unchanged.
 
-    Batches are told to `epochs` and `producers` as if they were appended. Without `producers` the
-    transaction index is kept: it cannot be rebuilt alone.
+    Batches are applied to `epochs` and `producers` as if they were appended. Without `producers`
+    the transaction index is kept, because it cannot be rebuilt alone.
     """
     segment.offset_index.create()
     segment.time_index.create()
@@ -114,8 +115,9 @@ def _tell(
 
 
 def epochs_in(segment: LogSegment) -> tuple[EpochEntries, bool]:
-    """(leader epoch, first offset) as the batch headers name them, and whether a batch of an old
-    format, which names none, comes before them. Ends at bytes that cannot be batches."""
+    """(leader epoch, first offset) from the batch headers, and whether batches of an old format,
+    without epochs, precede them. Ends at bytes that cannot be batches.
+    """
     entries: EpochEntries = []
     is_old = False
     with suppress(ApiError):

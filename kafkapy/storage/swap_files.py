@@ -1,7 +1,7 @@
-"""Files that a crash during compaction leaves in a partition's directory, completed or undone.
+"""Completes or undoes a compaction that a crash interrupted, by the files it left.
 
-`.deleted` files are waste. `.cleaned` files are unfinished: their sources are whole. `.swap` files
-are complete, and replace the plain segments in their range.
+`.deleted` files are removed. `.cleaned` files are unfinished, and their sources are complete.
+`.swap` files are complete, and replace the plain segments in their range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def finish_swaps(pool: FilePool, directory: str) -> None:
     """Leave only plain files in `directory`.
 
     Raises:
-        OSError: done in part; the next start goes on.
+        OSError: the work is incomplete; the next start continues it.
     """
     fs = pool.fs
     swaps: dict[tuple[int, str], int] = {}

@@ -49,7 +49,7 @@ class TimeIndex(IndexFile):
         self.keep(self.search(1, offset - self.base_offset - 1))
 
     def is_sane(self) -> bool:
-        """Whether the last entry can be true: zeros are far more likely a lost write."""
+        """Whether the last entry is plausible. Zeros are more likely a lost write."""
         if self.count == 0:
             return True
         timestamp, relative = self.entry(-1)

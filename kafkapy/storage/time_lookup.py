@@ -1,4 +1,4 @@
-"""From a timestamp to an offset (ListOffsets; Kafka's `UnifiedLog.fetchOffsetByTimestamp`)."""
+"""Finds offsets by timestamp (ListOffsets; Kafka's `UnifiedLog.fetchOffsetByTimestamp`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def first_at_or_after(local: LocalLog, timestamp: int, start_offset: int) -> Tim
 def offsets_before(
     local: LocalLog, timestamp: int | None, start_offset: int, now_ms: int
 ) -> list[int]:
-    """Where the segments that were last written by `timestamp` (None: all) begin, newest first,
-    and before them the end of the log, which counts as written now
-    (`UnifiedLog.legacyFetchOffsetsBefore`)."""
+    """Base offsets of the segments that were last written by `timestamp` (None: all), newest first.
+    The end of the log precedes them; it counts as written now
+    (`UnifiedLog.legacyFetchOffsetsBefore`).
+    """
     offsets = [max(segment.base_offset, start_offset) for segment in local.segments]
     has_end = local.segments.active.records.size > 0
     if timestamp is not None:

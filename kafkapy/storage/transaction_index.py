@@ -1,6 +1,6 @@
 """The `.txnindex` of a segment: its aborted transactions (Kafka's `TransactionIndex`).
 
-The file is made by the first entry, and most segments never have one.
+The first entry creates the file; most segments never have one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _VERSION: Final = 0
 class AbortedTransaction(NamedTuple):
     """A transaction that ended with an ABORT marker at `last_offset`.
 
-    `last_stable_offset` is the LSO when the marker was written: no transaction that began before it
-    was still open then, so a reader bounded by it need not look at later entries.
+    `last_stable_offset` is the LSO when the marker was written: no earlier transaction was open
+    then, so a reader up to that offset need not read later entries.
     """
 
     producer_id: int
@@ -29,7 +29,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Entries in the order of their markers; read from the file when first asked for."""
+    """Entries in the order of their markers, read from the file on first use."""
 
     __slots__ = ("_entries", "base_offset", "fs", "path")
 
@@ -43,7 +43,7 @@ class TransactionIndex:
         """All entries.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE when the file is not one of such entries.
+            ApiError: CORRUPT_MESSAGE if the file has another format.
         """
         if self._entries is None:
             self._entries = self._load()
@@ -65,7 +65,7 @@ class TransactionIndex:
         return ApiError(ErrorCode.CORRUPT_MESSAGE, f"{self.path} is corrupt: {reason}")
 
     def append(self, entry: AbortedTransaction) -> None:
-        """Add an entry, in the file at once."""
+        """Add an entry, and write it to the file at once."""
         entries = self.entries()
         file = self.fs.open(self.path, create=True)
         try:
@@ -83,7 +83,7 @@ class TransactionIndex:
             self._entries = kept
 
     def reset(self) -> None:
-        """Drop every entry, whatever the file holds."""
+        """Drop every entry, also if the file is corrupt."""
         if self._entries != []:
             self._cut(0)
             self._entries = []
@@ -104,7 +104,9 @@ class TransactionIndex:
             file.close()
 
     def collect(self, fetch_offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
-        """The entries that touch [fetch_offset, upper), and whether later segments have no more."""
+        """The entries that overlap [fetch_offset, upper), and whether later segments have no
+        more.
+        """
         found: list[AbortedTransaction] = []
         for entry in self.entries():
             if entry.last_offset >= fetch_offset and entry.first_offset < upper:

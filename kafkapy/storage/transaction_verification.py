@@ -1,9 +1,9 @@
-"""Whether a transaction that begins in a partition is known to its coordinator (KIP-890, part 1).
+"""Verifies transactions that begin in a partition with their coordinator (KIP-890, part 1).
 
-A producer's late batch could open a transaction that its coordinator has ended already, and nobody
-would ever end: readers would wait at it for good. So the first batch of a transaction in a
-partition is appended only after the coordinator has said that the partition is part of it, and
-only if no marker came in between. Kafka: `VerificationGuard` and `VerificationStateEntry`.
+A late batch of a producer could open a transaction that its coordinator has ended already. No
+marker would ever end it, and read_committed consumers would wait for good. So the first batch of a
+transaction in a partition is appended only after the coordinator has confirmed the partition, and
+only if no marker was written meanwhile. Kafka: `VerificationGuard` and `VerificationStateEntry`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafkapy.storage.producer_state import NO_OFFSET, ProducerState
 
 
 class Verification:
-    """One question to a coordinator; `is_done` once it has said yes."""
+    """One request to a coordinator; `is_done` once it is confirmed."""
 
     __slots__ = ("is_done", "producer_epoch")
 
@@ -23,7 +23,7 @@ class Verification:
 
 
 class TransactionVerification:
-    """The open questions of one partition; `is_required` says whether any have to be asked."""
+    """The open verifications of one partition. `is_required`: whether verification is enabled."""
 
     __slots__ = ("_by_producer", "_state", "is_required")
 
@@ -33,15 +33,14 @@ class TransactionVerification:
         self._by_producer: dict[int, Verification] = {}
 
     def begin(self, producer_id: int, producer_epoch: int) -> Verification:
-        """The question about a producer of this epoch; one for all who ask at the same time."""
+        """The verification for a producer and epoch, shared by concurrent batches."""
         found = self._by_producer.get(producer_id)
         if found is None or found.producer_epoch < producer_epoch:
             found = self._by_producer[producer_id] = Verification(producer_epoch)
         return found
 
     def is_needed(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether a batch in a transaction of this producer would begin one that nobody has
-        vouched for."""
+        """Whether a transactional batch of this producer would begin an unverified transaction."""
         if not self.is_required:
             return False
         entry = self._state.producers.get(producer_id)
@@ -55,7 +54,7 @@ class TransactionVerification:
         return found is None or not found.is_done or found.producer_epoch != producer_epoch
 
     def check(self, producer_id: int, producer_epoch: int) -> None:
-        """Refuse such a batch.
+        """Refuse a batch that needs verification first.
 
         Raises:
             ApiError: INVALID_TXN_STATE.
@@ -67,6 +66,6 @@ class TransactionVerification:
             )
 
     def forget(self, producer_id: int) -> None:
-        """The transaction has begun or ended here: the next one is asked about anew."""
+        """Remove the verification of a transaction that began or ended here."""
         if self._by_producer:
             self._by_producer.pop(producer_id, None)

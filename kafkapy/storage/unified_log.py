@@ -56,8 +56,8 @@ logger = logging.getLogger("kafka.log.UnifiedLog")
 class UnifiedLog:
     """A log of a topic's partition in directory `directory` of `log_dir`.
 
-    `log_start_offset`: the first offset a reader may ask for. `high_watermark`: all below it is
-    replicated. `first_unstable_offset`: where the oldest undecided transaction begins, if any.
+    `log_start_offset` is the first offset that can be read. Everything below `high_watermark` is
+    replicated. `first_unstable_offset` is the start of the oldest undecided transaction, if any.
     """
 
     __slots__ = (
@@ -103,7 +103,7 @@ class UnifiedLog:
         self.update_config(local.config)
 
     def update_config(self, config: LogConfig) -> None:
-        """Follow a new configuration from now on."""
+        """Set a new configuration."""
         if not config.compact:
             self.cleaning.abort()
         self.config = self.local.config = config
@@ -126,7 +126,7 @@ class UnifiedLog:
 
     @property
     def recovery_point(self) -> int:
-        """Everything below it is known to be on the disk."""
+        """The recovery point: everything below it is on disk."""
         return self.local.recovery_point
 
     @property
@@ -150,7 +150,7 @@ class UnifiedLog:
         return known
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """The place of `offset` in the files.
+        """The position of `offset` in the files.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -163,7 +163,7 @@ class UnifiedLog:
             return self.local.offset_metadata(offset)
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, kept within the log; what it is then."""
+        """Set the high watermark, limited to the log's range. Returns the result."""
         local = self.local
         end = local.log_end_offset
         offset = end if offset >= end else max(offset, self.log_start_offset)
@@ -176,7 +176,7 @@ class UnifiedLog:
         return offset
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str) -> bool:
-        """Hide what lies below `offset`; False if it is hidden already.
+        """Raise the log start offset to `offset`. Returns False if it is there already.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE above the high watermark.
@@ -199,19 +199,20 @@ class UnifiedLog:
     # leader epochs
 
     def assign_epoch_start(self, leader_epoch: int, offset: int) -> None:
-        """`leader_epoch` begins at `offset`: durable before it has a record."""
+        """Record durably that `leader_epoch` begins at `offset`, before any record of it."""
         with self._disk():
             self.epochs.assign(leader_epoch, offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) that answers OffsetsForLeaderEpoch; (-1, -1) when undefined."""
+        """(epoch, end offset) for OffsetsForLeaderEpoch; (-1, -1) if undefined."""
         return self.epochs.end_offset_for(leader_epoch, self.local.log_end_offset)
 
     # truncate, roll, delete
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
-        """Drop every record from `offset` on, with the epochs and producer state that knew them;
-        and the rest of a batch of which `offset` is in the middle."""
+        """Drop every record from `offset` on, with their epochs and producer state. If `offset` is
+        inside a batch, that whole batch is dropped.
+        """
         with self._disk():
             if offset < self.local.segments.first.base_offset:
                 self.truncate_fully_and_start_at(offset, now_ms)
@@ -231,7 +232,7 @@ class UnifiedLog:
         self._after_truncation()
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
-        """Drop every record; the log begins and ends at `offset`."""
+        """Drop every record. The log begins and ends at `offset` then."""
         logger.info("[%s] dropping all; starting at offset %d", self.topic_partition, offset)
         with self._disk():
             self.local.probe()
@@ -261,7 +262,7 @@ class UnifiedLog:
         return segment
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Delete what retention no longer keeps; how many segments.
+        """Delete the segments that retention does not keep. Returns their number.
 
         A log that is being cleaned waits for the next round (`LogCleanerManager.deletableLogs`).
         """
@@ -296,7 +297,7 @@ class UnifiedLog:
     def replace_segments(
         self, cleaned: Sequence[LogSegment], old: Sequence[LogSegment], now_ms: int
     ) -> None:
-        """Put cleaned, flushed segments in the place of the closed ones they were made from."""
+        """Replace closed segments with the cleaned, flushed ones made from them."""
         kept = {segment.base_offset for segment in cleaned}
         with self._disk():
             self.local.probe()
@@ -310,17 +311,17 @@ class UnifiedLog:
     # flush and close
 
     def flush_handle(self) -> FlushHandle:
-        """The handle of a flush: `run_flush` it in any thread, then `mark_flushed`."""
+        """The handle of a flush. Call `run_flush` in any thread, then `mark_flushed`."""
         with self._disk():
             return self.local.flush_handle(self.producers.unflushed)
 
     def run_flush(self, handle: FlushHandle) -> None:
-        """Force it to disk; may run in a worker thread."""
+        """Force a handle's files to disk. May run in a worker thread."""
         with self._disk():
             handle.fsync()
 
     def mark_flushed(self, handle: FlushHandle, now_ms: int) -> None:
-        """`handle` is on the disk: the recovery point moves up."""
+        """Move the recovery point after the flush of `handle`."""
         self.local.mark_flushed(handle)
         self.last_flush_ms = max(self.last_flush_ms, now_ms)
         done = set(handle.snapshots)
@@ -341,7 +342,7 @@ class UnifiedLog:
         self.local.close_handles()
 
     def finish(self) -> FlushHandle | None:
-        """The first half of `close`: what is to be flushed then, if anything is."""
+        """The first half of `close`. Returns the handle to flush, if needed."""
         with self._disk():
             end = self.local.log_end_offset
             self.local.finish(self.local.segments.active)
@@ -352,7 +353,7 @@ class UnifiedLog:
             return None
 
     def abandon(self) -> None:
-        """Give the descriptors back without a write: the directory failed."""
+        """Close the files without writing, because the directory failed."""
         self.cleaning.pause()
         with suppress(OSError):
             self.local.close_handles()
@@ -379,11 +380,11 @@ class UnifiedLog:
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
     ) -> LogAppendInfo:
-        """Check a producer's batch, unless that was done `ahead`, give it offsets and append it.
-        One that repeats one of its producer's last five is not: its first offsets are the answer.
+        """Check a batch of a producer (unless done `ahead`), assign offsets and append it. A batch
+        that repeats one of the last five is not appended: the result has the first offsets.
 
         Raises:
-            TakesLong: it cannot be done `briefly`.
+            TakesLong: the append would take long, and `briefly` is set.
             ApiError: what `record.validation`, `producer_state` and the segment size refuse.
         """
         local, rules, base_offset = self.local, self._rules, self.local.log_end_offset
@@ -431,7 +432,7 @@ class UnifiedLog:
         )  # fmt: skip
 
     def append_as_follower(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """Append what a leader sent, byte for byte, as one set; a cut-off last batch is left out.
+        """Append a leader's batches unchanged, as one set, without an incomplete last one.
 
         Raises:
             ApiError: CORRUPT_MESSAGE, RECORD_LIST_TOO_LARGE.
@@ -485,12 +486,12 @@ class UnifiedLog:
         )  # fmt: skip
 
     def append_fetched(self, records: memoryview | bytes, now_ms: int) -> LogAppendInfo:
-        """`append_as_follower`; an empty log that starts inside the first batch goes back to its
-        base offset.
+        """`append_as_follower`, except that an empty log that starts inside the first batch is
+        reset to that batch's base offset.
 
-        After DeleteRecords a log may start in the middle of a batch, and a replica that is made
-        from it gets the whole batch (`Partition.appendRecordsToFollowerOrFutureReplica`). The
-        caller raises the log start offset again.
+        After DeleteRecords a log may start inside a batch, and a new replica gets the whole batch
+        (`Partition.appendRecordsToFollowerOrFutureReplica`). The caller raises the log start offset
+        again.
 
         Raises:
             ApiError, UnexpectedAppendOffset: as `append_as_follower`.
@@ -522,10 +523,10 @@ class UnifiedLog:
         include_aborted: bool = False,
         in_place: bool = False,
     ) -> FetchDataInfo:
-        """Batches of one segment from the one that holds `start_offset`, none at `upper_bound`.
+        """Batches of one segment, from the one that holds `start_offset` up to `upper_bound`.
 
-        With `min_one_message` the first batch is given even if it is larger than `max_bytes`.
-        `in_place`: they are to be sent, so a long span stays in its file, as a `FileRegion`.
+        With `min_one_message` the first batch is returned even if it is larger than `max_bytes`.
+        `in_place`: the batches will be sent, so a long span stays in its file, as a `FileRegion`.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE; CORRUPT_MESSAGE on bytes that cannot be batches.
@@ -561,8 +562,9 @@ class UnifiedLog:
             return batches_after(self.local, offset, end_offset)
 
     def read_tail(self, offset: int, max_bytes: int) -> bytes | FileRegion | None:
-        """All from `offset` on, where that is one of the batches appended last and not too much;
-        None if it is not, and `read` must look for it."""
+        """Everything from `offset` on, if that is one of the last batches and the rest is small;
+        None otherwise, and `read` must search for it.
+        """
         segment = self.local.segments.active
         position = segment.recent_position(offset)
         if position is None or segment.records.size - position > max_bytes:
@@ -584,7 +586,7 @@ class UnifiedLog:
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
-        """Where segments written by `timestamp` begin, newest first, as ListOffsets v0 wants."""
+        """Base offsets of segments written by `timestamp`, newest first, for ListOffsets v0."""
         with self._disk():
             return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
 

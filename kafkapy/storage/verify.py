@@ -1,4 +1,4 @@
-"""The consistency checker of a log directory: what `dump-log --verify` prints and tests rely on.
+"""Checks the consistency of a log directory, for `dump-log --verify` and tests.
 
 Reads every byte and trusts nothing. An empty list of problems means that Apache Kafka would load
 the directory without recovery and read every batch.
@@ -28,7 +28,7 @@ from kafkapy.storage.segment_recovery import ValidBatches
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with one file."""
+    """One fault of one file."""
 
     path: str
     message: str
@@ -55,7 +55,7 @@ _CHECKPOINTS: Final = (
 
 
 def verify_log_dir(fs: FileSystem, log_dir: str) -> list[Problem]:
-    """Check a whole log directory of a broker that is down after a clean stop.
+    """Check the whole log directory of a broker that was stopped cleanly.
 
     Raises:
         OSError: something cannot be read.
@@ -157,7 +157,7 @@ class _PartitionCheck:
             self._say(self._directory, str(error))
 
     def _check_segment(self, base_offset: int, found: dict[str, int]) -> int:
-        """The offset after the segment's last valid batch."""
+        """Check a segment. Returns the offset after its last valid batch."""
         sizes = [found.get(suffix) for suffix in log_names.SEGMENT_SUFFIXES]
         name = log_names.offset_file_name(base_offset, "")
         for suffix, size in zip(log_names.SEGMENT_SUFFIXES[:3], sizes, strict=False):
@@ -194,7 +194,9 @@ class _PartitionCheck:
     def _check_offset_index(
         self, segment: LogSegment, size: int, positions: list[int], last_offsets: list[int]
     ) -> None:
-        """Each entry: a batch that begins at the position, one at or after it that ends there."""
+        """Check each entry: a batch begins at its position, and that one or a later one ends at its
+        offset.
+        """
         path = segment.offset_index.path
         if size % 8:
             self._say(path, f"its size {size} is not a multiple of 8")
@@ -216,7 +218,9 @@ class _PartitionCheck:
     def _check_time_index(
         self, segment: LogSegment, size: int, last_offsets: list[int], max_timestamps: list[int]
     ) -> None:
-        """Each entry: the greatest timestamp up to the batch that ends with its offset."""
+        """Check each entry: it has the greatest timestamp up to the batch that ends with its
+        offset.
+        """
         path = segment.time_index.path
         if size % 12:
             self._say(path, f"its size {size} is not a multiple of 12")

@@ -1,4 +1,4 @@
-"""Which entries `acls` adds to or removes from which resources (`AclCommand`): pure decisions."""
+"""Plans the entries that `acls` adds and removes (`AclCommand`). Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkapy.security.acls import (
 WILDCARD_HOST: Final = "*"
 _O: Final = Operation
 
-# What a resource can be asked for, besides All.
+# The operations of each resource type, besides All.
 ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
     ResourceKind.TOPIC: (
         *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),
@@ -49,7 +49,7 @@ _CONSUMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Principals:
-    """Allowed and denied principals, and their hosts; no host means from everywhere."""
+    """Allowed and denied principals, and their hosts. No host means any host."""
 
     allowed: Sequence[str] = ()
     denied: Sequence[str] = ()
@@ -78,14 +78,14 @@ class Principals:
 def checked_principal(text: str) -> str:
     """
     Raises:
-        ConfigError: it is not type:name.
+        ConfigError: the principal is not type:name.
     """
     parse_principal(text.strip())
     return text.strip()
 
 
 def parse_operation(text: str) -> Operation | None:
-    """`Read`, `DescribeConfigs`, `DESCRIBE_CONFIGS`; None for what is no operation."""
+    """Parse `Read`, `DescribeConfigs` or `DESCRIBE_CONFIGS`; None if it is no operation."""
     wanted = text.strip().replace("_", "").lower()
     names = {operation.name.replace("_", "").lower(): operation for operation in Operation}
     return names.get(wanted)
@@ -94,10 +94,10 @@ def parse_operation(text: str) -> Operation | None:
 def check_operations(
     resources: Iterable[ResourcePattern], operations: Sequence[Operation | None]
 ) -> list[Operation]:
-    """The operations, which every resource must know.
+    """The operations. Every resource must support them.
 
     Raises:
-        ConfigError: names the kind of resource and what it supports.
+        ConfigError: names the resource type and its operations.
     """
     for resource in resources:
         allowed = (Operation.ALL, *ALLOWED.get(resource.kind, ()))
@@ -122,7 +122,7 @@ def planned_roles(
     consumer: bool,
     idempotent: bool,
 ) -> Acls:
-    """The entries that `--producer` and `--consumer` stand for."""
+    """The entries for `--producer` and `--consumer`."""
     found: Acls = {}
     for resource in resources:
         wanted: list[Operation] = []
@@ -137,5 +137,5 @@ def planned_roles(
 
 
 def _spelled(operation: Operation) -> str:
-    """`DescribeConfigs`."""
+    """The form `DescribeConfigs` of an operation's name."""
     return "".join(word.capitalize() for word in operation.name.split("_"))

@@ -1,8 +1,8 @@
-"""The agent: lines of files into a topic, each at least once.
+"""The agent: sends lines of files to a topic, each at least once.
 
-A round reads some lines of every file, hands them to the producer, waits until all are
-acknowledged, and only then writes down how far it is. So nothing is lost by a crash, the reading
-slows down to what the brokers take, and what was sent between the two is sent again.
+A round reads some lines of every file, sends them, waits until all are acknowledged, and only then
+saves its positions. So a crash loses nothing, but lines sent since the last save are sent again.
+The agent reads as fast as the brokers accept lines.
 """
 
 from __future__ import annotations
@@ -30,34 +30,36 @@ from kafkapy.tools.librdkafka_client import Reporter, make
 
 ROUND_BYTES: Final = 1 << 20
 DONE_MAX: Final = 1000
-"""How many renamed files are remembered as read."""
+"""The number of renamed files that are remembered as read."""
 _ROOM_WAIT_S: Final = 0.1
 _FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be away for long
 
 
 class AgentError(KafkapyError):
-    """A line cannot be delivered, however often it is tried."""
+    """A line cannot be delivered, and a retry would not help."""
 
 
 class LineSink(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
-        """Take one line; may wait for room."""
+        """Send one line. May wait for room in the queue."""
 
     def acknowledged(self) -> bool:
-        """Wait a moment; whether everything that was taken is safe. Raises AgentError."""
+        """Wait shortly. Returns whether every line was acknowledged. Raises AgentError."""
 
 
 class TopicSink:
-    """A topic. The key is the path, so a file's lines stay in order in one partition."""
+    """Sends lines to a topic. The key is the path, so a file's lines stay in order in one
+    partition.
+    """
 
     def __init__(
         self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
     ) -> None:
         """
         Raises:
-            ConfigError: librdkafka does not take a property.
+            ConfigError: librdkafka refuses a property.
         """
         from confluent_kafka import Producer
 
@@ -82,7 +84,7 @@ class TopicSink:
                 self._producer.poll(_ROOM_WAIT_S)
 
     def acknowledged(self) -> bool:
-        """Whether the queue is empty, after at most half a second."""
+        """Wait for at most half a second. Returns whether the queue is empty."""
         left: int = self._producer.flush(0.5)
         if self._failures:
             raise AgentError(f"Topic {self._topic}: {self._failures[0]}")
@@ -94,12 +96,12 @@ class TopicSink:
 
 
 class State:
-    """Positions in the files, in a file that is replaced whole."""
+    """The positions in the files, saved in a file that is replaced atomically."""
 
     def __init__(self, path: Path) -> None:
         """
         Raises:
-            ConfigError: the file is there and is no state.
+            ConfigError: the file exists, but is no state.
         """
         self._path = path
         self.cursors: dict[str, Cursor] = {}
@@ -114,7 +116,7 @@ class State:
                 raise ConfigError(f"{path} is no state of an agent: {error}") from error
 
     def save(self) -> None:
-        """Write it so that a crash leaves the old or the new one."""
+        """Save the positions atomically."""
         data = {
             "files": {path: cursor_to_json(cursor) for path, cursor in self.cursors.items()},
             "done": [cursor_to_json(cursor) for cursor in self.done.values()],
@@ -152,9 +154,9 @@ class Agent:
         self._links: set[str] = set()  # of which was told
 
     def run(self, stop: threading.Event, *, poll_s: float = 0.5, once: bool = False) -> None:
-        """Rounds until `stop` is set; with `once` until nothing new is there.
+        """Run rounds until `stop` is set; with `once`, until there are no new lines.
 
-        With `once` the files are taken as finished: a last line without its end is sent too.
+        With `once` the files count as finished: a last line without its end is sent too.
 
         Raises:
             AgentError: a line cannot be delivered.
@@ -175,7 +177,8 @@ class Agent:
                 stop.wait(poll_s)
 
     def round(self, *, finished: bool = False) -> int:
-        """Send some lines of every file; how many. Switches to new files under old names.
+        """Send some lines of every file. Returns their number. Switches to new files under old
+        names.
 
         With `finished` a last line without its end is a line.
         """
@@ -204,7 +207,7 @@ class Agent:
         return len(lines)
 
     def _leave(self, name: str, tail: FileTail) -> None:
-        """Close a file that was read to its end; its name may belong to another one by now."""
+        """Close a file that was read to its end. Its name may be another file's by now."""
         done = self._state.done
         if not tail.deleted():
             done[tail.cursor.identity] = tail.cursor
@@ -245,7 +248,7 @@ class Agent:
         self._tails[name] = tail
 
     def _after_rotation(self, new: FileTail, cursor: Cursor) -> FileTail:
-        """The rest of a file that was renamed while the agent was away, if it can be found."""
+        """The rest of a file that was renamed while the agent did not run, if it can be found."""
         old = find_renamed(new.path, cursor)
         if old is None:
             what = "was truncated" if new.cursor.identity == cursor.identity else "was replaced"
@@ -256,7 +259,7 @@ class Agent:
         return old
 
     def _is_done(self, name: str, identity: tuple[int, int]) -> bool:
-        """Whether a file was read to its end under another name. Inodes are used again."""
+        """Whether a file was read to its end under another name. Inodes are reused."""
         cursor = self._state.done.get(identity)
         if cursor is None:
             return False
@@ -265,7 +268,7 @@ class Agent:
         return tail.cursor == cursor
 
     def _matching(self) -> Iterable[str]:
-        """Names of files, in order. A pattern without a match may have one later."""
+        """Names of matching files, in order. A pattern without a match may match later."""
         names = {name for pattern in self._patterns for name in glob.glob(_rooted(pattern))}
         for name in sorted(names - self._links):
             if not is_plain_file(name) and os.path.isfile(name):
@@ -285,8 +288,9 @@ class Agent:
 
 
 def _rooted(pattern: str) -> str:
-    """A pattern whose directories before its first wildcard, or before its name, are resolved: they
-    are the user's own words. What comes after must be no link."""
+    """A pattern whose directories before its first wildcard, or before its name, are resolved,
+    because the user named them. The rest must not contain links.
+    """
     parts = Path(pattern).parts
     fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     directory = os.path.realpath(os.path.join(*parts[:fixed])) if fixed > 0 else os.getcwd()

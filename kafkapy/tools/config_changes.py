@@ -27,7 +27,7 @@ class ConfigChange:
     def refuse_unknown_deletes(self, present: Container[str]) -> None:
         """
         Raises:
-            ConfigError: a key to delete is not there; nothing may be changed then.
+            ConfigError: a key to delete does not exist; then nothing may be changed.
         """
         unknown = [key for key in self.deletes if key not in present]
         if unknown:
@@ -35,10 +35,10 @@ class ConfigChange:
 
 
 def parse_add_config(text: str) -> dict[str, str]:
-    """`k1=v1,k2=[v1,v2],k3=`: brackets keep commas and equal signs, and are dropped.
+    """Parse `k1=v1,k2=[v1,v2],k3=`. Brackets protect commas and equal signs, and are removed.
 
     Raises:
-        ConfigError: an item is not key=value, or a key has a character that no key has.
+        ConfigError: an item is not key=value, or a key has an invalid character.
     """
     sets: dict[str, str] = {}
     for item in _COMMA.split(text):
@@ -56,7 +56,8 @@ def parse_add_config(text: str) -> dict[str, str]:
 def validate_keys(sets: Mapping[str, str]) -> None:
     """
     Raises:
-        ConfigError: names the first key that is not made of letters, digits, `.`, `_` and `-`.
+        ConfigError: names the first key with other characters than letters, digits, `.`, `_` and
+          `-`.
     """
     for key in sets:
         if not _KEY.fullmatch(key):
@@ -64,5 +65,5 @@ def validate_keys(sets: Mapping[str, str]) -> None:
 
 
 def parse_delete_config(words: Sequence[str]) -> list[str]:
-    """`k1,k2` words as keys."""
+    """Parse `k1,k2` words as keys."""
     return [key for word in words for key in comma_separated(word)]

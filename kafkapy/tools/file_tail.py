@@ -1,7 +1,7 @@
-"""Following one growing file: lines, and where to go on after a rotation, a truncation or a stop.
+"""Follows one growing file, across rotation, truncation and restarts.
 
-A `Cursor` says what has been read of which file: its identity (device and inode) and its first
-bytes, so that a file that was replaced under the same name, or inode, is not taken for it.
+A `Cursor` is the position in a file, with the file's identity (device and inode) and a checksum of
+its first bytes, so that a new file with the same name or inode is recognised.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 
 HEAD_BYTES: Final = 256
 LINE_BYTES_MAX: Final = 900_000
-"""A longer line becomes several records: brokers take 1 MB by default."""
+"""A longer line becomes several records: brokers accept 1 MB by default."""
 
 
 class Cursor(NamedTuple):
-    """Read up to `offset` of the file with this identity, whose first `head_bytes` have that CRC.
+    """The file with this identity, whose first `head_bytes` have this CRC, was read up to `offset`.
 
-    `offset` is where a line begins.
+    `offset` is the start of a line.
     """
 
     device: int
@@ -37,29 +37,29 @@ class Cursor(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line without its end, and the byte of the file where it began."""
+    """A line without its end, and the position of its first byte."""
 
     value: bytes
     offset: int
 
 
 class NotAFile(OSError):
-    """A name is no plain file: a symbolic link or below one, a pipe or a device."""
+    """A name is not a plain file: it is a symbolic link or below one, a pipe or a device."""
 
 
 def is_plain_file(name: str) -> bool:
-    """Whether a name is a file's without any symbolic link in it."""
+    """Whether a path names a plain file, and contains no symbolic link."""
     return os.path.realpath(name) == os.path.abspath(name) and os.path.isfile(name)
 
 
 class FileTail:
-    """One open file. It stays open when it is renamed, so its last lines are not lost."""
+    """One open file. It stays open after a rename, so its last lines are not lost."""
 
     def __init__(self, path: Path, cursor: Cursor | None = None) -> None:
-        """Open `path`; go on at `cursor` if that is of this file, else at the beginning.
+        """Open `path`. Continue at `cursor` if that is of this file, else at the beginning.
 
         Raises:
-            NotAFile: it is a symbolic link, or no file: another user may have put it there.
+            NotAFile: it is a symbolic link, or no file: another user may have created it.
             OSError: it cannot be opened.
         """
         self.path = path
@@ -74,14 +74,16 @@ class FileTail:
         os.close(self._fd)
 
     def truncated(self) -> bool:
-        """Whether the file was cut, or cut and written anew; then the tail is back at its start."""
+        """Whether the file was truncated, also if it was written again since. Then reading starts
+        again.
+        """
         if self._continues(self.cursor, os.fstat(self._fd).st_size):
             return False
         self.cursor = Cursor(*self.cursor.identity)
         return True
 
     def replaced(self) -> bool:
-        """Whether the name belongs to another file now. A name that is gone may come back."""
+        """Whether the name is another file's now. A missing name may be created again."""
         try:
             status = os.lstat(self.path)
         except FileNotFoundError:
@@ -89,11 +91,11 @@ class FileTail:
         return (status.st_dev, status.st_ino) != self.cursor.identity
 
     def deleted(self) -> bool:
-        """Whether the file has no name any more, so that nobody can open it to write."""
+        """Whether the file has no name any more, so that no process can open it to write."""
         return os.fstat(self._fd).st_nlink == 0
 
     def skip_to_end(self) -> None:
-        """Leave out the lines that are there, up to the last line's end."""
+        """Skip the present lines, up to the end of the last one."""
         size = os.fstat(self._fd).st_size
         tail = os.pread(self._fd, LINE_BYTES_MAX, max(0, size - LINE_BYTES_MAX))
         self._advance(size - len(tail) + tail.rfind(b"\n") + 1)
@@ -127,14 +129,14 @@ class FileTail:
         self.cursor = self.cursor._replace(offset=offset)
 
     def _continues(self, cursor: Cursor, size: int) -> bool:
-        """Whether this file is the one that the cursor is of, and still has what was read."""
+        """Whether this is the cursor's file, and still has the bytes that were read."""
         if cursor.identity != self.cursor.identity or size < cursor.offset:
             return False
         return zlib.crc32(os.pread(self._fd, cursor.head_bytes, 0)) == cursor.head_crc
 
 
 def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
-    """The file that a cursor is of, if it now has a name that begins with its old one."""
+    """Find the cursor's file, if its new name begins with the old one."""
     for other in sorted(path.parent.glob(f"{_escaped(path.name)}*")):
         status = other.lstat()
         if (status.st_dev, status.st_ino) == cursor.identity:
@@ -146,7 +148,7 @@ def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
 
 
 def _opened(path: Path) -> int:
-    """A descriptor of a plain file. Raises OSError, NotAFile."""
+    """Open a plain file. Raises OSError, NotAFile."""
     # A pipe would make its opening wait for a writer.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -163,7 +165,7 @@ def _opened(path: Path) -> int:
 
 
 def _is_named(fd: int, path: Path) -> bool:
-    """Whether a path without links leads to an open file."""
+    """Whether a path without links is that of the open file."""
     name = os.path.abspath(path)
     try:
         return os.path.realpath(name) == name and os.path.samestat(os.fstat(fd), os.lstat(name))
@@ -176,12 +178,12 @@ def _escaped(name: str) -> str:
 
 
 def cursor_to_json(cursor: Cursor) -> dict[str, int]:
-    """For the state file."""
+    """The cursor's JSON in the state file."""
     return cursor._asdict()
 
 
 def cursor_from_json(data: Any) -> Cursor:
-    """The inverse. Raises ValueError for what is none."""
+    """Read a cursor from JSON. Raises ValueError if it is malformed."""
     if not isinstance(data, dict) or data.keys() != set(Cursor._fields):
         raise ValueError(f"{data} is no cursor")
     return Cursor(**{name: int(value) for name, value in data.items()})

@@ -1,4 +1,4 @@
-"""Transactions that nobody will end (`TransactionsCommand.FindHangingTransactionsCommand`)."""
+"""Finds transactions that will never end (`TransactionsCommand.FindHangingTransactionsCommand`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that one partition knows as open."""
+    """A transaction that is open in one partition."""
 
     partition: TopicPartition
     producer: ProducerState
@@ -27,7 +27,7 @@ class OpenTransaction(NamedTuple):
 def candidates(
     producers: Mapping[TopicPartition, Iterable[ProducerState]], now_ms: int, timeout_ms: int
 ) -> list[OpenTransaction]:
-    """Open transactions whose last record is older than any transaction may be."""
+    """Open transactions whose last record is older than the longest transaction allowed."""
     return [
         OpenTransaction(partition, state)
         for partition, states in producers.items()
@@ -41,8 +41,9 @@ def hanging(
     id_of_producer: Mapping[int, str],
     descriptions: Mapping[str, TransactionDescription],
 ) -> list[OpenTransaction]:
-    """Those whose coordinator does not know them: nobody has that producer id, the transactional
-    id is gone, or its transaction does not include the partition."""
+    """The transactions that their coordinator does not know: no transactional id has the producer
+    id, the transactional id is gone, or its transaction does not include the partition.
+    """
 
     def is_known(each: OpenTransaction) -> bool:
         transactional_id = id_of_producer.get(each.producer.producer_id)
@@ -55,10 +56,10 @@ def hanging(
 def find_hanging(
     cluster: Cluster, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int
 ) -> list[OpenTransaction]:
-    """Ask the leaders, then the coordinators of what looks old.
+    """Request open transactions from leaders, then check old ones at their coordinators.
 
     Raises:
-        ConfigError: somebody could not be asked; says what was asked.
+        ConfigError: a request failed; the message names it.
         ApiError: the brokers have no transactions.
     """
     producers = {each: producers_of(cluster, each) for each in partitions}
@@ -89,10 +90,10 @@ def find_hanging(
 def producers_of(
     cluster: Cluster, partition: TopicPartition, broker_id: int | None = None
 ) -> list[ProducerState]:
-    """`describe_producers`, with a failure in the words of Kafka's tool.
+    """`describe_producers`, with the error text of Kafka's tool.
 
     Raises:
-        ConfigError: who was asked, and what went wrong.
+        ConfigError: names the broker and the error.
         ApiError: the broker has no transactions.
     """
     try:
@@ -109,7 +110,7 @@ def producers_of(
 def partitions_on(
     cluster: Cluster, topic: str | None, partition: int | None, broker_id: int | None
 ) -> list[TopicPartition]:
-    """The partitions to look at: of a topic, of those with a replica on a broker, or both.
+    """The partitions to check: those of a topic, those with a replica on a broker, or both.
 
     Raises:
         ConfigError: there is no such topic.

@@ -1,4 +1,4 @@
-"""Numbers and dates as Java's `%f` and `SimpleDateFormat` write them."""
+"""Formats numbers and dates like Java's `%f` and `SimpleDateFormat`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
 
 
 def ratio(numerator: float, denominator: float) -> float:
-    """Java's division of doubles: infinite or not a number where the denominator is 0."""
+    """Java's division of doubles: infinite or NaN if the denominator is 0."""
     if denominator:
         return numerator / denominator
     return math.nan if numerator == 0 else math.copysign(math.inf, numerator)
@@ -43,7 +43,7 @@ class DateFormat:
     def __init__(self, pattern: str) -> None:
         """
         Raises:
-            ConfigError: the pattern has a letter that is not served; it is named.
+            ConfigError: the pattern has an unsupported letter, which is named.
         """
         self._parts: list[tuple[bool, str]] = []
         for match in _PATTERN.finditer(pattern):

@@ -1,7 +1,7 @@
-"""JSON files that people write by hand: what is wrong in them, and where.
+"""Reads JSON files written by hand, with precise errors.
 
-As with Kafka's reader, text after the first value is ignored, whole numbers are no strings and no
-fractions, and of an object's equal keys the last counts.
+As with Kafka's reader, text after the first value is ignored, strings and fractions are not whole
+numbers, and of an object's equal keys the last counts.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _KINDS = {
 
 
 class JsonInputError(KafkapyError):
-    """The text is no JSON, or not of the form that is needed."""
+    """The text is not JSON, or not of the required form."""
 
 
 class JsonNode(NamedTuple):
-    """A value and where it stands, as in `partitions[2].replicas`."""
+    """A value with its path, such as `partitions[2].replicas`."""
 
     value: Any
     place: str = ""
@@ -36,7 +36,7 @@ class JsonNode(NamedTuple):
         """A member of an object.
 
         Raises:
-            JsonInputError: there is none, or this is no object.
+            JsonInputError: there is none, or this is not an object.
         """
         found = self.optional(name)
         if found is None:
@@ -44,7 +44,7 @@ class JsonNode(NamedTuple):
         return found
 
     def optional(self, name: str) -> JsonNode | None:
-        """A member of an object, if it is there."""
+        """A member of an object, if it exists."""
         if not isinstance(self.value, dict):
             raise self._unexpected("JSON object")
         if name not in self.value:
@@ -85,7 +85,7 @@ def parse_json(text: str, refusal: str) -> JsonNode:
     """The first JSON value of a text.
 
     Raises:
-        JsonInputError: `refusal`, and the place where it goes wrong.
+        JsonInputError: `refusal`, and the position of the error.
     """
     try:
         value, _ = json.JSONDecoder().raw_decode(text.lstrip("\ufeff \t\r\n"))
@@ -102,7 +102,7 @@ def read_text(path: str) -> str:
     """The text of a file that was named on the command line.
 
     Raises:
-        JsonInputError: it cannot be read.
+        JsonInputError: the file cannot be read.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:

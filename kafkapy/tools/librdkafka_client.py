@@ -1,4 +1,4 @@
-"""Making confluent-kafka clients whose complaints a person can read."""
+"""Creates confluent-kafka clients with readable errors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
 
 
 class Reporter:
-    """Tells each complaint once: librdkafka repeats itself for as long as a broker is away.
+    """Reports each error once: librdkafka repeats errors while a broker is unreachable.
 
-    It would try a login that was refused for ever, too; Kafka's clients end with it. So does the
-    call that serves its callbacks (`poll`, `flush`, `consume`), unless `patient`.
+    librdkafka also retries a refused login for ever; Kafka's clients fail. So the call that serves
+    callbacks (`poll`, `flush`, `consume`) raises then, unless `patient`.
     """
 
     def __init__(self, warn: Callable[[str], None], *, patient: bool = False) -> None:
@@ -34,7 +34,7 @@ class Reporter:
         self._told: set[str] = set()
 
     def tell(self, text: str) -> None:
-        """Warn, unless that was said already."""
+        """Log a warning, unless it was logged before."""
         # How often and after how long a connection failed makes no new complaint.
         same = _COUNTS.sub("", text)
         if same not in self._told:
@@ -42,7 +42,7 @@ class Reporter:
             self._warn(text)
 
     def error(self, error: KafkaError) -> None:
-        """librdkafka's `error_cb`; what it raises comes out of the call that serves it.
+        """librdkafka's `error_cb`. Its exceptions are raised by the call that serves callbacks.
 
         Raises:
             ApiError: SASL_AUTHENTICATION_FAILED.
@@ -55,7 +55,7 @@ class Reporter:
 def make_producer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> Producer:
-    """A producer of Kafka's properties; `extra` are librdkafka's own. Raises as `make`."""
+    """A producer with Kafka's properties; `extra` has librdkafka's own. Raises as `make`."""
     made: Producer = make(Producer, {**producer_config(properties), **(extra or {})}, reporter)
     return made
 
@@ -63,7 +63,7 @@ def make_producer(
 def make_consumer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> Consumer:
-    """A consumer of Kafka's properties; `extra` are librdkafka's own. Raises as `make`."""
+    """A consumer with Kafka's properties; `extra` has librdkafka's own. Raises as `make`."""
     made: Consumer = make(Consumer, {**consumer_config(properties), **(extra or {})}, reporter)
     return made
 
@@ -72,15 +72,15 @@ def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 
     Raises:
-        ApiError: the reporter ends it. One `flush` would go on nevertheless, until the records
-            have failed of age.
+        ApiError: an error of the reporter. A single `flush` would continue nevertheless, until the
+          records expire.
     """
     while producer.flush(_FLUSH_S):
         pass
 
 
 def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter) -> C:
-    """A client; a property that librdkafka does not know is dropped with a warning, as Java does.
+    """Create a client. An unknown property is dropped with a warning, as in Java.
 
     Raises:
         ConfigError: a value is not allowed.

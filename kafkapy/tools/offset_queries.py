@@ -1,4 +1,4 @@
-"""Which partitions `get-offsets` is asked for, and at which time (`GetOffsetShell`)."""
+"""Parses the partitions and the time of `get-offsets` (`GetOffsetShell`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parse_time(text: str) -> int:
     """A special time by name or number, or milliseconds since the epoch.
 
     Raises:
-        ConfigError: it is none of those.
+        ConfigError: it is neither.
     """
     try:
         return _SPECIAL_TIMES.get(text) or int(text)
@@ -47,7 +47,7 @@ def parse_time(text: str) -> int:
 
 
 def by_topic_and_partitions(topic: str | None, partitions: str | None) -> PartitionFilter:
-    """`--topic` and `--partitions`.
+    """The filter of `--topic` and `--partitions`.
 
     Raises:
         ConfigError: not a regular expression, or not a list of numbers.
@@ -66,7 +66,7 @@ def by_topic_and_partitions(topic: str | None, partitions: str | None) -> Partit
 
 
 def by_rules(text: str) -> PartitionFilter:
-    """`--topic-partitions`: `t:1,t2:0-3,t3,:5-`; upper ends are exclusive.
+    """The filter of `--topic-partitions`: `t:1,t2:0-3,t3,:5-`. Upper ends are exclusive.
 
     Raises:
         ConfigError: names the rule that cannot be read.
@@ -88,5 +88,5 @@ def _rule(text: str) -> PartitionFilter:
 
 
 def in_text_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """As the tool prints them: by the text `topic-partition`, foo-10 before foo-2."""
+    """Sort partitions by the text `topic-partition`, as Kafka's tool does: foo-10 before foo-2."""
     return sorted(partitions, key=str)

@@ -1,4 +1,4 @@
-"""The history of one partition: its lines of the state-change logs as events and leaderships."""
+"""The history of one partition: events and leaders, from lines of the state-change logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG4J: Final = re.compile(r"^\[[^\]]*\] [A-Z]+ (.*?)(?: \(state\.change\.logger
 _WRITER: Final = re.compile(
     r"^\[?(?P<role>Controller|Broker) (?:id=)?(?P<id>\d+)(?: epoch[= ](?P<epoch>\d+))?\]?:? "
 )
-# Where a line tells who leads, in the words of both eras; -1 is nobody.
+# Patterns of lines with a leader, in both formats; -1 means none.
 _LEADER: Final = re.compile(r"\bleader[=:] ?(-?\d+)|\bwith leader (-?\d+)", re.IGNORECASE)
 _ISR: Final = re.compile(
     r"\bISR:((?:-?\d+,?)+?)(?=,[A-Z]|\))|\bisr=(?:List\(|\[)([\d, ]*)|\bISR \[([\d, ]*)\]"
@@ -23,13 +23,15 @@ _ISR: Final = re.compile(
 _ISR_BROKERS: Final = re.compile(r"isrWithBrokerEpoch=\S*?\((.*?)\), leaderRecovery")
 _BROKER_ID: Final = re.compile(r"brokerId=(\d+)")
 _LOST: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
-# What a controller only asks for, or a broker has heard, is no change of leader yet.
+# A controller's request, or a broker's receipt of one, is no change of leader yet.
 _DECIDES: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
 _BECAME_LEADER: Final = re.compile(r"^Leader \S+ ")
 
 
 class Event(NamedTuple):
-    """One line. `after_ms` since the line before; leader and ISR as far as the line tells."""
+    """One line. `after_ms` is the time since the previous line. Leader and ISR are set if the line
+    has them.
+    """
 
     time: str
     after_ms: int
@@ -40,7 +42,7 @@ class Event(NamedTuple):
 
 
 class Leadership(NamedTuple):
-    """A time with one leader, or without any; the last one ends with the last event."""
+    """A period with one leader, or without any. The last one ends with the last event."""
 
     since: str
     leader: str
@@ -48,14 +50,14 @@ class Leadership(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """Events in order, and who led."""
+    """Events in order, and the leaders."""
 
     events: list[Event]
     leaderships: list[Leadership]
 
 
 def timeline(lines: Iterable[tuple[bytes, bytes, str]]) -> Timeline:
-    """The merged lines of one partition, understood."""
+    """Parse the merged lines of one partition."""
     events: list[Event] = []
     changes: list[tuple[str, str]] = []
     for date, line, _ in lines:
@@ -105,7 +107,7 @@ def _isr(message: str) -> str | None:
 
 
 def _new_leader(event: Event) -> str | None:
-    """The leader from this event on, if it says so."""
+    """The leader from this event on, if the event has one."""
     if _LOST.search(event.message):
         return NO_LEADER
     if event.leader is None or not _DECIDES.search(event.message):
@@ -114,7 +116,7 @@ def _new_leader(event: Event) -> str | None:
 
 
 def bar(duration_ms: int, whole_ms: int) -> str:
-    """A bar whose length is the share of the whole; even the shortest can be seen."""
+    """A bar with the length of a share. Even the shortest is visible."""
     return "#" * max(1, round(BAR_WIDTH * duration_ms / max(whole_ms, 1)))
 
 

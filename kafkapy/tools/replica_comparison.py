@@ -1,8 +1,8 @@
-"""The same batches in every replica? Pure: what was fetched goes in, findings come out.
+"""Compares the batches of a partition's replicas. Pure: takes fetched bytes, returns findings.
 
 Batches are compared in lock-step up to each replica's high watermark, by last offset, size and
-checksum (`ReplicaBuffer.verifyCheckSum`). Kafka compares the checksums that the batches carry; here
-they are computed too, because a replica that rotted on its disk still carries the right one.
+checksum (`ReplicaBuffer.verifyCheckSum`). Kafka compares the stored checksums of batches. Here they
+are also computed, because a batch that was damaged on disk still has the right stored checksum.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from kafkapy.record.records import batch_records
 
 
 class ReplicaBatches(NamedTuple):
-    """One replica's answer: bytes from the common offset on, and its high watermark."""
+    """One replica's response: bytes from the common offset on, and its high watermark."""
 
     high_watermark: int
     records: memoryview
 
 
 class Difference(NamedTuple):
-    """Two replicas that differ in a batch. `offset` is the first that differs.
+    """Two replicas that differ in a batch. `offset` is the first different one.
 
-    `values` are what they have instead of each other: of `what`, "offset", "checksum" or "size".
-    `corrupt` are those of the two whose batch fails its own CRC.
+    `values` are their values of `what`: "offset", "checksum" or "size". `corrupt` has those of the
+    two whose batch fails its own CRC.
     """
 
     partition: TopicPartition
@@ -62,7 +62,7 @@ class Difference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The compared range, and the offsets where replicas differ."""
+    """The compared range, and its differences."""
 
     next_offset: int
     batches: int
@@ -77,8 +77,9 @@ class _Batch(NamedTuple):
 def compare(
     partition: TopicPartition, start_offset: int, replicas: Mapping[int, ReplicaBatches]
 ) -> Compared:
-    """Compare what the replicas have from `start_offset` on; it ends at the first batch that one of
-    them does not have below its high watermark, or at one whose offsets differ."""
+    """Compare the replicas from `start_offset` on. Ends at the first batch that one of them does
+    not have below its high watermark, or whose offsets differ.
+    """
     next_offset, count = start_offset, 0
     differences: list[Difference] = []
     ids = list(replicas)
@@ -95,7 +96,7 @@ def compare(
 
 
 def _batches_below(replica: ReplicaBatches) -> Iterator[_Batch]:
-    """Whole batches under the high watermark; where bytes are no batch, there is none."""
+    """Whole batches below the high watermark, up to the first bytes that are no batch."""
     try:
         for position, header in iter_headers(replica.records):
             if header.last_offset >= replica.high_watermark:
@@ -135,7 +136,7 @@ def _computed(batch: _Batch) -> int:
 
 
 def _first_difference(a: _Batch, b: _Batch) -> int:
-    """The offset of the first record that is not the same, as far as both can be read."""
+    """The offset of the first different record, as far as both can be read."""
     offset = min(a.header.base_offset, b.header.base_offset)
     rows = zip(batch_records(a.data, a.header), batch_records(b.data, b.header), strict=False)
     with suppress(ApiError):  # what cannot be read is what differs

@@ -1,7 +1,7 @@
-"""`replica-verification`: real fetches from every replica, compared round by round.
+"""`replica-verification`: fetches from every replica, and compares them round by round.
 
-A round asks every broker at once for some partitions, from the offset up to which all replicas are
-known to be the same; as many partitions as fit the memory. Kafka: `ReplicaVerificationTool`.
+A round fetches some partitions from every broker at once, from the offset up to which all replicas
+are equal; as many partitions as fit into memory. Kafka: `ReplicaVerificationTool`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.replica_comparison import Difference, ReplicaBatches, compare
 
 MEMORY_BYTES: Final = 64 << 20
-"""What the answers of one round may hold, unless one batch is larger."""
+"""The largest size of the responses of one round, unless one batch is larger."""
 
 # Asks one broker for what it has of these partitions from these offsets on.
 Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, ReplicaRecords]]
@@ -25,9 +25,11 @@ Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, Replic
 
 @dataclass(slots=True)
 class PartitionProgress:
-    """One partition: `offset` is where the next round begins; `end_offset` where to stop, if ever.
+    """One partition. The next round begins at `offset`; the comparison ends at `end_offset`, if
+    given.
 
-    `problem` says why the last round did not get on: a replica that gave an error or too little.
+    `problem` is the reason why the last round made no progress: a replica that returned an error,
+    or too few records.
     """
 
     partition: TopicPartition
@@ -44,17 +46,21 @@ class PartitionProgress:
 
     @property
     def is_done(self) -> bool:
-        """Whether everything that was wanted has been compared."""
+        """Whether the whole range was compared."""
         return self.end_offset is not None and self.offset >= self.end_offset
 
     @property
     def diverged(self) -> bool:
-        """Whether the replicas' offsets part: there is no common offset to go on from."""
+        """Whether the replicas' offsets differ, so that there is no common offset to continue
+        from.
+        """
         return any(each.what == "offset" for each in self.differences)
 
 
 class Lag(NamedTuple):
-    """The partition whose common offset is farthest behind its highest high watermark."""
+    """The partition with the largest distance from its common offset to its highest high
+    watermark.
+    """
 
     messages: int = -1
     partition: TopicPartition | None = None
@@ -62,7 +68,7 @@ class Lag(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The result of one round. `advanced`: some partition got on."""
+    """The result of one round. `advanced`: a partition made progress."""
 
     differences: list[Difference]
     lag: Lag
@@ -87,11 +93,11 @@ class ReplicaVerification:
 
     @property
     def unfinished(self) -> list[PartitionProgress]:
-        """Those that another round can get on."""
+        """The partitions that another round can advance."""
         return [each for each in self.partitions if not each.is_done and not each.diverged]
 
     def rounds(self) -> Iterator[Round]:
-        """A round over all that are unfinished, again and again, until none is."""
+        """Run rounds over the unfinished partitions, until there are none."""
         while chosen := self.unfinished:
             differences: list[Difference] = []
             lag, advanced = Lag(), False
@@ -118,7 +124,9 @@ class ReplicaVerification:
     def _fetch(
         self, chosen: Sequence[PartitionProgress]
     ) -> dict[int, Mapping[TopicPartition, ReplicaRecords]]:
-        """Every broker's answer; one that does not answer has an error for each partition."""
+        """The response of every broker. A broker without a response has an error for each
+        partition.
+        """
         wanted: dict[int, dict[TopicPartition, int]] = {}
         for each in chosen:
             for replica in each.replicas:
@@ -138,7 +146,9 @@ class ReplicaVerification:
 def _advance(
     each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]
 ) -> tuple[list[Difference], int, bool]:
-    """(differences, highest high watermark, whether it got on) of one partition's answers."""
+    """(differences, highest high watermark, whether there was progress) from one partition's
+    responses.
+    """
     answers = {replica: answer for replica, answer in given.items() if answer is not None}
     high_watermark = max((answer.high_watermark for answer in answers.values()), default=-1)
     each.problem = _problem(each, given)
@@ -163,7 +173,7 @@ def _advance(
 
 
 def _problem(each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]) -> str:
-    """The replica that holds the partition up; empty when none is known to."""
+    """The replica that prevents progress; empty if none is known."""
     for replica, answer in given.items():
         if answer is None:
             return f"replica {replica} said nothing"

@@ -17,7 +17,7 @@ _DEFAULT_ITERATIONS: Final = -1
 
 
 def split_change(change: ConfigChange) -> tuple[ConfigChange, ConfigChange]:
-    """The credentials of a change, and the rest of it."""
+    """Split a change into its credentials and the rest."""
     parts = []
     for wanted in (True, False):
         sets = {key: value for key, value in change.sets.items() if (key in MECHANISMS) is wanted}
@@ -30,13 +30,13 @@ def parse_credentials(sets: Mapping[str, str]) -> dict[ScramMechanism, NewCreden
     """Credentials by mechanism.
 
     Raises:
-        ConfigError: in the words of `ConfigCommand`; the password is not shown.
+        ConfigError: with `ConfigCommand`'s text; the password is not shown.
     """
     return {MECHANISMS[name]: _credential(name, text) for name, text in sets.items()}
 
 
 def stored(change: ConfigChange) -> ConfigChange:
-    """The change as znodes have it: no password, but what a broker checks one by.
+    """The change in the form of znodes: credentials to check passwords with, instead of passwords.
 
     Raises:
         ConfigError: as `parse_credentials`.

@@ -1,10 +1,10 @@
-"""One line of a `state-change.log`: when it was written, and which partition it is about.
+"""Parses lines of a `state-change.log`: their time and their partition.
 
-Lines are bytes, as they are in the file. Two eras: until Kafka 1.0 a partition was
-`[topic,partition]`, and that is all that Kafka's own merger ever learned to read; since then it is
-`topic-partition`, and the line names its writer first: `[Controller id=1 epoch=2]` or
-`[Broker id=1]`. In the new era `[0,1]` is a list of replicas, which Kafka's merger takes for the
-topic 0, partition 1.
+Lines are bytes, as in the file. There are two formats. Until Kafka 1.0 a partition was
+`[topic,partition]`, the only form that Kafka's own merger reads. Since then it is
+`topic-partition`, and the line begins with its writer: `[Controller id=1 epoch=2]` or `[Broker
+id=1]`. In the newer format `[0,1]` is a list of replicas, which Kafka's merger mistakes for topic
+0, partition 1.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ LATEST: Final = "9999-12-31 23:59:59,999"
 
 
 class Partition(NamedTuple):
-    """A partition as a line names it."""
+    """A partition, as named in a line."""
 
     topic: bytes
     partition: int
 
 
 def partitions_in(line: bytes) -> list[Partition]:
-    """The partition that a line is about; several only where a list of replicas went offline."""
+    """The partition of a line. Only a line about a list of offline replicas has several."""
     if _NEW_ERA.search(line) is None:
         found = _BRACKETED.search(line)
         if found is not None:
@@ -60,7 +60,7 @@ def partitions_in(line: bytes) -> list[Partition]:
 
 
 def parse_time(text: str) -> int:
-    """Milliseconds of a wall clock, to be compared only; fields may be out of range, as in Java.
+    """Wall-clock milliseconds, for comparisons only. Fields may be out of range, as in Java.
 
     Raises:
         ConfigError: it does not begin with yyyy-MM-dd HH:mm:ss,SSS.
@@ -73,7 +73,9 @@ def parse_time(text: str) -> int:
 
 
 def _minute(year: int, month: int, day: int, hour: int, minute: int) -> int:
-    """A month 13 is January of the next year, a day 0 the last of the month before."""
+    """The minute of a date. Month 13 is January of the next year, day 0 the last of the previous
+    month.
+    """
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     before_march = month < 3
     y = year - before_march
@@ -83,18 +85,20 @@ def _minute(year: int, month: int, day: int, hour: int, minute: int) -> int:
 
 
 class TimeRange:
-    """Both ends are in it. Lines come in the order of time, so that a minute is worked out once."""
+    """A range of dates, with both ends. Lines are in the order of time, so each minute is computed
+    once.
+    """
 
     __slots__ = ("_end", "_minute", "_minute_ms", "_start", "is_everything")
 
     def __init__(self, start: str = EARLIEST, end: str = LATEST) -> None:
-        """Raises ConfigError for what is no time."""
+        """Raises ConfigError for an invalid time."""
         self._start, self._end = parse_time(start), parse_time(end)
         self.is_everything = (start, end) == (EARLIEST, LATEST)
         self._minute, self._minute_ms = b"", 0
 
     def holds(self, date: bytes) -> bool:
-        """Whether a DATE is in it."""
+        """Whether the range contains a DATE."""
         minute = date[:16]
         if minute != self._minute:
             fields = (date[:4], date[5:7], date[8:10], date[11:13], date[14:16])
@@ -104,7 +108,7 @@ class TimeRange:
 
 
 class LineFilter:
-    """Which lines are wanted, and the date by which they are merged."""
+    """Selects lines, and returns the date by which they are merged."""
 
     __slots__ = ("_partitions", "_times", "_topic")
 
@@ -114,14 +118,13 @@ class LineFilter:
         topic: str | None = None,
         partitions: Collection[int] = (),
     ) -> None:
-        """`partitions` count within the `topic`; none are all."""
+        """`partitions` are those of the `topic`; none means all."""
         self._times = times or TimeRange()
         self._topic = None if topic is None else topic.encode()
         self._partitions = frozenset(partitions)
 
     def date_of(self, line: bytes) -> bytes | None:
-        """The line's date if it is wanted: in the range, about a partition, and about the right
-        one."""
+        """The line's date if it is in the range and about a selected partition, else None."""
         date = _date_at(line, 1) or _find_date(line)  # behind the bracket, as a rule
         if date is None:
             return None

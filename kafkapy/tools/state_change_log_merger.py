@@ -1,7 +1,7 @@
-"""State-change logs of many brokers as one, in the order of time (Kafka's `StateChangeLogMerger`).
+"""Merges state-change logs of many brokers in the order of time (Kafka's `StateChangeLogMerger`).
 
-A k-way merge over files that are each in order: of every file one line is in memory. Rotated files
-may be compressed (gzip, bzip2, xz); what a file is, its first bytes tell.
+A k-way merge of sorted files, with one line of each in memory. Rotated files may be compressed
+(gzip, bzip2, xz), which their first bytes tell.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MergedLine = tuple[bytes, bytes, str]
 
 
 def files_matching(pattern: str) -> list[str]:
-    """`[dir/]regex`: the files of a directory in whose names the expression is found, by name.
+    """The files of `[dir/]regex`: those of the directory whose names match, sorted by name.
 
     Raises:
         ConfigError: not a regular expression, or not a directory.
@@ -48,10 +48,10 @@ def files_matching(pattern: str) -> list[str]:
 
 
 def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
-    """The wanted lines of all files, the earliest first.
+    """The selected lines of all files, the earliest first.
 
     Raises:
-        ConfigError: a file cannot be read; all are opened first.
+        ConfigError: a file cannot be read. All are opened first.
     """
     with ExitStack() as files:
         opened = [(path, files.enter_context(_open(path))) for path in paths]
@@ -79,10 +79,11 @@ _Item = tuple[MergedLine, Iterator[MergedLine]]
 
 
 class LineQueue:
-    """The earliest line first; among equal dates the order of Scala's `mutable.PriorityQueue`.
+    """A queue with the earliest line first, and equal dates in the order of Scala's
+    `mutable.PriorityQueue`.
 
-    Kafka's output depends on that order wherever two files have a line of the same millisecond,
-    which is usual: so this is that heap, step by step, with the earliest date as the greatest.
+    Kafka's output depends on that order whenever two files have a line of the same millisecond,
+    which is usual. So this is the same heap, step by step, with the earliest date as the greatest.
     """
 
     def __init__(self) -> None:
@@ -92,13 +93,13 @@ class LineQueue:
         return bool(self._heap)
 
     def fill(self, items: list[_Item]) -> None:
-        """Begin with these."""
+        """Fill the queue with the first lines."""
         self._heap = items
         for at in range(len(items) // 2, 0, -1):
             self._sink(at)
 
     def push(self, item: _Item) -> None:
-        """Add one."""
+        """Add a line."""
         heap = self._heap
         heap.append(item)
         size = len(heap)
@@ -111,7 +112,7 @@ class LineQueue:
             at //= 2
 
     def pop(self) -> _Item:
-        """Take the first."""
+        """Remove and return the first line."""
         heap = self._heap
         first, last = heap[0], heap.pop()
         if heap:

@@ -1,4 +1,4 @@
-"""The ZooKeeper port: eight verbs, their operations and their errors.
+"""The ZooKeeper port: eight methods, their operations and their errors.
 
     ZooKeeperError
      +-- NoNode            the node (or the parent of a node to create) is not there
@@ -9,8 +9,8 @@
      +-- ConnectionLoss    the answer was lost: the write may or may not have happened
      +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
 
-`memory` is the embedded and simulated adapter. Data `b""` is ZooKeeper's null, which is how Kafka
-writes "empty" nodes. Watches are one-shot: passing one again before it fired leaves one watch.
+`memory` is the embedded and simulated adapter. Data `b""` is ZooKeeper's null, as Kafka writes
+"empty" nodes. Watches fire once: passing one again before it fired leaves one watch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SessionExpired(ZooKeeperError):
 
 
 class ConnectionLoss(ZooKeeperError):
-    """The connection broke before the answer came."""
+    """The connection broke before the answer."""
 
 
 class StoreUnavailable(ZooKeeperError):
@@ -61,7 +61,7 @@ class StoreUnavailable(ZooKeeperError):
 
 
 class CreateMode(Enum):
-    """The lifetime of a node, and who names it."""
+    """The lifetime of a node, and whether its name gets a sequence number."""
 
     PERSISTENT = "persistent"
     EPHEMERAL = "ephemeral"
@@ -129,7 +129,7 @@ class Delete(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Hold only if the node has this data version."""
+    """Fail unless the node has this data version."""
 
     path: str
     version: int
@@ -157,7 +157,7 @@ Response = Znode | list[OpResult] | ZooKeeperError
 
 
 class ZooKeeper(Protocol):
-    """One session with ZooKeeper. Every verb may raise SessionExpired or ConnectionLoss."""
+    """One session with ZooKeeper. Every method may raise SessionExpired or ConnectionLoss."""
 
     @property
     def session_id(self) -> int:
@@ -169,7 +169,7 @@ class ZooKeeper(Protocol):
         ...
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
-        """A node's stat; the watch also waits for a node that is not there yet."""
+        """A node's stat. The watch also fires when a missing node is created."""
         ...
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
@@ -177,7 +177,7 @@ class ZooKeeper(Protocol):
         ...
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
-        """Create a node and give its path. Raises NoNode (no parent) or NodeExists."""
+        """Create a node. Returns its path. Raises NoNode (no parent) or NodeExists."""
         ...
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
@@ -189,9 +189,9 @@ class ZooKeeper(Protocol):
         ...
 
     async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
-        """All of the operations or none; raises the error of the first that fails."""
+        """Apply all operations or none. Raises the error of the first that fails."""
         ...
 
     async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
-        """Independent requests sent at once; each answer, or its error, in order."""
+        """Send independent requests at once. Returns each answer, or its error, in order."""
         ...

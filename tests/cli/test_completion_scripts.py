@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dev.docs import completions
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from tests.harness.plugins import unchecked
 
 SYNTAX_CHECKS = {

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.scripted.cli import kafkapy
 
@@ -66,7 +67,7 @@ def place(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_each_example_is_read_without_a_fault(name: str, line: str) -> None:
     kafkapy_, command, *words = shlex.split(line)
     assert (kafkapy_, command) == ("kafkapy", name)
-    assert commands()[name].read(words) is not None
+    assert isinstance(commands()[name].read(words), commands()[name].options)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

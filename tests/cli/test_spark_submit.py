@@ -16,29 +16,27 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from dev.docs.mistakes_page import mistakes
-from kafkapy.cli.commands.spark_submit import arrange
+from kafkapy.cli.commands.spark_submit import COMMAND, SparkSubmitOptions
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.topics import QUIET
 from tests.harness.spark.spark_topics import Topic
 
-OWN = {"--from": True, "--to": True, "--checkpoint": True, "--once": False}
-
 
 @pytest.mark.parametrize(
-    ("line", "arranged"),
+    ("line", "own", "theirs"),
     [
-        ("job.py", "-- job.py"),
-        ("--from a job.py --from b", "--from a -- job.py --from b"),
-        ("--master x --from=a --verbose job.py", "--from=a -- --master x --verbose job.py"),
-        ("--name --from job.py", "-- --name --from job.py"),  # a value that looks like ours
-        ("--once --conf a=b job.py --once", "--once -- --conf a=b job.py --once"),
-        ("--help", "--help"),
-        ("job.py --help", "-- job.py --help"),
-        ("", ""),
+        ("job.py", {}, "job.py"),
+        ("--from a job.py --from b", {"from_": "a"}, "job.py --from b"),
+        ("--master x --from=a --verbose job.py", {"from_": "a"}, "--master x --verbose job.py"),
+        ("--name --from job.py", {}, "--name --from job.py"),  # a value that looks like ours
+        ("--once --conf a=b job.py --once", {"once": True}, "--conf a=b job.py --once"),
+        ("--conf=a=b -c", {}, "--conf=a=b -c"),
+        ("--help", {"help": True}, ""),
+        ("job.py --help", {}, "job.py --help"),
     ],
 )
-def test_words_are_sorted_up_to_the_script(line: str, arranged: str) -> None:
-    assert arrange(line.split(), OWN) == arranged.split()
+def test_words_are_sorted_up_to_the_script(line: str, own: dict[str, Any], theirs: str) -> None:
+    assert COMMAND.read(line.split()) == SparkSubmitOptions(words=theirs.split(), **own)
 
 
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:

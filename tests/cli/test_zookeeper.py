@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from kafkapy.tools.zookeeper.process import four_letter_word, is_zookeeper, serves
 from tests.harness.processes.broker_process import POLL_S, free_port
 from tests.harness.scripted.cli import kafkapy
+from tests.harness.security.certificates import can_make, make_identity
 
 LIMIT_S = 60
 
@@ -42,7 +45,7 @@ def addresses_of(port: int) -> set[str]:
 def test_it_must_be_told_what_to_do() -> None:
     outcome = kafkapy("zookeeper", "restart")
     assert outcome.status == 1
-    assert "kafkapy zookeeper start|stop [zoo.cfg]" in outcome.stderr
+    assert "kafkapy zookeeper start|stop [zoo.cfg], or export|import FILE" in outcome.stderr
     outcome = kafkapy("zookeeper", "start", "a.cfg", "b.cfg")
     assert "Found non argument parameters: b.cfg" in outcome.stderr
 
@@ -51,6 +54,27 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     outcome = kafkapy("zookeeper", "start", str(tmp_path / "zoo.cfg"))
     assert (outcome.status, outcome.stdout) == (1, "")
     assert f"Cannot read {tmp_path}/zoo.cfg" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export",), "export needs a file, and either --zookeeper or --data-dir"),
+        (("export", "f"), "export needs a file, and either --zookeeper or --data-dir"),
+        (
+            ("export", "f", "--zookeeper", "z:1", "--data-dir", "d"),
+            "export needs a file, and either --zookeeper or --data-dir",
+        ),
+        (("import", "f"), 'Missing required argument "[zookeeper]"'),
+        (("import", "--zookeeper", "z:1"), "import needs a file"),
+        (("export", "f", "--data-dir", "/none"), "There is neither kafkapy-znodes nor"),
+        (("import", "/none", "--zookeeper", "z:1"), "Cannot read /none"),
+    ],
+)
+def test_a_transfer_needs_both_ends(words: tuple[str, ...], said: str) -> None:
+    outcome = kafkapy("zookeeper", *words)
+    assert (outcome.status, outcome.stdout) == (1, "")
+    assert said in outcome.stderr
 
 
 def test_nothing_to_stop_is_said_as_kafka_says_it(tmp_path: Path) -> None:
@@ -85,6 +109,33 @@ def test_started_in_the_background_it_serves_until_stopped(
     assert stopped.status == 0, stopped.stderr
     assert stopped.data == [{"stopped": row["pid"]}]
     assert not serves("127.0.0.1", port)
+
+
+def test_with_tls_alone_it_starts_in_the_background(tmp_path: Path) -> None:
+    if not can_make("TLS of kafkapy's ZooKeeper"):
+        return
+    identity = make_identity(tmp_path, "server")
+    data_dir, port = tmp_path / "data", free_port()
+    file = tmp_path / "zoo.cfg"
+    file.write_text(
+        f"dataDir={data_dir}\nsecureClientPort={port}\nssl.clientAuth=none\n"
+        f"ssl.keyStore.location={identity}\n"
+    )
+    outcome = start(str(file))
+    assert outcome.returncode == 0, outcome.stderr
+    try:
+        context = ssl.create_default_context(cafile=str(identity.with_suffix(".crt")))
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as secure,
+        ):
+            secure.sendall(b"ruok")
+            assert secure.recv(100) == b"imok"
+    finally:
+        assert kafkapy("zookeeper", "stop", str(file)).status == 0
+    said = (data_dir / "zookeeper.out").read_text()
+    assert f"Serving at 127.0.0.1:{port};" in said
+    assert "has no effect" not in said
 
 
 def test_keys_without_effect_are_told(tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ from tests.harness.protocol import config_answers
 
 _KERNEL: Final = "the kernel sizes buffers better (docs/decisions/0013): -1, as in Kafka, leaves it"
 DESCRIBED: Final[dict[str, tuple[set[str], str]]] = {
+    "group.coordinator.rebalance.protocols": (
+        {"value", "synonyms"},
+        "the consumer protocol is on as in Kafka 4 (docs/decisions/0053)",
+    ),
     "zookeeper.connect": ({"value", "source", "synonyms"}, "this broker has the embedded store"),
     "log.retention.hours": (
         {"value"},

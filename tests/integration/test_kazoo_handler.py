@@ -1,10 +1,12 @@
-"""TLS to a real ZooKeeper, and how kazoo's thread reads."""
+"""TLS to a real ZooKeeper, Apache's and ours, and how kazoo's thread reads."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from kafkapy.zk.kazoo.handler import BufferedSocket, Handler
 from kafkapy.zk.zookeeper import Get, Znode, ZooKeeperError
 from tests.harness.cores.ensembles import run
 from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.certificates import can_make, make_identity
@@ -31,8 +34,10 @@ class SecureServer(NamedTuple):
     stores: Path
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServer | None]:
+@pytest.fixture(scope="module", params=[ZooKeeperServer, OwnZooKeeper])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecureServer | None]:
     """None where certificates cannot be made."""
     if not can_make(TLS):
         yield None
@@ -48,7 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServer | 
         "ssl.keyStore.location": str(stores / "server.pem"),
         "ssl.trustStore.location": str(stores / "client.pem"),
     }
-    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper") / "data", settings) as process:
+    with request.param(tmp_path_factory.mktemp("zookeeper") / "data", settings) as process:
         yield SecureServer(f"127.0.0.1:{port}", process.bootstrap_servers, stores)
 
 
@@ -135,6 +140,23 @@ async def _trusts_only_its_store(server: SecureServer) -> None:
 def test_a_server_that_is_not_trusted_gets_nothing(server: SecureServer | None) -> None:
     if server is not None:
         run(_trusts_only_its_store(server))
+
+
+def test_without_a_certificate_nobody_is_served(server: SecureServer | None) -> None:
+    """TLS 1.3 tells it after the client's handshake, so that a request must fail."""
+    if server is None:
+        return
+    context = ssl.create_default_context(cafile=str(server.stores / "server.crt"))
+    host, _, port = server.secure.rpartition(":")
+    answer = b""
+    with (
+        suppress(OSError),
+        socket.create_connection((host, int(port)), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        secure.sendall(b"ruok")
+        answer = secure.recv(100)
+    assert answer == b""
 
 
 @pytest.fixture

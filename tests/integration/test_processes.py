@@ -19,7 +19,6 @@ from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.supervisor.merged_metrics import fetched
 from tests.harness.processes.broker_process import QUICK_SETTINGS, free_port
 from tests.harness.processes.kafkapy_process import Kafkapy
-from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.topics import create_topic
 from tests.harness.processes.waiting import wait_until
 
@@ -31,16 +30,17 @@ SERVES = re.compile(r"^Broker (\d+): serves at (\S+) \(pid (\d+)\)$", re.M)
 class Machine:
     """Two brokers of one property file, and their supervisor."""
 
-    def __init__(self, directory: Path, zookeeper: str) -> None:
+    def __init__(self, directory: Path) -> None:
         self.metrics_port = free_port()
         self.file = directory / "server.properties"
         self.log_dir = directory / "logs"
         properties = {
             **QUICK_SETTINGS,
             "broker.id": "1",
-            "listeners": "PLAINTEXT://127.0.0.1:0",
+            # A port of its own, for clients to find the brokers again; the second's is 10 higher.
+            "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
             "log.dirs": str(self.log_dir),
-            "zookeeper.connect": zookeeper,
+            "zookeeper.session.timeout.ms": "4000",
             "kafkapy.metrics.port": str(self.metrics_port),
             "default.replication.factor": "2",
         }
@@ -70,14 +70,13 @@ class Machine:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     directory = tmp_path_factory.mktemp("machine")
-    with OwnZooKeeper(directory / "zookeeper") as zookeeper:
-        machine = Machine(directory, f"127.0.0.1:{zookeeper.port}")
-        try:
-            create_topic(machine.bootstrap_servers, "t", 4, replication_factor=2)
-            yield machine
-        finally:
-            machine.process.terminate()
-            machine.process.wait(LIMIT_S)
+    machine = Machine(directory)
+    try:
+        create_topic(machine.bootstrap_servers, "t", 4, replication_factor=2)
+        yield machine
+    finally:
+        machine.process.terminate()
+        machine.process.wait(LIMIT_S)
 
 
 def test_the_brokers_share_topics_and_one_address_has_the_metrics_of_both(
@@ -157,18 +156,16 @@ def test_server_stop_ends_all_one_after_the_other(machine: Machine) -> None:
 
 def test_if_one_broker_does_not_start_none_is_left(tmp_path: Path) -> None:
     (tmp_path / "logs-1").write_text("in the way")
-    with OwnZooKeeper(tmp_path / "zookeeper") as zookeeper:
-        settings = [
-            "broker.id=1",
-            "listeners=PLAINTEXT://127.0.0.1:0",
-            f"log.dirs={tmp_path}/logs",
-            f"zookeeper.connect=127.0.0.1:{zookeeper.port}",
-        ]
-        failed = subprocess.run(
-            [*KAFKAPY, "server", "start", "--processes", "2",
-             *(f"--override={word}" for word in settings)],
-            capture_output=True, text=True, timeout=LIMIT_S,
-        )  # fmt: skip
+    settings = [
+        "broker.id=1",
+        "listeners=PLAINTEXT://127.0.0.1:0",
+        f"log.dirs={tmp_path}/logs",
+    ]
+    failed = subprocess.run(
+        [*KAFKAPY, "server", "start", "--processes", "2",
+         *(f"--override={word}" for word in settings)],
+        capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
     assert failed.returncode == 1
     assert f"{tmp_path}/logs-1" in failed.stderr
     assert "Traceback" not in failed.stderr

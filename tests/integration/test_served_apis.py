@@ -23,6 +23,7 @@ from kafkapy.protocol.messages import (
     alter_partition_reassignments,
     alter_replica_log_dirs,
     alter_user_scram_credentials,
+    consumer_group_heartbeat,
     create_acls,
     create_partitions,
     create_topics,
@@ -813,6 +814,75 @@ def test_delete_groups(wire: Wire, member: Member, version: int) -> None:
         member.group: ErrorCode.NON_EMPTY_GROUP,
     }
     assert committed(wire, "doomed", 9)[0] == (-1, "")
+
+
+def consumer_heartbeat(wire: Wire, group: str, version: int, **fields: Any) -> Any:
+    request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+        group_id=group, member_id="me", **fields
+    )
+    return wire.ask(request, version)
+
+
+def join_consumers(wire: Wire, group: str, version: int, *topics: str) -> Any:
+    return consumer_heartbeat(
+        wire,
+        group,
+        version,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[*topics],
+        topic_partitions=[],
+    )
+
+
+@each_version(ApiKey.CONSUMER_GROUP_HEARTBEAT)
+def test_consumer_group_heartbeat(wire: Wire, version: int) -> None:
+    group = f"consumers-{version}"
+    joined = join_consumers(wire, group, version, TOPIC)
+    assert (joined.error_code, joined.member_id, joined.member_epoch) == (0, "me", 1)
+    (assigned,) = joined.assignment.topic_partitions
+    assert assigned.partitions == [0, 1]
+    stays = consumer_heartbeat(wire, group, version, member_epoch=1)
+    assert (stays.error_code, stays.member_epoch, stays.assignment) == (0, 1, None)
+    assert stays.heartbeat_interval_ms == 5000
+    fenced = consumer_heartbeat(wire, group, version, member_epoch=7)
+    assert fenced.error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert "greater member epoch (7)" in fenced.error_message
+    assert commit(wire, group, 5, 9, member_id="me", generation=1)[0] == 0
+    assert commit(wire, group, 5, 9, member_id="me", generation=0)[0] == (
+        ErrorCode.STALE_MEMBER_EPOCH
+    )
+    left = consumer_heartbeat(wire, group, version, member_epoch=-1)
+    assert (left.error_code, left.member_epoch) == (0, -1)
+    if version >= 1:
+        bad = consumer_heartbeat(
+            wire,
+            group,
+            version,
+            rebalance_timeout_ms=1,
+            subscribed_topic_regex="a(",
+            topic_partitions=[],
+        )
+        assert bad.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@each_version(ApiKey.CONSUMER_GROUP_DESCRIBE)
+def test_consumer_group_describe(wire: Wire, version: int) -> None:
+    group = f"described-{version}"
+    join_consumers(wire, group, version, TOPIC, "not-there")
+    request = request_class(ApiKey.CONSUMER_GROUP_DESCRIBE)(group_ids=[group, "unknown"])
+    known, unknown = wire.ask(request, version).groups
+    assert (known.error_code, known.group_state, known.assignor_name) == (0, "Stable", "uniform")
+    assert known.group_epoch == known.assignment_epoch == 1
+    (member,) = known.members
+    assert (member.member_id, member.member_epoch) == ("me", 1)
+    assert member.subscribed_topic_names == ["not-there", TOPIC]
+    assert member.assignment == member.target_assignment
+    (assigned,) = member.assignment.topic_partitions
+    assert (assigned.topic_name, assigned.partitions) == (TOPIC, [0, 1])
+    assert member.member_type == (1 if version >= 1 else -1)
+    assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert unknown.error_message == "Group unknown not found."
+    consumer_heartbeat(wire, group, version, member_epoch=-1)
 
 
 def test_an_api_version_that_is_too_new_is_answered_in_v0(wire: Wire) -> None:

@@ -175,7 +175,7 @@ def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
     ("flags", "why"),
     [
         (["--until-eof"], "--until-eof needs a pipe or a terminal as standard input"),
-        (["--until-eof", "--daemon"], "--until-eof is for a broker in the foreground"),
+        (["--until-eof", "--daemon"], "--until-eof is for one broker in the foreground"),
     ],
 )
 def test_until_eof_wants_somebody_at_the_other_end(

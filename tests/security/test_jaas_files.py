@@ -17,6 +17,7 @@ import pytest
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess, ServerProcess, free_port
 from tests.harness.processes.java_console import send_lines_through_java
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 from tests.harness.scripted.cli import kafkapy
 
@@ -35,15 +36,16 @@ Server {{ {DIGEST} required user_kafka="zk"; }};
 Client {{ {DIGEST} required username="kafka" password="zk"; }};
 """
 CLIENT = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
-KINDS = ["kafkapy", *(["apache"] if apache_kafka.installed() else [])]
+BROKERS = ["kafkapy", *(["apache"] if apache_kafka.installed() else [])]
+KINDS = [(broker, kind) for broker in BROKERS for kind in (ZooKeeperServer, OwnZooKeeper)]
 
 
 class Installation:
     """A ZooKeeper and a broker; clients log in at `servers`."""
 
-    def __init__(self, directory: Path, kind: str) -> None:
+    def __init__(self, directory: Path, kind: str, zookeeper: type[ZooKeeperServer]) -> None:
         provider = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
-        self.zookeeper = ZooKeeperServer(directory / "zookeeper", {"authProvider.1": provider})
+        self.zookeeper = zookeeper(directory / "zookeeper", {"authProvider.1": provider})
         port, between = free_port(), free_port()
         settings = {
             "node.id": "1",
@@ -67,7 +69,7 @@ class Installation:
         self.config = apache_kafka.write_properties(directory / "client.properties", CLIENT)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0]}-{kind[1].__name__}")
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
@@ -77,7 +79,7 @@ def made(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KAFKA_OPTS", options)
         patch.setenv("JAVA_TOOL_OPTIONS", options)  # what kafka-run-class.sh makes of KAFKA_OPTS
-        installation = Installation(directory, request.param)
+        installation = Installation(directory, *request.param)
         with installation.zookeeper, installation.broker:
             yield installation
 
@@ -132,3 +134,12 @@ if apache_kafka.installed():
         done = kafkapy("topics", *words, "--create", "--command-config", str(made.config))
         assert done.status == 0, done.stderr
         send_lines_through_java(str(made.config), *words)
+
+    def test_apaches_shell_logs_in(made: Installation) -> None:
+        """Only the user of the section `Client` may create a node there."""
+        words = ("org.apache.zookeeper.ZooKeeperMain", "-server", made.zookeeper.connect())
+        lines = "create /config/topics/shell x\ngetAcl /config/topics\n"
+        done = apache_kafka.run_tool(*words, stdin=lines.encode())
+        said = done.stdout.decode() + done.stderr.decode()
+        assert "Created /config/topics/shell" in said, said
+        assert "'sasl,'kafka" in said

@@ -362,9 +362,9 @@ def test_brokers_are_exchanged_one_by_one(company: Company | None) -> None:
     assert is_refused(company, "bob")
     assert {file: file.read_bytes() for file in files} == files
 
-    # The way back, for one.
+    # Go back, with one broker.
     machine = company.machines[1]
-    machine.run(commands("The way back")[0])
+    machine.run(commands("Go back")[0])
     assert machine.ours.wait() == 0
     machine.apache.start()
     wait_until(company.is_in_sync, "the broker that went back is in sync", 60)

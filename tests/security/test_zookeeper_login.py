@@ -1,4 +1,5 @@
-"""Logins to a real ZooKeeper: SASL DIGEST-MD5 as a JAAS line, and `digest` credentials."""
+"""Logins to a real ZooKeeper, Apache's and ours: SASL DIGEST-MD5 as a JAAS line, and `digest`
+credentials."""
 
 from __future__ import annotations
 
@@ -10,23 +11,26 @@ from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperAuthFailed
 from kafkapy.zk.kazoo.client_config import AUTH, SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.zookeeper import ZooKeeperError
 from tests.harness.cores.ensembles import run
+from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+@pytest.fixture(scope="module", params=[ZooKeeperServer, OwnZooKeeper])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ZooKeeperServer]:
     """It knows the user `kafka` with the password `secret`."""
     directory = tmp_path_factory.mktemp("zookeeper")
     jaas = directory / "jaas.conf"
     jaas.write_text(f'Server {{ {MODULE} required user_kafka="secret"; }};\n')
     settings = {"authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JVMFLAGS", f"-Djava.security.auth.login.config={jaas}")
-        process = ZooKeeperServer(directory / "data", settings)
-    with process:
-        yield process
+        patch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={jaas}")
+        process: ZooKeeperServer = request.param(directory / "data", settings).start()
+    yield process
+    process.stop()
 
 
 def client(server: ZooKeeperServer, **settings: str) -> KazooZooKeeper:

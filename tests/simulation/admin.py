@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import (
     alter_partition_reassignments,
+    create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     elect_leaders,
     metadata,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
-from tests.simulation.cluster import TOPIC
+from tests.simulation.cluster import TABLE, TOPIC, TRIMMED
+from tests.simulation.tables import CONFIGS
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import Cluster
@@ -57,39 +60,81 @@ class Admin(Client):
 
     # topics
 
-    async def create_main_topic(self) -> None:
-        """Make the topic under test, however often that must be asked for."""
+    async def create_main_topics(self) -> None:
+        """Make the topics under test, however often that must be asked for."""
         plan = self.cluster.plan
-        while not self.is_stopping:
+        wanted: list[tuple[str, int, dict[str, str]]] = [(TOPIC, plan.partitions, {})]
+        if plan.trims:
+            wanted.append((TRIMMED, 1, {}))
+        if plan.compacts:
+            wanted.append((TABLE, 1, CONFIGS))
+        while wanted and not self.is_stopping:
+            name, partitions, configs = wanted[0]
             try:
-                code = await self._create(TOPIC, plan.partitions, plan.replication_factor)
+                code = await self._create(name, partitions, plan.replication_factor, configs)
             except (NodeUnavailable, Refused):
                 code = -1
             if code in (_NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                break
-            await self.pause(50, 200)
+                del wanted[0]
+            else:
+                await self.pause(50, 200)
         for topic_partition in self.cluster.partitions():
             assigned = self.cluster.assignment(topic_partition)
             assert assigned is not None
             self.cluster.targets[topic_partition] = [assigned]
 
-    async def _create(self, name: str, partitions: int, replication_factor: int) -> int:
+    async def _create(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str] | None = None,
+    ) -> int:
         topic = create_topics.CreatableTopic(
-            name=name, num_partitions=partitions, replication_factor=replication_factor
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            configs=[
+                create_topics.CreatableTopicConfig(name=key, value=value)
+                for key, value in (configs or {}).items()
+            ],
         )
         request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
         response = await self._ask_controller(request, 7)
         return int(response.topics[0].error_code)
 
     async def create_topic(self) -> None:
-        """Another topic, which nobody writes to."""
-        self._topics_made += 1
-        await self._create(f"other-{self._topics_made}", 2, 2)
+        """Another topic, which nobody writes to; perhaps with the name of an earlier one."""
+        number = self.world.random.randrange(self._topics_made + 1)
+        if number == self._topics_made:
+            self._topics_made += 1
+        await self._create(f"other-{number}", 2, 2)
+
+    async def grow_topic(self, name: str) -> None:
+        """One partition more."""
+        count = 1 + sum(at.topic == name for at in self.cluster.partitions())
+        topic = create_partitions.CreatePartitionsTopic(name=name, count=count, assignments=None)
+        request = create_partitions.CreatePartitionsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        await self._ask_controller(request, 3)
 
     async def delete_topic(self, name: str) -> None:
         topic = delete_topics.DeleteTopicState(name=name)
         request = delete_topics.DeleteTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
         await self._ask_controller(request, 6)
+
+    async def delete_records(self, offset: int) -> None:
+        """Delete the records of the trimmed topic below an offset."""
+        at = TopicPartition(TRIMMED, 0)
+        self.cluster.history.trim(at, offset)
+        leader = await self.leader(*at)
+        row = delete_records.DeleteRecordsPartition(partition_index=at.partition, offset=offset)
+        topic = delete_records.DeleteRecordsTopic(name=at.topic, partitions=[row])
+        request = delete_records.DeleteRecordsRequest(topics=[topic], timeout_ms=_WAIT_MS)
+        response = await self.node(leader).request(request, 2)
+        code = ErrorCode(response.topics[0].partitions[0].error_code)
+        self.world.trace.note("admin", f"delete {at} below {offset}: {code.name}")
+        if code is ErrorCode.NONE:
+            self.world.counts["deletions of records confirmed"] += 1
 
     # partitions
 

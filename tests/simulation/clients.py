@@ -7,16 +7,20 @@ history that checkers judge.
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages import fetch, find_coordinator, metadata
 from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import iter_records
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from tests.harness.faults.anomalies import PRODUCER_STEP, Mode, Outcome, Poll, Send, run_of
+from kafkapy.zk.stores import paths
+from tests.harness.faults.anomalies import PRODUCER_STEP, Mode
+from tests.simulation.history import Answer
 from tests.simulation.node import PORT
 
 if TYPE_CHECKING:
@@ -24,10 +28,10 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 REQUEST_TIMEOUT_MS: Final = 1500
+METADATA_MAX_AGE_S: Final = 2.0
 _PRODUCE_TIMEOUT_MS: Final = 1000
 _BACKOFF_MS: Final = 60
 _FETCH_BYTES: Final = 4096
-_METADATA_MAX_AGE_S: Final = 2.0
 
 _NONE: Final = int(ErrorCode.NONE)
 
@@ -45,8 +49,8 @@ class Client:
         self.process = world.process(host)
         self.is_stopping = False
         self.is_done = False
+        self.leader_epochs: dict[tuple[str, int], int] = {}
         self._nodes: dict[int, NodeClient] = {}
-        self._leader_epochs: dict[tuple[str, int], int] = {}
 
     def spawn(self, work: Any) -> None:
         self.process.call_soon(lambda: self.process.create_task(work))
@@ -76,11 +80,17 @@ class Client:
         request = metadata.MetadataRequest(topics=[metadata.MetadataRequestTopic(name=topic)])
         response = await self.node(self.any_broker()).request(request, 8)
         for row in response.topics[0].partitions:
-            known = self._leader_epochs.get((topic, row.partition_index), 0)
+            known = self.leader_epochs.get((topic, row.partition_index), 0)
             if row.partition_index == partition and row.leader_id >= 0 <= row.leader_epoch - known:
-                self._leader_epochs[topic, partition] = row.leader_epoch
+                self.leader_epochs[topic, partition] = row.leader_epoch
                 return int(row.leader_id)
         raise Refused("nobody leads")
+
+    def leads(self, broker_id: int, topic: str) -> bool:
+        """Whether a broker leads partition 0 of a topic, as ZooKeeper has it. A coordinator that
+        was paused goes on for a moment as the one that it was; nothing it writes is kept."""
+        node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
+        return node is not None and json.loads(node.data)["leader"] == broker_id
 
     async def coordinator(self, group: str) -> int:
         request = find_coordinator.FindCoordinatorRequest(key=group)
@@ -107,6 +117,7 @@ class Producer(Client):
         self._next_value = number * PRODUCER_STEP
         self._producer_id = -1
         self._sequence = 0
+        self._known = Answer(-1, 0)
         self.spawn(self._run())
 
     async def _run(self) -> None:
@@ -127,16 +138,21 @@ class Producer(Client):
             try:
                 if self._producer_id < 0:
                     await self._init()
-                offset = await self._send(values)
+                answer, offset = await self._send(values)
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder:
-                self._history.out_of_order(self._topic, self._partition)
+                self._history.out_of_order(self._topic, self._partition, self._known)
                 self._producer_id, self._sequence = -1, 0
             else:
+                self._known = answer
                 self._sequence += len(values)
-                self._history.acknowledged(self._topic, self._partition, values, offset)
+                self._history.acknowledged(answer, self._topic, self._partition, values, offset)
                 return
+
+    def record(self, value: int) -> RecordData:
+        """The record that stands for a number."""
+        return RecordData(None, b"%d" % value, 1_700_000_000_000)
 
     async def _try_once(self, values: list[int]) -> None:
         try:
@@ -145,8 +161,7 @@ class Producer(Client):
             await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
         else:
             self.world.counts["records acknowledged by the leader alone"] += len(values)
-        sends = self._history.of(self._topic).sends
-        sends.extend(Send(self._partition, value, Outcome.UNKNOWN) for value in values)
+        self._history.sent(self._topic, self._partition, values)
 
     async def _init(self) -> None:
         request = InitProducerIdRequest(transactional_id=None)
@@ -155,12 +170,11 @@ class Producer(Client):
             raise Refused("no producer id")
         self._producer_id = response.producer_id
 
-    async def _send(self, values: list[int]) -> int:
+    async def _send(self, values: list[int]) -> tuple[Answer, int]:
         """The offset of the first value, -1 if it is only known that it is there."""
         leader = await self.leader(self._topic, self._partition)
-        records = [RecordData(None, b"%d" % value, 1_700_000_000_000) for value in values]
         batch = build_batch(
-            records,
+            [self.record(value) for value in values],
             producer_id=self._producer_id,
             producer_epoch=0 if self._producer_id >= 0 else -1,
             base_sequence=self._sequence if self._producer_id >= 0 else -1,
@@ -174,10 +188,11 @@ class Producer(Client):
         response = await self.node(leader).request(request, 9)
         [answer] = response.responses[0].partition_responses
         code = answer.error_code
+        origin = self._history.answer(leader, self._topic, self._partition)
         if code == _NONE:
-            return int(answer.base_offset)
+            return origin, int(answer.base_offset)
         if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            return -1
+            return origin, -1
         if code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID):
             raise OutOfOrder(ErrorCode(code).name)
         raise Refused(ErrorCode(code).name)
@@ -188,7 +203,10 @@ class OutOfOrder(Exception):
 
 
 class Reader(Client):
-    """Polls one partition from its start, up to offset `end` once that is known."""
+    """Polls one partition from its start, up to offset `end` once that is known.
+
+    One with an assigned partition names the leader epoch that it knows (KIP-320).
+    """
 
     def __init__(
         self,
@@ -206,6 +224,7 @@ class Reader(Client):
         self._topic = topic
         self._partition = partition
         self._mode = mode
+        self._known = Answer(-1, 0)
         self.end = end
         self.spawn(self._run())
 
@@ -221,10 +240,13 @@ class Reader(Client):
 
     async def _poll(self) -> None:
         leader = await self.leader(self._topic, self._partition)
-        asks_again_s = asyncio.get_running_loop().time() + _METADATA_MAX_AGE_S
+        at = TopicPartition(self._topic, self._partition)
+        epoch = self.leader_epochs[at] if self._mode is Mode.ASSIGN else -1
+        asks_again_s = asyncio.get_running_loop().time() + METADATA_MAX_AGE_S
         while not self.is_stopping and asyncio.get_running_loop().time() < asks_again_s:
             row = fetch.FetchPartition(
                 partition=self._partition,
+                current_leader_epoch=epoch,
                 fetch_offset=self.position,
                 partition_max_bytes=_FETCH_BYTES,
             )
@@ -234,14 +256,18 @@ class Reader(Client):
                 max_bytes=_FETCH_BYTES,
                 topics=[fetch.FetchTopic(topic=self._topic, partitions=[row])],
             )
-            # Without a leader epoch, as here, later versions let a follower answer that is behind.
+            asked_us = self.world.events.now_us
+            # Without a leader epoch, later versions let a follower answer that is behind.
             response = await self.node(leader).request(request, 10)
             [answer] = response.responses[0].partitions
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                self._history.out_of_range(self._topic, self._partition, self.position)
+                self._history.out_of_range(*at, self.position, self._known)
                 self.position = 0
             if answer.error_code != _NONE:
                 raise Refused(ErrorCode(answer.error_code).name)
+            if epoch >= 0:
+                self._history.fetched(leader, at, epoch, asked_us)
+            self._known = self._history.answer(leader, *at)
             self._take(bytes(answer.records or b""))
             if self.end is not None and self.position >= self.end:
                 return
@@ -254,5 +280,5 @@ class Reader(Client):
         ]
         if found:
             self.position = found[-1][0] + 1
-            poll = Poll(self.host, self._mode, self._partition, *run_of(found))
-            self._history.of(self._topic).polls.append(poll)
+            consumer = (self.host, self._mode)
+            self._history.polled(self._known, self._topic, self._partition, consumer, found)

@@ -16,11 +16,17 @@ from tests.simulation.plan import Plan
 from tests.simulation.world import World
 
 TOPIC = "orders"
+TRIMMED = "trimmed"
+"""The topic whose records are deleted on request."""
+TABLE = "table"
+"""The topic that is compacted."""
 
 
 class Cluster:
     """The brokers of a plan. `targets` are the assignments that reassignments may end in;
-    `offsets_found` what groups found committed at the end; `never_settled` what did not heal."""
+    `offsets_found` what groups found committed at the end; `never_settled` what did not heal;
+    `committed_ends` up to where each partition is known to be committed. `on_truncation` is told of
+    a broker that has just cut a log."""
 
     def __init__(self, world: World, plan: Plan) -> None:
         self.world = world
@@ -30,7 +36,12 @@ class Cluster:
         self.offsets_found: dict[str, int] = {}
         self.never_settled: list[str] = []
         self.checkers: list[Checker] = []
+        self.committed_ends: dict[PartitionKey, int] = {}
+        self.on_truncation: Callable[[Node], None] = lambda node: None
+        self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
         self._seen: dict[tuple[int, TopicPartition], tuple[object, ...]] = {}
+        self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
+        self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
         for broker_id in range(1, plan.brokers + 1):
             world.nodes[broker_id] = Node(world, broker_id, plan.config)
         world.events.on_instant = self._look
@@ -71,13 +82,21 @@ class Cluster:
 
     def _look_at(self, node: Node, partition: Partition) -> None:
         log = partition.log
+        truncations = log.local.truncations
         seen = (
-            partition.is_leader, partition.leader_epoch, partition.isr, log.high_watermark,
-            log.log_end_offset, id(partition),
+            partition.is_leader, partition.leader_epoch, partition.isr, partition.in_sync.maximal,
+            log.high_watermark, log.log_end_offset, log.log_start_offset, truncations,
+            id(partition),
         )  # fmt: skip
         where = (node.broker_id, partition.topic_partition)
         if self._seen.get(where) != seen:
             self._seen[where] = seen
+            if partition.is_leader:
+                self._epochs_led[where] = partition.leader_epoch
+            known = self._truncations.get(where, (log, 0))
+            if known[0] is log and truncations > known[1]:
+                self.on_truncation(node)
+            self._truncations[where] = (log, truncations)
             key = PartitionKey(str(partition.topic_id), partition.topic_partition)
             for checker in self.checkers:
                 checker.on_partition(node, key, partition)
@@ -121,7 +140,7 @@ class Cluster:
         if paths.DELETE_TOPICS in tree.nodes:
             found += [f"{name} is not deleted" for name in tree.child_names(paths.DELETE_TOPICS)]
         # Who asks for a coordinator first has that topic made; perhaps nobody has got so far.
-        wanted = (TOPIC, GROUP_METADATA_TOPIC) if self.history.commits else (TOPIC,)
+        wanted = (TOPIC, GROUP_METADATA_TOPIC) if self.history.groups else (TOPIC,)
         found += [f"there is no topic {name}" for name in wanted if name not in self.topics()]
         for topic_partition in self.partitions():
             found += self._unsettled_partition(topic_partition)

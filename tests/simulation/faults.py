@@ -11,7 +11,7 @@ from typing import Final
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
-from tests.simulation.cluster import TOPIC, Cluster
+from tests.simulation.cluster import TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US
 from tests.simulation.node import Node
@@ -106,6 +106,23 @@ class Faults:
         node.cut_power(self.world.random.randrange(1 << 30))
         self._for(100, 3500, node.power_on)
         return self._note(f"power cut at {node.host}")
+
+    def power_cut_after_truncation(self) -> bool:
+        """The next time that the fragile broker truncates a log, its power is cut soon after."""
+        self._note("the next truncation of the fragile broker costs its power")
+        self.cluster.on_truncation = self._truncated
+        return False  # counted when it happens
+
+    def _truncated(self, node: Node) -> None:
+        if node.broker_id != self.cluster.plan.fragile or self._is_over:
+            return
+        self.cluster.on_truncation = lambda node: None
+
+        def cut() -> None:
+            if not self._is_over and self.power_cut():
+                self.world.counts["power cut after truncation"] += 1
+
+        self._for(0, 150, cut)
 
     def pause(self) -> bool:
         node = self._some()
@@ -235,8 +252,7 @@ class Faults:
         return self._note(what)
 
     def reassign(self) -> bool:
-        random = self.world.random
-        partition = TopicPartition(TOPIC, random.randrange(self.cluster.plan.partitions))
+        random, partition = self.world.random, self._partition()
         least = min(self.cluster.plan.replication_factor, len(self.world.nodes))
         count = random.randrange(least, len(self.world.nodes) + 1)
         target = random.sample(list(self.world.nodes), count)
@@ -245,10 +261,30 @@ class Faults:
         )
 
     def cancel_reassignment(self) -> bool:
-        index = self.world.random.randrange(self.cluster.plan.partitions)
-        partition = TopicPartition(TOPIC, index)
+        partition = self._partition()
         return self._ask(
             lambda: self.admin.reassign(partition, None), f"the move of {partition} is cancelled"
+        )
+
+    def _partition(self) -> TopicPartition:
+        """One of those under test."""
+        plan = self.cluster.plan
+        found = [TopicPartition(TOPIC, index) for index in range(plan.partitions)]
+        found += [TopicPartition(TRIMMED, 0)] * plan.trims
+        found += [TopicPartition(TABLE, 0)] * plan.compacts
+        return self.world.random.choice(found)
+
+    def delete_records(self) -> bool:
+        """Of the trimmed topic, up to anywhere: in the middle of a batch too."""
+        at = TopicPartition(TRIMMED, 0)
+        hosted = [p for node in self.world.nodes.values() for p in node.partitions()]
+        ends = [p.log.high_watermark for p in hosted if p.topic_partition == at]
+        low, high = self.cluster.history.trimmed_to.get(at, 0), max(ends, default=0)
+        if high <= low:
+            return False
+        offset = self.world.random.randrange(low, high) + 1
+        return self._ask(
+            lambda: self.admin.delete_records(offset), f"records below {offset} are deleted"
         )
 
     def preferred_election(self) -> bool:
@@ -261,11 +297,21 @@ class Faults:
         return self._ask(self.admin.create_topic, "a topic is made")
 
     def delete_topic(self) -> bool:
-        others = [name for name in self.cluster.topics() if name.startswith("other-")]
-        if not others:
+        name = self._other_topic()
+        if name is None:
             return False
-        name = self.world.random.choice(others)
         return self._ask(lambda: self.admin.delete_topic(name), f"{name} is deleted")
+
+    def grow_topic(self) -> bool:
+        name = self._other_topic()
+        if name is None:
+            return False
+        return self._ask(lambda: self.admin.grow_topic(name), f"{name} gets another partition")
+
+    def _other_topic(self) -> str | None:
+        """One that nobody writes to."""
+        others = [name for name in self.cluster.topics() if name.startswith("other-")]
+        return self.world.random.choice(others) if others else None
 
 
 KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
@@ -273,6 +319,7 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "kill controller": Faults.kill_controller,
     "kill leader": Faults.kill_leader,
     "power cut": Faults.power_cut,
+    "power cut after truncation": Faults.power_cut_after_truncation,
     "pause": Faults.pause,
     "controlled shutdown": Faults.controlled_shutdown,
     "cut link": Faults.cut_link,
@@ -287,6 +334,8 @@ KINDS: Final[dict[str, Callable[[Faults], bool]]] = {
     "cancel reassignment": Faults.cancel_reassignment,
     "preferred election": Faults.preferred_election,
     "unclean election": Faults.unclean_election,
+    "delete records": Faults.delete_records,
     "create topic": Faults.create_topic,
     "delete topic": Faults.delete_topic,
+    "grow topic": Faults.grow_topic,
 }

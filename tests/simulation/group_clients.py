@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ErrorCode
@@ -15,11 +14,10 @@ from kafkapy.protocol.messages import (
     sync_group,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
-from kafkapy.zk.stores import paths
 from tests.simulation.clients import Client, Refused
 
 if TYPE_CHECKING:
-    from tests.simulation.history import SimHistory
+    from tests.simulation.history import Answer, SimHistory
     from tests.simulation.world import World
 
 _NONE: Final = int(ErrorCode.NONE)
@@ -27,6 +25,8 @@ _NOBODY: Final = -1
 SESSION_TIMEOUT_MS: Final = 2000
 _REBALANCE_TIMEOUT_MS: Final = 1000
 _TOKEN: Final = b"commits"
+_STALE_COMMITS: Final = 0.4
+"""How often a member that has joined plays one that was left behind."""
 
 
 class GroupClient(Client):
@@ -59,19 +59,31 @@ class GroupClient(Client):
         self._coordinator = None
 
     async def commit(self, offset: int) -> None:
+        code = await self._commit_as(self.member_id, self.generation, offset)
+        if code is not ErrorCode.NONE:
+            raise Refused(code.name)
+        self.history.committed(self._answer(), self.group, offset)
+
+    def _answer(self) -> Answer:
+        """The coordinator has answered just now."""
+        return self.history.answer(self._answered_by, GROUP_METADATA_TOPIC, 0)
+
+    @property
+    def _answered_by(self) -> int:
+        """The coordinator, -1 if none is known."""
+        return -1 if self._coordinator is None else self._coordinator
+
+    async def _commit_as(self, member_id: str, generation: int, offset: int) -> ErrorCode:
         row = offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
         topic = offset_commit.OffsetCommitRequestTopic(name=self.topic, partitions=[row])
         request = offset_commit.OffsetCommitRequest(
             group_id=self.group,
-            generation_id_or_member_epoch=self.generation,
-            member_id=self.member_id,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
             topics=[topic],
         )
         response = await self.ask(request, 8)
-        code = response.topics[0].partitions[0].error_code
-        if code != _NONE:
-            raise Refused(ErrorCode(code).name)
-        self.history.committed(self.group, offset)
+        return ErrorCode(response.topics[0].partitions[0].error_code)
 
     async def fetch(self) -> int:
         """The committed offset, -1 for none."""
@@ -100,7 +112,11 @@ class Committer(GroupClient):
 
 
 class Member(GroupClient):
-    """One of several members: whom the group's leader picks goes on from the committed offset."""
+    """One of several members: whom the group's leader picks goes on from the committed offset.
+
+    Now and then one commits for a generation that is over, or for a member that never was: as one
+    does that was paused and has not heard. It must be refused.
+    """
 
     async def run(self) -> None:
         while not self.is_stopping:
@@ -108,18 +124,33 @@ class Member(GroupClient):
                 is_chosen = await self._join()
                 known = self.history.last_commit(self.group)
                 self.world.counts["generations joined"] += 1
+                if is_chosen:
+                    answer = self._answer()
+                    self.history.owns(answer, self.group, self.generation, self.member_id)
+                if self.world.random.random() < _STALE_COMMITS:
+                    await self._commit_stale()
                 await self._take_part(is_chosen, known)
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 await self.pause(50, 200)
         self.is_done = True
 
-    async def _take_part(self, is_chosen: bool, known: int) -> None:
+    async def _commit_stale(self) -> None:
+        """This generation's assignment is in the log: nobody may accept the one before."""
+        member_id, generation = self.member_id, self.generation - 1
+        if self.world.random.random() < 0.5:
+            member_id, generation = "nobody", self.generation
+        code = await self._commit_as(member_id, generation, 0)
+        self.world.counts["stale commits"] += 1
+        if code is ErrorCode.NONE:
+            self.history.stale_commit(self._answer(), self.group, generation, member_id)
+
+    async def _take_part(self, is_chosen: bool, known: tuple[Answer, int]) -> None:
         """Until the generation is over (Refused)."""
         if is_chosen:
             found = await self.fetch()
-            if found < known:
-                if not self._asks_the_coordinator():
+            if found < known[1]:
+                if not self.leads(self._answered_by, GROUP_METADATA_TOPIC):
                     raise Refused("a coordinator that was replaced, and has not heard of it")
                 self.history.went_back(self.group, known, found)
         while not self.is_stopping:
@@ -129,13 +160,6 @@ class Member(GroupClient):
             else:
                 await self._beat()
             await self.pause(50, 300)
-
-    def _asks_the_coordinator(self) -> bool:
-        """Whether who answers leads the group's partition, as ZooKeeper has it. One that was
-        paused goes on for a moment as the coordinator that it was; nothing it writes is kept."""
-        path = paths.partition_state(GROUP_METADATA_TOPIC, 0)
-        node = self.world.ensemble.tree.nodes.get(path)
-        return node is not None and json.loads(node.data)["leader"] == self._coordinator
 
     async def _join(self) -> bool:
         """Join and sync; whether this member was chosen to commit."""

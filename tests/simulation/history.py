@@ -1,86 +1,227 @@
-"""Histories of the simulated clients: the responses that they received."""
+"""Histories of the simulated clients: the responses that they received.
+
+Kafka's own rules lose records in a few cases (`checkers/committed_logs`). Such a `Loss` excuses the
+records between what was kept and where the log ended, as far as answers about them came before it
+or from leaders that it replaced. Everything else is judged.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from tests.harness.faults.anomalies import History, Outcome, Send
+from kafkapy.common.topic_partition import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    TopicPartition,
+)
+from tests.harness.faults.anomalies import History, Mode, Outcome, Poll, Send, run_of
+from tests.simulation.events import SECOND_US
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
-    from tests.simulation.transactional_clients import Fate
+    from tests.simulation.transactional_clients import Deed
 
 
-LEDGER = "ledger"
+LEDGER: Final = "ledger"
 """The topic that transactions write to."""
+COPIES: Final = "copies"
+"""The topic that consume-transform-produce writes to."""
+
+_UNDER_WAY_US: Final = SECOND_US
+"""How long an answer of before a loss may have been on its way."""
+
+
+class Answer(NamedTuple):
+    """When a broker's answer came, and the leader epoch that the broker led in by then."""
+
+    epoch: int
+    at_us: int
+
+
+class Loss(NamedTuple):
+    """Records at the offsets [kept, end) that a leader of `epoch` did not have when it began."""
+
+    kept: int
+    end: int
+    epoch: int
+    at_us: int
+    reason: str
+
+    def replaced(self, answer: Answer) -> bool:
+        """Whether the answer may be about the log as it was before the loss."""
+        return answer.epoch < self.epoch or answer.at_us <= self.at_us + _UNDER_WAY_US
+
+    def excuses(self, offset: int, answer: Answer) -> bool:
+        """Whether what the answer said of this offset (-1: not known) may be true no more."""
+        if offset < 0:
+            return self.replaced(answer)
+        if answer.epoch < self.epoch:
+            return offset >= self.kept
+        return self.kept <= offset < self.end and self.replaced(answer)
 
 
 class SimHistory:
-    """Histories by topic, commits by group; `lossy` are partitions that may have lost records.
+    """Sends and polls by topic, commits by group, losses by partition.
 
-    `transactions` are the fates of numbered ones; `ledger` the numbers that readers of committed
-    records found at the end, by partition, and `ledger_offset` the group's.
+    `transactions` are those of all transactional ids, by number. `ledger` has what readers of
+    committed records found at the end, by topic and partition, and `ledger_seen` what others had
+    found meanwhile; `ledger_offsets` the groups' offsets by transactional id.
     """
 
     def __init__(self, world: World) -> None:
-        self.topics: dict[str, History] = {}
-        self.commits: dict[str, list[int]] = {}
-        self.lossy: dict[tuple[str, int], str] = {}
-        self.transactions: dict[int, Fate] = {}
-        self.ledger: dict[int, list[int]] = {}
-        self.ledger_offset: int | None = None
-        self._objections: list[tuple[str, int, str]] = []
+        self.losses: dict[TopicPartition, list[Loss]] = {}
+        # Up to where somebody asked to have records deleted.
+        self.trimmed_to: dict[TopicPartition, int] = {}
+        self.transactions: dict[int, Deed] = {}
+        self.ledger: dict[TopicPartition, list[int]] = {}
+        self.ledger_seen: dict[TopicPartition, list[int]] = {}
+        self.ledger_offsets: dict[str, int] = {}
+        # (earliest answer, latest question) of fetches that named a leader epoch.
+        self.fenced_fetches: dict[tuple[int, TopicPartition, int], tuple[int, int]] = {}
+        # Told of (partition, first offset, last offset) of what all in sync are said to have.
+        self.on_acknowledged: Callable[[TopicPartition, int, int], None] = lambda *_: None
+        self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
+        self._sends: dict[str, list[tuple[Answer, Send]]] = {}
+        self._polls: dict[str, list[tuple[Answer, Poll]]] = {}
+        self._commits: dict[str, list[tuple[Answer, int]]] = {}
+        self._owners: dict[tuple[str, int], tuple[str, Answer]] = {}
+        self._objections: list[tuple[TopicPartition, Answer, str]] = []
         self._world = world
 
-    def of(self, topic: str) -> History:
-        return self.topics.setdefault(topic, History())
+    def answer(self, broker_id: int, topic: str, partition: int) -> Answer:
+        """The answer that a client has just got from a broker about a partition."""
+        epoch = self.epoch_led(broker_id, TopicPartition(topic, partition))
+        return Answer(epoch, self._world.events.now_us)
 
-    def acknowledged(self, topic: str, partition: int, values: list[int], offset: int) -> None:
+    # what clients were answered
+
+    def acknowledged(
+        self, answer: Answer, topic: str, partition: int, values: list[int], offset: int
+    ) -> None:
         """By all in-sync replicas; `offset` is the first one's, -1 if it was not said."""
         self._world.counts["records acknowledged by all in sync"] += len(values)
+        sends = self._sends.setdefault(topic, [])
         for i, value in enumerate(values):
             at = offset + i if offset >= 0 else -1
-            self.of(topic).sends.append(Send(partition, value, Outcome.ACKED, at))
+            sends.append((answer, Send(partition, value, Outcome.ACKED, at)))
+        if offset >= 0:
+            self.on_acknowledged(TopicPartition(topic, partition), offset, offset + len(values) - 1)
 
-    def committed(self, group: str, offset: int) -> None:
+    def sent(self, topic: str, partition: int, values: list[int]) -> None:
+        """Nobody knows whether these are there."""
+        unanswered = Answer(-1, self._world.events.now_us)
+        rows = [(unanswered, Send(partition, value, Outcome.UNKNOWN)) for value in values]
+        self._sends.setdefault(topic, []).extend(rows)
+
+    def polled(
+        self,
+        answer: Answer,
+        topic: str,
+        partition: int,
+        consumer: tuple[str, Mode],
+        found: list[tuple[int, int]],
+    ) -> None:
+        """(offset, value) of one poll."""
+        poll = Poll(*consumer, partition, *run_of(found))
+        self._polls.setdefault(topic, []).append((answer, poll))
+
+    def fetched(self, broker_id: int, at: TopicPartition, epoch: int, asked_us: int) -> None:
+        """A broker answered a fetch that named this leader epoch."""
+        now_us = self._world.events.now_us
+        earliest, latest = self.fenced_fetches.get((broker_id, at, epoch), (now_us, asked_us))
+        self.fenced_fetches[broker_id, at, epoch] = earliest, max(latest, asked_us)
+
+    def committed(self, answer: Answer, group: str, offset: int) -> None:
         self._world.counts["offsets committed"] += 1
-        self.commits.setdefault(group, []).append(offset)
+        self._commits.setdefault(group, []).append((answer, offset))
 
-    def last_commit(self, group: str) -> int:
-        """The largest offset whose commit was acknowledged, -1 for none."""
-        return max(self.commits.get(group, ()), default=-1)
-
-    def went_back(self, group: str, known: int, found: int) -> None:
-        """A member began a generation and found less than had been acknowledged before."""
-        self._object(GROUP_METADATA_TOPIC, 0, f"{group} had committed {known} and found {found}")
-
-    def allow_loss(self, topic: str, partition: int, reason: str) -> None:
-        """Kafka's own rules lost records of a partition."""
-        self._world.counts["allowed losses"] += 1
-        self._world.trace.note("judge", f"{topic}-{partition} may have lost records: {reason}")
-        self.lossy.setdefault((topic, partition), reason)
-
-    def out_of_order(self, topic: str, partition: int) -> None:
-        """A producer with one batch under way was told that its numbers leave something out."""
-        self._object(
-            topic, partition, "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
-        )
-
-    def out_of_range(self, topic: str, partition: int, offset: int) -> None:
-        """A reader was told that what it had read up to is not there."""
-        self._object(topic, partition, f"offset {offset} was read, and is gone")
-
-    def _object(self, topic: str, partition: int, what: str) -> None:
-        self._world.trace.note("client", f"{topic}-{partition}: {what}")
-        self._objections.append((topic, partition, what))
+    def last_commit(self, group: str) -> tuple[Answer, int]:
+        """The largest offset whose commit was acknowledged and not lost since, -1 for none."""
+        losses = self.losses.get(TopicPartition(GROUP_METADATA_TOPIC, 0), ())
+        kept = [
+            (answer, offset)
+            for answer, offset in self._commits.get(group, ())
+            if not any(loss.replaced(answer) for loss in losses)
+        ]
+        return max(kept, key=lambda row: row[1], default=(Answer(-1, 0), -1))
 
     @property
-    def lost_of_transactions(self) -> bool:
-        """Whether what transactions are made of was lost by the rules. A coordinator that has lost
-        one does not end it, and readers wait (`kafkapy transactions abort` is for that)."""
-        topics = (LEDGER, TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC)
-        return any(topic in topics for topic, _ in self.lossy)
+    def groups(self) -> list[str]:
+        """Groups that have committed."""
+        return list(self._commits)
+
+    # losses
+
+    def trim(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Somebody asks to have the records below an offset deleted."""
+        before = self.trimmed_to.get(topic_partition, 0)
+        self.trimmed_to[topic_partition] = max(before, offset)
+
+    def allow_loss(self, topic_partition: TopicPartition, loss: Loss) -> None:
+        """Kafka's own rules lost records of a partition."""
+        self._world.counts["allowed losses"] += 1
+        self._world.trace.note(
+            "judge",
+            f"{topic_partition} may have lost offsets {loss.kept} to {loss.end}: {loss.reason}",
+        )
+        self.losses.setdefault(topic_partition, []).append(loss)
+
+    def may_have_lost(self, topic: str, partition: int) -> bool:
+        """Whether any loss of the partition was allowed."""
+        return TopicPartition(topic, partition) in self.losses
+
+    def last_loss_us(self, topic_partition: TopicPartition) -> int:
+        """When the partition last lost something, -1 if it never did; answers of before may come
+        until then."""
+        found = self.losses.get(topic_partition)
+        return found[-1].at_us + _UNDER_WAY_US if found else -1
+
+    def is_lost(self, topic_partition: TopicPartition, offset: int, answer: Answer) -> bool:
+        """Whether what an answer said of an offset is excused."""
+        losses = self.losses.get(topic_partition, ())
+        return any(loss.excuses(offset, answer) for loss in losses)
+
+    @property
+    def lost_of_coordinator(self) -> bool:
+        """Whether the transaction coordinator's log lost something. A transaction that it has lost
+        is not ended, and readers wait (`kafkapy transactions abort` is for that)."""
+        return self.may_have_lost(TRANSACTION_STATE_TOPIC, 0)
+
+    # objections
+
+    def went_back(self, group: str, known: tuple[Answer, int], found: int) -> None:
+        """A member began a generation and found less than had been acknowledged before."""
+        what = f"{group} had committed {known[1]} and found {found}"
+        self._object(GROUP_METADATA_TOPIC, 0, known[0], what)
+
+    def owns(self, answer: Answer, group: str, generation: int, member_id: str) -> None:
+        """A member of a generation was given the partition."""
+        owner, known = self._owners.setdefault((group, generation), (member_id, answer))
+        if owner != member_id:
+            what = f"{group} has two owners in generation {generation}: {owner} and {member_id}"
+            self._object(GROUP_METADATA_TOPIC, 0, known, what)
+
+    def stale_commit(self, answer: Answer, group: str, generation: int, member_id: str) -> None:
+        """A commit was accepted from who is no member of the generation."""
+        what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
+        self._object(GROUP_METADATA_TOPIC, 0, answer, what)
+
+    def out_of_order(self, topic: str, partition: int, known: Answer) -> None:
+        """A producer with one batch under way was told that its numbers leave something out;
+        `known` is the last answer before."""
+        what = "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
+        self._object(topic, partition, known, what)
+
+    def out_of_range(self, topic: str, partition: int, offset: int, known: Answer) -> None:
+        """A reader was told that what it had read up to is not there."""
+        self._object(topic, partition, known, f"offset {offset} was read, and is gone")
+
+    def _object(self, topic: str, partition: int, known: Answer, what: str) -> None:
+        self._world.trace.note("client", f"{topic}-{partition}: {what}")
+        self._objections.append((TopicPartition(topic, partition), known, what))
+
+    # the end
 
     def unexplained(self) -> list[str]:
         """Anomalies that clients saw and that no allowed loss explains. Call it at the end.
@@ -89,7 +230,45 @@ class SimHistory:
         Only then do the checkers judge the loss.
         """
         return [
-            f"{topic}-{partition}: {what}"
-            for topic, partition, what in self._objections
-            if (topic, partition) not in self.lossy
+            f"{at}: {what}"
+            for at, known, what in self._objections
+            if not any(loss.replaced(known) for loss in self.losses.get(at, ()))
         ]
+
+    def judged(self, topic: str) -> History:
+        """History of a topic without what was lost or deleted. Where something was lost, readers
+        may have had to go back."""
+        history = History()
+        for answer, send in self._sends.get(topic, ()):
+            at = TopicPartition(topic, send.partition)
+            is_trimmed = send.offset < self.trimmed_to.get(at, -1)
+            is_gone = is_trimmed or self.is_lost(at, send.offset, answer)
+            if send.outcome is Outcome.ACKED and is_gone:
+                history.sends.append(send._replace(outcome=Outcome.UNKNOWN, offset=-1))
+            else:
+                history.sends.append(send)
+        for answer, poll in self._polls.get(topic, ()):
+            at = TopicPartition(topic, poll.partition)
+            if at not in self.losses:
+                history.polls.append(poll)
+                continue
+            rows = zip(poll.offsets, poll.values, strict=True)
+            kept = [row for row in rows if not self.is_lost(at, row[0], answer)]
+            if kept:
+                consumer = (poll.consumer, Mode.SUBSCRIBE, poll.partition)
+                history.polls.append(Poll(*consumer, *run_of(kept)))
+        return history
+
+    @property
+    def topics(self) -> list[str]:
+        """Topics that somebody wrote to or read."""
+        return list(dict.fromkeys([*self._sends, *self._polls]))
+
+    def values_at(self, topic: str, partition: int) -> dict[int, int]:
+        """The values that readers found, by offset."""
+        return {
+            offset: value
+            for _, poll in self._polls.get(topic, ())
+            if poll.partition == partition
+            for offset, value in zip(poll.offsets, poll.values, strict=True)
+        }

@@ -11,7 +11,12 @@ from tests.simulation.events import SECOND_US
 @dataclass(slots=True)
 class Plan:
     """`fragile` is the one broker whose power may be cut; weights say which faults are likely.
-    `transactions`: there is a transactional producer too."""
+
+    `transactional_ids`: how many write to the ledger, each claimed by `rivals` live producers;
+    `transforms`: records are copied by consume-transform-produce. `verifies`: partitions ask the
+    coordinator before a transaction begins there (KIP-890), without which Kafka accepts batches
+    that come late. `compacts`: there is a compacted topic.
+    """
 
     brokers: int = 3
     partitions: int = 2
@@ -21,9 +26,18 @@ class Plan:
     fault_every_us: int = SECOND_US
     fragile: int = 1
     reset_one_in: int = 0
-    transactions: bool = False
+    transactional_ids: int = 0
+    rivals: int = 1
+    transforms: bool = False
+    verifies: bool = True
+    compacts: bool = False
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def trims(self) -> bool:
+        """Whether there is a topic whose records are deleted on request."""
+        return "delete records" in self.weights
 
 
 FAULT_WEIGHTS = {
@@ -31,6 +45,7 @@ FAULT_WEIGHTS = {
     "kill controller": 3,
     "kill leader": 3,
     "power cut": 4,
+    "power cut after truncation": 5,
     "pause": 4,
     "controlled shutdown": 4,
     "cut link": 4,
@@ -45,13 +60,11 @@ FAULT_WEIGHTS = {
     "cancel reassignment": 2,
     "preferred election": 4,
     "unclean election": 1,
+    "delete records": 8,
     "create topic": 2,
     "delete topic": 2,
+    "grow topic": 2,
 }
-
-
-FIRST_TRANSACTIONAL_SEED = 100_000
-"""From here on: what earlier seeds do stays what it was when they found something."""
 
 
 def plan_of(random: Random) -> Plan:
@@ -69,7 +82,7 @@ def plan_of(random: Random) -> Plan:
     )
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
-    if "delete topic" in chosen:
+    if "delete topic" in chosen or "grow topic" in chosen:
         chosen.append("create topic")  # or there is never one to delete
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
     if plan.unclean:
@@ -85,4 +98,17 @@ def plan_of(random: Random) -> Plan:
         plan.config["log.dirs"] = "/data/one,/data/two"
     if random.random() < 0.3:
         plan.config["num.replica.fetchers"] = "2"
+    if random.random() < 0.3:
+        plan.config["replica.lag.time.max.ms"] = "600"  # ISRs that hardly ever rest
+    _draw_transactions(plan, random)
+    plan.compacts = random.random() < 0.35
     return plan
+
+
+def _draw_transactions(plan: Plan, random: Random) -> None:
+    if random.random() < 0.4:
+        return
+    plan.transactional_ids = random.choice((1, 1, 2, 3))
+    plan.rivals = random.choice((1, 2))
+    plan.transforms = random.random() < 0.5
+    plan.verifies = random.random() < 0.6

@@ -17,31 +17,38 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.server.interbroker.node_client import NodeUnavailable
+from kafkapy.zk.stores import paths
 from tests.harness.faults.anomalies import Mode
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
 from tests.simulation.clients import Client, Producer, Reader, Refused
-from tests.simulation.cluster import TOPIC, Cluster
+from tests.simulation.cluster import TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.committed_readers import CommittedReader
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
 from tests.simulation.group_clients import Committer, GroupClient, Member
-from tests.simulation.history import LEDGER
-from tests.simulation.plan import FIRST_TRANSACTIONAL_SEED, Plan, plan_of
+from tests.simulation.history import COPIES, LEDGER
+from tests.simulation.plan import Plan, plan_of
+from tests.simulation.tables import CLEANER, TableWriter
 from tests.simulation.transactional_clients import (
     CONFIG,
     PARTITIONS,
     Bookkeeper,
-    CommittedReader,
+    TransactionalClient,
+    ledger_claims,
 )
+from tests.simulation.transformer import Transformer, copies_claim
 from tests.simulation.world import World
 
 _START_LIMIT_US: Final = 10 * SECOND_US
 _SETTLE_LIMIT_US: Final = 60 * SECOND_US
 _LOOK_EVERY_US: Final = SECOND_US // 5
 _GROUP_MEMBERS: Final = 2
+_TRIMMED_PRODUCER: Final = 8
+_TABLE_PRODUCER: Final = 9
 
 
 @dataclass(slots=True)
@@ -80,10 +87,12 @@ class Simulation:
         self.world = World(seed, echo)
         if plan is None:
             plan = plan_of(self.world.random)
-            plan.transactions = seed >= FIRST_TRANSACTIONAL_SEED
         self.plan = plan
-        if plan.transactions:
+        if plan.transactional_ids:
             plan.config.update(CONFIG)
+            plan.config["transaction.partition.verification.enable"] = str(plan.verifies).lower()
+        if plan.compacts:
+            plan.config.update(CLEANER)
         self.world.network.reset_one_in = self.plan.reset_one_in
         self.cluster = Cluster(self.world, self.plan)
         self.cluster.watch(checkers)
@@ -92,7 +101,8 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
-        self.bookkeeper: Bookkeeper | None = None
+        self.transactional: list[TransactionalClient] = []
+        self.committed_readers: list[CommittedReader] = []
 
     def run(self) -> None:
         """Raises Violation."""
@@ -129,7 +139,7 @@ class Simulation:
         world = self.world
         for node in world.nodes.values():
             node.start()
-        self.admin.begin(self.admin.create_main_topic())
+        self.admin.begin(self.admin.create_main_topics())
         self._until(lambda: not self.admin.is_busy, _START_LIMIT_US)
         history = self.cluster.history
         self.group_clients.append(Committer(world, history, "g0", "billing", TOPIC))
@@ -142,8 +152,30 @@ class Simulation:
             self.readers.append(reader)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
-        if self.plan.transactions:
-            self.bookkeeper = Bookkeeper(world, history)
+        if self.plan.trims:
+            self.producers.append(Producer(world, history, _TRIMMED_PRODUCER, TRIMMED, 0, -1))
+        if self.plan.compacts:
+            self.producers.append(TableWriter(world, history, _TABLE_PRODUCER, TABLE, 0, -1))
+        if self.plan.transactional_ids:
+            self._start_transactions()
+
+    def _start_transactions(self) -> None:
+        """Producers of each transactional id, and readers of what they commit."""
+        world, history, plan = self.world, self.cluster.history, self.plan
+        for claim in ledger_claims(plan.transactional_ids, plan.rivals, plan.verifies):
+            for rival in range(plan.rivals):
+                host = f"tx{claim.index}{'ab'[rival]}"
+                self.transactional.append(Bookkeeper(world, history, host, claim))
+        read = [TopicPartition(LEDGER, partition) for partition in range(PARTITIONS)]
+        if plan.transforms:
+            copies = copies_claim(TOPIC, plan.rivals)
+            for rival in range(plan.rivals):
+                self.transactional.append(Transformer(world, history, f"cp{'ab'[rival]}", copies))
+            read.append(TopicPartition(COPIES, 0))
+        for at in read:
+            reader = CommittedReader(world, history, f"c{at.topic[0]}{at.partition}", at)
+            history.ledger_seen[at] = reader.values
+            self.committed_readers.append(reader)
 
     def _work(self) -> None:
         self.faults.start()
@@ -153,9 +185,7 @@ class Simulation:
 
     def _settle(self) -> None:
         """Clients finish what they had begun; the cluster heals."""
-        workers: list[Client] = [*self.producers, *self.group_clients]
-        if self.bookkeeper is not None:
-            workers.append(self.bookkeeper)
+        workers: list[Client] = [*self.producers, *self.group_clients, *self.transactional]
         for worker in workers:
             worker.is_stopping = True
         has_settled = self._until(
@@ -168,10 +198,18 @@ class Simulation:
         )
         if not has_settled:
             self.cluster.never_settled = self.cluster.unsettled()
+        lost_of_transactions = self._lost_of_transactions()
         for worker in workers:
-            excused = worker is self.bookkeeper and self.cluster.history.lost_of_transactions
+            excused = isinstance(worker, TransactionalClient) and lost_of_transactions
             if not (worker.is_done or excused or isinstance(worker, GroupClient)):
                 self._stuck(worker, "which produces")
+
+    def _lost_of_transactions(self) -> bool:
+        """Whether the coordinator, or what it waits for, lost something that the rules allow. Then
+        what it waits for may never come."""
+        history = self.cluster.history
+        touched = (LEDGER, COPIES, GROUP_METADATA_TOPIC)
+        return history.lost_of_coordinator or any(at.topic in touched for at in history.losses)
 
     def _stuck(self, client: Client, what: str) -> NoReturn:
         why = "; ".join(self.cluster.unsettled()) or "although all looks well"
@@ -186,6 +224,10 @@ class Simulation:
             reader.end = end
             name = f"d{partition}"
             drains.append(Reader(world, history, name, TOPIC, partition, Mode.SUBSCRIBE, end))
+        if self.plan.trims:
+            end = self._log_end(0, TRIMMED)
+            drains.append(Reader(world, history, "dt", TRIMMED, 0, Mode.SUBSCRIBE, end))
+            drains[-1].position = self._log_start(TopicPartition(TRIMMED, 0))
         for client in self.group_clients:
             client.spawn(self._ask_offsets(client))
         self._until(
@@ -198,31 +240,42 @@ class Simulation:
         for reader in (*self.readers, *drains):
             if not reader.is_done:
                 self._stuck(reader, f"which reads at {reader.position} of {reader.end}")
-        if self.bookkeeper is not None and not history.lost_of_transactions:
-            self._drain_ledger(self.bookkeeper)
+        if self.transactional and not history.lost_of_coordinator:
+            self._drain_ledger()
 
-    def _drain_ledger(self, bookkeeper: Bookkeeper) -> None:
-        """Read what was committed, up to the end: no transaction may be open any more."""
+    def _drain_ledger(self) -> None:
+        """Read what was committed, up to the end: no transaction may be open any more, but where
+        its marker is lost."""
         world, history = self.world, self.cluster.history
-        readers = [
-            CommittedReader(world, history, partition, self._log_end(partition, LEDGER))
-            for partition in range(PARTITIONS)
-        ]
-
-        async def ask_offset() -> None:
-            history.ledger_offset = await bookkeeper.committed_offset()
-
-        bookkeeper.spawn(ask_offset())
+        readers = []
+        for earlier in self.committed_readers:
+            at, end = earlier.at, self._log_end(earlier.at.partition, earlier.at.topic)
+            if at not in history.losses:
+                earlier.end = end
+                reader = CommittedReader(world, history, f"d{earlier.host}", at, end)
+                history.ledger[at] = reader.values
+                readers += [earlier, reader]
+        askers = {client.claim.transactional_id: client for client in self.transactional}
+        if history.may_have_lost(GROUP_METADATA_TOPIC, 0):
+            askers = {}
+        for client in askers.values():
+            client.spawn(self._ask_stable_offset(client))
+        found = history.ledger_offsets
         self._until(
-            lambda: all(r.is_done for r in readers) and history.ledger_offset is not None,
+            lambda: all(r.is_done for r in readers) and len(found) == len(askers),
             _SETTLE_LIMIT_US,
         )
         for reader in readers:
             if not reader.is_done:
-                at = f"{LEDGER}-{reader.partition} at {reader.position} of {reader.end}"
-                self._stuck(reader, f"which reads committed records of {at}")
-        if history.ledger_offset is None:
-            self._stuck(bookkeeper, "which asks for a stable offset")
+                where = f"{reader.at} at {reader.position} of {reader.end}"
+                self._stuck(reader, f"which reads committed records of {where}")
+        for name, client in askers.items():
+            if name not in found:
+                self._stuck(client, "which asks for a stable offset")
+
+    async def _ask_stable_offset(self, client: TransactionalClient) -> None:
+        found = await client.committed_offset()
+        self.cluster.history.ledger_offsets[client.claim.transactional_id] = found
 
     async def _ask_offsets(self, client: GroupClient) -> None:
         found = self.cluster.offsets_found
@@ -244,6 +297,17 @@ class Simulation:
             if hosted.topic_partition == wanted and node.broker_id in assigned
         ]
         return max(ends, default=0)
+
+    def _log_start(self, wanted: TopicPartition) -> int:
+        """Where the leader's log begins."""
+        leader = (self.cluster.znode(paths.partition_state(*wanted)) or {}).get("leader")
+        starts = [
+            hosted.log.log_start_offset
+            for node in self.world.nodes.values()
+            for hosted in node.partitions()
+            if hosted.topic_partition == wanted and node.broker_id == leader
+        ]
+        return max(starts, default=0)
 
 
 def simulate(
@@ -273,7 +337,8 @@ def _simulate(
             violation = str(found)
             world.trace.note("violation", violation)
     simulation.end()
-    losses = {f"{t}-{p}": reason for (t, p), reason in simulation.cluster.history.lossy.items()}
+    found = simulation.cluster.history.losses
+    losses = {str(at): losses[0].reason for at, losses in found.items()}
     return Outcome(
         seed, world.trace.digest(), violation, list(world.trace.tail), world.counts, losses,
         world.events.now_us / 1e6,

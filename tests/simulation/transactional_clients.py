@@ -1,23 +1,25 @@
-"""A transactional producer of the simulated cluster, and readers of what it committed (KIP-98).
+"""Transactional producers of the simulated cluster (KIP-98).
 
-Transaction n writes n to each partition of its topic, and commits offset n + 1 of its group: what
-a reader finds must be whole transactions, and the offset that of the last of them.
+Transaction n of a transactional id writes n to each partition of its topic, and commits offset
+n + 1 of its group: what a reader finds must be whole transactions, and the offset that of the last
+of them. Several live producers may claim one id: each fences the one before, which goes on until it
+is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     create_topics,
     end_txn,
-    fetch,
     find_coordinator,
     init_producer_id,
     metadata,
@@ -25,10 +27,7 @@ from kafkapy.protocol.messages import (
     txn_offset_commit,
 )
 from kafkapy.protocol.messages import produce as produce_messages
-from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.record.control import ControlRecordType, control_type_id
-from kafkapy.record.records import batch_records
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
 from tests.simulation.history import LEDGER, SimHistory
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 PARTITIONS: Final = 2
-GROUP: Final = "ledger-readers"
+ID_STEP: Final = 10**6
+"""Transactions of transactional id i have the numbers i * ID_STEP + 0, 1, 2, ..."""
 CONFIG: Final = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "3",
@@ -47,11 +47,9 @@ CONFIG: Final = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "700",
     "request.timeout.ms": "1500",
 }
-_ID: Final = "bookkeeper"
 _TIMEOUT_MS: Final = 4000
 _TRANSACTION: Final = 1
 _NONE: Final = int(ErrorCode.NONE)
-_FETCH_BYTES: Final = 8192
 
 _ENDS_THE_PRODUCER: Final = frozenset(
     {
@@ -75,6 +73,38 @@ class Fate(Enum):
     """It asked for a commit, and was not told whether that is decided."""
 
 
+@dataclass(slots=True)
+class Deed:
+    """One transaction: when it began, and its fate."""
+
+    begun_us: int
+    fate: Fate = Fate.ABORTED
+
+
+@dataclass(slots=True)
+class Claim:
+    """A transactional id with what its producers write and commit. `rivals`: how many live
+    producers claim it; `hurries`: they may abort what they have just sent, without an answer."""
+
+    transactional_id: str
+    index: int
+    topic: str
+    partitions: int
+    source: str
+    rivals: int = 1
+    hurries: bool = True
+    taken: int = 0
+
+    @property
+    def group(self) -> str:
+        return f"readers-of-{self.transactional_id}"
+
+    def next_number(self) -> int:
+        """The number of the next transaction, whoever begins it."""
+        self.taken += 1
+        return self.index * ID_STEP + self.taken - 1
+
+
 class BeginsAnew(Exception):
     """This instance cannot go on: another one, with the same transactional id, can."""
 
@@ -88,34 +118,43 @@ def _check(code: int) -> None:
     raise Refused(error.name)
 
 
-class Bookkeeper(Client):
-    """Writes transactions one after another, and aborts some of them."""
+class TransactionalClient(Client):
+    """Claims a transactional id and makes transactions, one after another, until it is fenced; then
+    it claims the id again."""
 
-    def __init__(self, world: World, history: SimHistory) -> None:
-        super().__init__(world, "tx")
-        self._history = history
+    def __init__(self, world: World, history: SimHistory, host: str, claim: Claim) -> None:
+        super().__init__(world, host)
+        self.claim = claim
+        self.history = history
         self._coordinators: dict[int, int] = {}
-        self._producer_id = -1
-        self._epoch = -1
-        self._sequences = [0] * PARTITIONS
-        self._next = 0
+        self._producer = {"producer_id": -1, "producer_epoch": -1}
+        self._sequences = [0] * claim.partitions
         self.spawn(self._run())
 
+    async def transaction(self) -> None:
+        """One transaction. Raises BeginsAnew."""
+        raise AssertionError("a transactional client says what it does")
+
     async def _run(self) -> None:
-        await self._until_done(self._create_topic)
+        await self.until_done(self._create_topic)
         while not self.is_stopping:
             try:
                 await self._begin()
-                while not self.is_stopping:
-                    await self._transaction()
-                    await self.pause(10, 120)
+                is_last = False
+                while not (self.is_stopping or is_last):
+                    await self.transaction()
+                    await self.pause(10, 120 * self.claim.rivals)
+                    # As a job does that ends, and runs again.
+                    is_last = self.claim.rivals > 1 and self.world.random.random() < 0.3
             except BeginsAnew as why:
                 self.world.counts["transactional producers that began anew"] += 1
                 self.world.trace.note(self.host, f"begins anew: {why}")
+                if self.claim.rivals > 1:
+                    await self.pause(200, 1200)
         await self._begin()  # which aborts what the last one left open
         self.is_done = True
 
-    async def _until_done(self, step: Callable[[], Awaitable[R]]) -> R:
+    async def until_done(self, step: Callable[[], Awaitable[R]]) -> R:
         """Repeat `step` while a broker is unavailable or refuses; returns its result."""
         while True:
             try:
@@ -124,9 +163,14 @@ class Bookkeeper(Client):
                 self._coordinators.clear()
                 await self.pause(40, 120)
 
+    async def hesitate(self) -> None:
+        """Be overtaken by a rival, perhaps."""
+        if self.claim.rivals > 1 and self.world.random.random() < 0.08:
+            await self.pause(150, 900)
+
     async def _create_topic(self) -> None:
         topic = create_topics.CreatableTopic(
-            name=LEDGER, num_partitions=PARTITIONS, replication_factor=3
+            name=self.claim.topic, num_partitions=self.claim.partitions, replication_factor=3
         )
         wanted = metadata.MetadataRequest(topics=[])
         known = await self.node(self.any_broker()).request(wanted, 8)
@@ -142,8 +186,10 @@ class Bookkeeper(Client):
         """Ask the coordinator of the group (0) or of the transactional id (1)."""
         found = self._coordinators.get(key_type)
         if found is None:
+            is_transaction = key_type == _TRANSACTION
             question = find_coordinator.FindCoordinatorRequest(
-                key=_ID if key_type == _TRANSACTION else GROUP, key_type=key_type
+                key=self.claim.transactional_id if is_transaction else self.claim.group,
+                key_type=key_type,
             )
             response = await self.node(self.any_broker()).request(question, 3)
             if response.error_code != _NONE:
@@ -151,108 +197,127 @@ class Bookkeeper(Client):
             found = self._coordinators[key_type] = int(response.node_id)
         return await self.node(found).request(request, version)
 
-    # one instance
+    # the steps of a transaction
 
     async def _begin(self) -> None:
         async def step() -> None:
             request = init_producer_id.InitProducerIdRequest(
-                transactional_id=_ID, transaction_timeout_ms=_TIMEOUT_MS
+                transactional_id=self.claim.transactional_id, transaction_timeout_ms=_TIMEOUT_MS
             )
             response = await self._ask(_TRANSACTION, request, 4)
             if response.error_code != _NONE:
                 raise Refused(ErrorCode(response.error_code).name)
-            self._producer_id, self._epoch = response.producer_id, response.producer_epoch
+            self._producer = {
+                "producer_id": response.producer_id,
+                "producer_epoch": response.producer_epoch,
+            }
 
-        await self._until_done(step)
-        self._sequences = [0] * PARTITIONS
+        await self.until_done(step)
+        self._sequences = [0] * self.claim.partitions
 
-    async def _transaction(self) -> None:
-        number = self._next
-        self._next += 1
-        fates = self._history.transactions
-        fates[number] = Fate.ABORTED
-        await self._until_done(self._add_partitions)
-        for partition in range(PARTITIONS):
-            await self._until_done(partial(self._produce, partition, number))
-            self._sequences[partition] += 1
-        await self._until_done(self._add_offsets)
-        await self._until_done(lambda: self._commit_offset(number + 1))
-        commits = self.world.random.random() < 0.7
-        if commits:
-            fates[number] = Fate.UNKNOWN
-        await self._until_done(lambda: self._end(commits))
-        if commits:
-            fates[number] = Fate.COMMITTED
-            self.world.counts["transactions committed"] += 1
-
-    @property
-    def _producer(self) -> dict[str, int]:
-        return {"producer_id": self._producer_id, "producer_epoch": self._epoch}
-
-    async def _add_partitions(self) -> None:
+    async def add_partitions(self) -> None:
+        """All partitions of the topic, to the transaction."""
+        await self.hesitate()
         topic = add_partitions_to_txn.AddPartitionsToTxnTopic(
-            name=LEDGER, partitions=list(range(PARTITIONS))
+            name=self.claim.topic, partitions=list(range(self.claim.partitions))
         )
         request = add_partitions_to_txn.AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=_ID,
-            v3_and_below_producer_id=self._producer_id,
-            v3_and_below_producer_epoch=self._epoch,
+            v3_and_below_transactional_id=self.claim.transactional_id,
+            v3_and_below_producer_id=self._producer["producer_id"],
+            v3_and_below_producer_epoch=self._producer["producer_epoch"],
             v3_and_below_topics=[topic],
         )
-        response = await self._ask(_TRANSACTION, request, 3)
-        for row in response.results_by_topic_v3_and_below[0].results_by_partition:
-            _check(row.partition_error_code)
 
-    async def _produce(self, partition: int, number: int) -> None:
+        async def step() -> None:
+            response = await self._ask(_TRANSACTION, request, 3)
+            for row in response.results_by_topic_v3_and_below[0].results_by_partition:
+                _check(row.partition_error_code)
+
+        await self.until_done(step)
+
+    async def produce(self, partition: int, values: list[int]) -> None:
+        """One batch, which is there afterwards."""
+        await self.hesitate()
+        request = self.batch(partition, values)
+        await self.until_done(lambda: self.send(partition, request))
+        self._sequences[partition] += len(values)
+
+    def batch(self, partition: int, values: list[int]) -> produce_messages.ProduceRequest:
+        """The request that produces them with the next sequence numbers."""
+        records = [RecordData(None, b"%d" % value, 1_700_000_000_000) for value in values]
         batch = build_batch(
-            [RecordData(None, b"%d" % number, 1_700_000_000_000)],
+            records,
             **self._producer,
             base_sequence=self._sequences[partition],
             is_transactional=True,
         )
         row = produce_messages.PartitionProduceData(index=partition, records=batch)
-        request = produce_messages.ProduceRequest(
-            transactional_id=_ID,
+        topic = produce_messages.TopicProduceData(name=self.claim.topic, partition_data=[row])
+        return produce_messages.ProduceRequest(
+            transactional_id=self.claim.transactional_id,
             acks=-1,
             timeout_ms=1000,
-            topic_data=[produce_messages.TopicProduceData(name=LEDGER, partition_data=[row])],
+            topic_data=[topic],
         )
-        leader = await self.leader(LEDGER, partition)
+
+    async def send(self, partition: int, request: produce_messages.ProduceRequest) -> None:
+        """To the partition's leader."""
+        leader = await self.leader(self.claim.topic, partition)
         response = await self.node(leader).request(request, 11)
         [answer] = response.responses[0].partition_responses
         if answer.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             _check(answer.error_code)
 
-    async def _add_offsets(self) -> None:
-        request = add_offsets_to_txn.AddOffsetsToTxnRequest(
-            transactional_id=_ID, group_id=GROUP, **self._producer
+    async def commit_offset(self, offset: int) -> None:
+        """The group's offset, as part of the transaction."""
+        await self.hesitate()
+        name, group = self.claim.transactional_id, self.claim.group
+        added = add_offsets_to_txn.AddOffsetsToTxnRequest(
+            transactional_id=name, group_id=group, **self._producer
         )
-        _check((await self._ask(_TRANSACTION, request, 3)).error_code)
 
-    async def _commit_offset(self, offset: int) -> None:
+        async def add() -> None:
+            _check((await self._ask(_TRANSACTION, added, 3)).error_code)
+
+        await self.until_done(add)
+        await self.hesitate()
         row = txn_offset_commit.TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset
         )
-        topic = txn_offset_commit.TxnOffsetCommitRequestTopic(name=LEDGER, partitions=[row])
-        request = txn_offset_commit.TxnOffsetCommitRequest(
-            transactional_id=_ID, group_id=GROUP, **self._producer, topics=[topic]
+        topic = txn_offset_commit.TxnOffsetCommitRequestTopic(
+            name=self.claim.source, partitions=[row]
         )
-        response = await self._ask(0, request, 3)
-        _check(response.topics[0].partitions[0].error_code)
+        request = txn_offset_commit.TxnOffsetCommitRequest(
+            transactional_id=name, group_id=group, **self._producer, topics=[topic]
+        )
 
-    async def _end(self, commits: bool) -> None:
-        request = end_txn.EndTxnRequest(transactional_id=_ID, committed=commits, **self._producer)
-        _check((await self._ask(_TRANSACTION, request, 3)).error_code)
+        async def commit() -> None:
+            response = await self._ask(0, request, 3)
+            _check(response.topics[0].partitions[0].error_code)
 
-    # afterwards
+        await self.until_done(commit)
+
+    async def end(self, commits: bool) -> None:
+        """Commit or abort, until one of it is decided."""
+        await self.hesitate()
+        request = end_txn.EndTxnRequest(
+            transactional_id=self.claim.transactional_id, committed=commits, **self._producer
+        )
+
+        async def step() -> None:
+            _check((await self._ask(_TRANSACTION, request, 3)).error_code)
+
+        await self.until_done(step)
 
     async def committed_offset(self) -> int:
         """The group's offset, once it is stable; -1 for none."""
 
         async def step() -> int:
-            topic = offset_fetch.OffsetFetchRequestTopic(name=LEDGER, partition_indexes=[0])
+            topic = offset_fetch.OffsetFetchRequestTopic(
+                name=self.claim.source, partition_indexes=[0]
+            )
             request = offset_fetch.OffsetFetchRequest(
-                group_id=GROUP, topics=[topic], require_stable=True
+                group_id=self.claim.group, topics=[topic], require_stable=True
             )
             response = await self._ask(0, request, 7)
             if response.error_code != _NONE:
@@ -260,63 +325,54 @@ class Bookkeeper(Client):
             row = response.topics[0].partitions[0]
             if row.error_code != _NONE:
                 raise Refused("no stable offset")
+            if not self.leads(self._coordinators.get(0, -1), GROUP_METADATA_TOPIC):
+                raise Refused("a coordinator that was replaced, and has not heard of it")
             return int(row.committed_offset)
 
-        return await self._until_done(step)
+        return await self.until_done(step)
 
 
-class CommittedReader(Client):
-    """Reads one partition up to offset `end` as a read_committed consumer does."""
+class Bookkeeper(TransactionalClient):
+    """Writes numbered transactions, and aborts some of them."""
 
-    def __init__(self, world: World, history: SimHistory, partition: int, end: int) -> None:
-        super().__init__(world, f"c{partition}")
-        self.partition = partition
-        self.position = 0
-        self.end = end
-        self.values: list[int] = []
-        history.ledger[partition] = self.values
-        self.spawn(self._run())
+    async def transaction(self) -> None:
+        number = self.claim.next_number()
+        deed = self.history.transactions[number] = Deed(self.world.events.now_us)
+        await self.add_partitions()
+        random = self.world.random
+        if self.claim.hurries and random.random() < 0.12:
+            await self._abort_in_a_hurry(number)
+        for partition in range(self.claim.partitions):
+            await self.produce(partition, [number])
+        await self.commit_offset(number + 1)
+        commits = random.random() < 0.7
+        if commits:
+            deed.fate = Fate.UNKNOWN
+        await self.end(commits)
+        if commits:
+            deed.fate = Fate.COMMITTED
+            self.world.counts["transactions committed"] += 1
 
-    async def _run(self) -> None:
-        while self.position < self.end:
-            try:
-                await self._poll()
-            except (NodeUnavailable, Refused):
-                await self.pause(50, 150)
-        self.is_done = True
+    async def _abort_in_a_hurry(self, number: int) -> None:
+        """Abort while the batches are on their way, as a client does that shuts down: those that
+        come late belong to no transaction, and must be refused (KIP-890)."""
+        self.world.counts["transactions aborted in a hurry"] += 1
+        for partition in range(self.claim.partitions):
+            self.spawn(self._send_late(partition, self.batch(partition, [number])))
+        await self.end(False)
+        raise BeginsAnew("what became of the last batches is not known")
 
-    async def _poll(self) -> None:
-        leader = await self.leader(LEDGER, self.partition)
-        row = fetch.FetchPartition(
-            partition=self.partition,
-            fetch_offset=self.position,
-            partition_max_bytes=_FETCH_BYTES,
-        )
-        request = fetch.FetchRequest(
-            max_wait_ms=300,
-            min_bytes=1,
-            max_bytes=_FETCH_BYTES,
-            isolation_level=1,
-            topics=[fetch.FetchTopic(topic=LEDGER, partitions=[row])],
-        )
-        response = await self.node(leader).request(request, 10)
-        [answer] = response.responses[0].partitions
-        if answer.error_code != _NONE:
-            raise Refused(ErrorCode(answer.error_code).name)
-        begun = sorted((a.first_offset, a.producer_id) for a in answer.aborted_transactions or ())
-        self._take(bytes(answer.records or b""), begun)
+    async def _send_late(self, partition: int, request: produce_messages.ProduceRequest) -> None:
+        await self.pause(1, 400)
+        try:
+            await self.send(partition, request)
+        except (NodeUnavailable, Refused, BeginsAnew) as refused:
+            self.world.trace.note(self.host, f"a late batch was refused: {refused}")
 
-    def _take(self, records: bytes, begun: list[tuple[int, int]]) -> None:
-        """Keep the values of committed transactions: `begun` are the aborted ones, as KIP-98 has
-        consumers pass over them."""
-        aborting: set[int] = set()
-        for position, header in iter_headers(records):
-            while begun and begun[0][0] <= header.last_offset:
-                aborting.add(begun.pop(0)[1])
-            for record in batch_records(records, header, position):
-                if header.is_control:
-                    if control_type_id(record.key) == ControlRecordType.ABORT:
-                        aborting.discard(header.producer_id)
-                elif header.producer_id not in aborting and record.offset >= self.position:
-                    self.values.append(int(record.value or b""))
-            self.position = header.next_offset
+
+def ledger_claims(count: int, rivals: int, hurries: bool) -> list[Claim]:
+    """Claims of as many transactional ids, all of which write to the ledger."""
+    return [
+        Claim(f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, hurries)
+        for i in range(count)
+    ]

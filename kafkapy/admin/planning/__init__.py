@@ -1,1 +1,1 @@
-"""Planners: where replicas are to be, and what a move costs."""
+"""Planners for the placement of replicas, and the cost of moves."""

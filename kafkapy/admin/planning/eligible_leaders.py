@@ -1,6 +1,6 @@
-"""Eligible leader replicas (KIP-966): replicas outside the ISR that still have all that counts.
+"""Eligible leader replicas (KIP-966): replicas outside the ISR with all committed records.
 
-Only brokers in KRaft mode keep them.
+Only brokers in KRaft mode have them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class EligibleLeaders(NamedTuple):
 def eligible_leaders(
     cluster: Cluster, topics: Iterable[str], page_size: int = PAGE_SIZE
 ) -> dict[TopicPartition, EligibleLeaders]:
-    """By partition, as far as a broker knows them; none from one that does not know the request.
+    """Eligible leaders by partition, as far as known; none from a broker without the API.
 
     Raises:
-        ApiError: no answer.
+        ApiError: no response.
     """
     if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in cluster.channel().api_versions:
         return {}

@@ -1,4 +1,4 @@
-"""Which replica of each partition is the preferred leader: kept, chosen, evened out."""
+"""Chooses and balances the preferred leaders of partitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class Leaders:
-    """Partitions with their replicas and who leads them; `counts` are leaderships by broker."""
+    """Partitions with their replicas and leaders. `counts` has the number of leaders by broker."""
 
     def __init__(self, broker_ids: Sequence[int]) -> None:
         self.counts = dict.fromkeys(sorted(broker_ids), 0)
@@ -19,7 +19,7 @@ class Leaders:
         self._stays: list[set[int]] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], planned: Sequence[int]) -> None:
-        """A partition; its current leader stays if it is among the planned replicas."""
+        """Add a partition. Its current leader stays if it is a planned replica."""
         stays = [broker_id for broker_id in current if broker_id in planned]
         leader = current[0] if current and current[0] in planned else None
         self._partitions.append(tp)
@@ -30,7 +30,9 @@ class Leaders:
             self.counts[leader] += 1
 
     def settle(self) -> None:
-        """Choose a leader where it was lost: of those with the data, who leads fewest."""
+        """Choose a leader where it was removed: of the replicas with data, the broker with fewest
+        leaders.
+        """
         for row, leader in enumerate(self._leaders):
             if leader is None:
                 replicas, stays = self._replicas[row], self._stays[row]
@@ -41,7 +43,7 @@ class Leaders:
                 self.counts[chosen] += 1
 
     def level(self) -> None:
-        """Even out the leaderships; each goes only to another replica of its partition."""
+        """Balance the leaders. A leader moves only to another replica of its partition."""
         led: dict[int, dict[int, dict[int, None]]] = {
             b: {other: {} for other in self.counts} for b in self.counts
         }
@@ -62,7 +64,7 @@ class Leaders:
         level(self.counts, movable, move)
 
     def assignment(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
-        """Each partition's replicas: its leader, the others that stay, then the new ones."""
+        """Each partition's replicas: its leader, the other remaining ones, then the new ones."""
         for tp, replicas, leader in zip(
             self._partitions, self._replicas, self._leaders, strict=True
         ):

@@ -1,4 +1,4 @@
-"""Evening out what brokers carry, one item at a time: `level`."""
+"""Balances the load of brokers, one item at a time: `level`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def level(
     movable: Callable[[int, int], _Item | None],
     move: Callable[[_Item, int, int], None],
 ) -> None:
-    """Move items until no broker has two more than another that could be relieved by it.
+    """Move items until no broker has two more than another that could take one of them.
 
-    `movable(source, target)` names an item that may go straight from one broker to another, and
-    `move` does it and keeps `loads` (items by broker) right. Where there is no straight way, items
-    go in a chain: each broker on it takes one and gives another. A broker from which no way leads
-    to a less loaded one stays as it is, with all that it leads to.
+    `movable(source, target)` returns an item that may move from one broker to the other, and `move`
+    moves it and updates `loads` (items by broker). If no direct move is possible, items move in a
+    chain, in which each broker takes one and gives another. A broker without a path to a less
+    loaded one keeps its load, and so do the brokers on its paths.
     """
     settled: set[int] = set()
     while True:
@@ -41,7 +41,7 @@ def level(
 def _straight(
     loads: dict[int, int], source: int, movable: Callable[[int, int], _Item | None]
 ) -> list[int]:
-    """Source and the least loaded broker that can take from it; empty if none can."""
+    """The source and the least loaded broker that can take an item from it; empty if none can."""
     limit = loads[source] - 2
     takers = sorted((load, b) for b, load in loads.items() if load <= limit)
     return next(([source, b] for _, b in takers if movable(source, b) is not None), [])
@@ -53,7 +53,7 @@ def _chain(
     movable: Callable[[int, int], _Item | None],
     settled: set[int],
 ) -> list[int]:
-    """The shortest way to a broker with at least two less; without one, `settled` grows."""
+    """The shortest path to a broker with at least two items less. Without one, `settled` grows."""
     came_from = {source: source}
     queue = deque([source])
     limit = loads[source] - 2

@@ -1,10 +1,10 @@
-"""Plans that move as little as they can: `minimal_plan`.
+"""Plans with as few moves as possible: `minimal_plan`.
 
-A replica stays where it is unless its broker is not among those named, or its partition has two of
-them in one rack while another has none, or its broker has more than its share. Then leaders are
-evened out among the replicas that there are, which copies nothing.
+A replica moves only if its broker is not one of the given ones, if its partition has two replicas
+in one rack and none in another, or if its broker has more than its share. Then leaders are balanced
+among the replicas, which copies nothing.
 
-The same input always gives the same plan, and the plan of a planned cluster is that cluster.
+The same input always gives the same plan, and the plan for a planned cluster changes nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def minimal_plan(
     replication_factor: int | None = None,
     level: bool = True,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Place the partitions of `current` on `brokers`, from which only what must moves.
+    """Place the partitions of `current` on `brokers` with as few moves as possible.
 
-    With `level`, brokers end with replica and leader counts within one of each other, as far as
-    racks allow; without, only what has to leave its broker or is missing is placed, where there
-    are fewest. `replication_factor` replaces that of every partition.
+    With `level`, the replica and leader counts of brokers differ by at most one, as far as racks
+    allow. Without it, only replicas that must leave their broker or are missing are placed, on the
+    brokers with fewest. `replication_factor` replaces that of every partition.
 
     Raises:
         ApiError: INVALID_REPLICATION_FACTOR; or only some of the brokers have a rack.

@@ -1,6 +1,6 @@
-"""The plan of Kafka's `--generate`: every topic placed anew, whatever moves.
+"""The plan of Kafka's `--generate`: places every topic anew, regardless of moves.
 
-`ReassignPartitionsCommand.calculateAssignment`: each topic gets what a new topic would, with the
+`ReassignPartitionsCommand.calculateAssignment`: each topic is assigned like a new topic, with the
 replication factor of its first partition.
 """
 
@@ -16,7 +16,7 @@ from kafkapy.common.topic_partition import TopicPartition
 def naive_plan(
     current: Assignment, brokers: Sequence[BrokerPlace], draw: Callable[[int], int]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Place the partitions of `current` on `brokers`; `draw(n)` gives a number below n.
+    """Place the partitions of `current` on `brokers`. `draw(n)` returns a number below n.
 
     Raises:
         ApiError: too few brokers, or only some of them have a rack.

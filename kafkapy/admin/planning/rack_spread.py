@@ -1,7 +1,7 @@
 """Placements of one partition's replicas over racks.
 
-No rack has a second replica before every rack has one, and none has more than it must. Brokers
-without racks are all in one, which then says nothing.
+No rack has a second replica before every rack has one, and none has more than necessary. Brokers
+without racks are all in one rack, so racks have no effect then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RackSpread:
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """The most replicas of a partition that one rack needs to hold."""
+        """The largest number of a partition's replicas that a rack must hold."""
         known = self._limits.get(replication_factor)
         if known is None:
             known = 1
@@ -44,7 +44,7 @@ class RackSpread:
         return found
 
     def surplus(self, replicas: Sequence[int], replication_factor: int) -> list[int]:
-        """The replicas that must leave their rack; the last listed go first."""
+        """The replicas that must leave their rack, the last listed first."""
         counts = self.counts(replicas)
         limit = self.limit(replication_factor)
         needed = min(replication_factor, len(self.members)) - len(counts)
@@ -62,7 +62,9 @@ class RackSpread:
         return leaving
 
     def open_racks(self, replicas: Collection[int]) -> list[str]:
-        """The racks where a partition's next replica belongs: fewest of its own, and with room."""
+        """The racks for a partition's next replica: those with room, and with fewest of its
+        replicas.
+        """
         counts = self.counts(replicas)
         room = [r for r, members in self.members.items() if counts.get(r, 0) < len(members)]
         fewest = min(counts.get(rack, 0) for rack in room)
@@ -71,7 +73,7 @@ class RackSpread:
     def may_move(
         self, replicas: Collection[int], replication_factor: int, source: int, target: int
     ) -> bool:
-        """Whether a well spread partition stays so when a replica goes from source to target."""
+        """Whether a well spread partition stays so if a replica moves from source to target."""
         leaving, joining = self.rack_of[source], self.rack_of[target]
         if leaving == joining:
             return True

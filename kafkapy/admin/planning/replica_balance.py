@@ -1,4 +1,4 @@
-"""The replicas of every partition while a plan is made: what stays, is placed, or moves."""
+"""The replicas of every partition during planning: retained, placed or moved."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class ReplicaTable:
-    """Rows are partitions, by index; `loads` are replicas by broker.
+    """Replicas of partitions, by index. `loads` has the number of replicas by broker.
 
-    `add` every partition, then `fill`, then, where wanted, `level`.
+    Call `add` for every partition, then `fill`, then optionally `level`.
     """
 
     def __init__(self, spread: RackSpread) -> None:
@@ -23,11 +23,13 @@ class ReplicaTable:
         self._partitions: list[TopicPartition] = []
         self._replicas: list[list[int]] = []
         self._stays: list[set[int]] = []
-        """Those of the current replicas that have not moved."""
+        """The current replicas that have not moved."""
         self._factors: list[int] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], replication_factor: int) -> None:
-        """A partition with its replicas; those on brokers that are not ours have to go."""
+        """Add a partition with its replicas. Those on other brokers than the given ones must
+        move.
+        """
         here = [broker_id for broker_id in current if broker_id in self.loads]
         for broker_id in here:
             self.loads[broker_id] += 1
@@ -36,7 +38,7 @@ class ReplicaTable:
         self._factors.append(replication_factor)
 
     def fill(self) -> None:
-        """Drop what is too many or in the wrong rack; place what is missing."""
+        """Drop surplus replicas and those in the wrong rack, and place missing ones."""
         for replicas, factor in zip(self._replicas, self._factors, strict=True):
             for _ in range(len(replicas) - factor):
                 self._drop(replicas, self._most_dispensable(replicas))
@@ -58,11 +60,11 @@ class ReplicaTable:
                 self.loads[broker_id] += 1
 
     def level(self) -> None:
-        """Even out the loads as far as racks allow: by what was placed here alone, in chains too,
-        before anything that stays.
+        """Balance the loads as far as racks allow. Moves newly placed replicas first, in chains
+        too, then retained ones.
 
-        Of the rest, partition 0 of each topic goes first, then partition 1: so a broker that takes
-        many takes a little of every topic.
+        Of retained ones, partition 0 of each topic moves first, then partition 1, so that a broker
+        gets a few partitions of every topic.
         """
         placed: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
         staying: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
@@ -111,7 +113,7 @@ class ReplicaTable:
         level(self.loads, movable, move)
 
     def rows(self) -> Iterator[tuple[TopicPartition, list[int]]]:
-        """Partitions with their replicas, in no order that means anything."""
+        """Partitions with their replicas, in no particular order."""
         yield from zip(self._partitions, self._replicas, strict=True)
 
     def _drop(self, replicas: list[int], broker_id: int) -> None:
@@ -119,7 +121,9 @@ class ReplicaTable:
         self.loads[broker_id] -= 1
 
     def _most_dispensable(self, replicas: Sequence[int]) -> int:
-        """The one in the fullest rack, then on the fullest broker, then the last listed."""
+        """The replica to drop: in the fullest rack, then on the fullest broker, then the last
+        listed.
+        """
         counts, rack_of = self._spread.counts(replicas), self._spread.rack_of
         ranked = [
             (counts[rack_of[broker_id]], self.loads[broker_id], place, broker_id)
@@ -128,7 +132,9 @@ class ReplicaTable:
         return max(ranked)[3]
 
     def _least_loaded(self, heap: list[tuple[int, int]], taken: Sequence[int]) -> tuple[int, int]:
-        """(load, broker) of the least loaded that has no replica yet; loads only ever grow here."""
+        """(load, broker) of the least loaded broker without a replica. Loads never decrease
+        here.
+        """
         passed = []
         while True:
             load, broker_id = heap[0]

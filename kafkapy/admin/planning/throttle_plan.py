@@ -1,7 +1,7 @@
-"""Which replicas and brokers a throttle of reassignments is for (`ReassignPartitionsCommand`).
+"""The replicas and brokers of a reassignment's throttle (`ReassignPartitionsCommand`).
 
-The topics' lists say which replicas count: `partition:broker,...`, of leaders those that others
-copy from, of followers those that copy. The brokers' rates say how fast those may go.
+Two lists of each topic, `partition:broker,...`, name the throttled replicas: leaders that others
+copy from, and followers that copy. The brokers' configs set their rates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOPIC_REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 
 class PartitionMove(NamedTuple):
-    """Brokers that have a partition's data, and brokers that shall get it."""
+    """The brokers with a partition's data, and those that copy it."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -41,9 +41,9 @@ def planned_moves(
     targets: Mapping[TopicPartition, Sequence[int]],
     running: Mapping[TopicPartition, Reassignment],
 ) -> dict[TopicPartition, PartitionMove]:
-    """The moves of `targets` and those that run already (`calculateProposedMoveMap`).
+    """The moves of `targets`, and those in progress (`calculateProposedMoveMap`).
 
-    Of a partition that is moving, what it adds is no source yet.
+    The added replicas of a moving partition are not sources yet.
     """
     moves = {
         tp: PartitionMove(frozenset(move.replicas) - frozenset(move.adding), frozenset(move.adding))
@@ -57,7 +57,7 @@ def planned_moves(
 
 
 def throttle_plan(moves: Mapping[TopicPartition, PartitionMove]) -> ThrottlePlan:
-    """Throttled brokers and replicas while `moves` run."""
+    """The brokers and replicas to throttle during `moves`."""
     leaders: dict[str, list[str]] = {}
     followers: dict[str, list[str]] = {}
     for (topic, index), move in moves.items():

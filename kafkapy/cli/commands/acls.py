@@ -13,7 +13,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
-    is_given,
+    one_action,
     refuse,
     require,
     value,
@@ -46,32 +46,24 @@ class AclsOptions(ClusterOptions):
     add: bool = flag("Add entries.")
     remove: bool = flag("Remove entries.")
     list_: bool = flag("List entries.")
-    topic: list[str] = values("A topic; * is every one.", metavar="TOPIC")  # noqa: RUF009
-    group: list[str] = values("A group; * is every one.", metavar="GROUP")  # noqa: RUF009
-    transactional_id: list[str] = values(  # noqa: RUF009
-        "A transactional id; * is every one.", metavar="ID"
-    )
-    delegation_token: list[str] = values("A delegation token.", metavar="ID")  # noqa: RUF009
-    user_principal: list[str] = values(  # noqa: RUF009
-        "A user, for delegation tokens.", metavar="PRINCIPAL"
-    )
+    topic: list[str] = values("A topic; * is every one.", metavar="TOPIC")
+    group: list[str] = values("A group; * is every one.", metavar="GROUP")
+    transactional_id: list[str] = values("A transactional id; * is every one.", metavar="ID")
+    delegation_token: list[str] = values("A delegation token.", metavar="ID")
+    user_principal: list[str] = values("A user, for delegation tokens.", metavar="PRINCIPAL")
     cluster: bool = flag("The cluster itself.")
     resource_pattern_type: str = value(
         "What a name stands for.", metavar="TYPE", default="literal", choices=PATTERNS
     )
-    allow_principal: list[str] = values("Who is allowed.", metavar="TYPE:NAME")  # noqa: RUF009
-    deny_principal: list[str] = values("Who is denied.", metavar="TYPE:NAME")  # noqa: RUF009
-    allow_host: list[str] = values(  # noqa: RUF009
-        "From where; default: everywhere.", metavar="HOST"
-    )
-    deny_host: list[str] = values(  # noqa: RUF009
-        "From where not; default: nowhere.", metavar="HOST"
-    )
-    operation: list[str] = values("What; default: All.", metavar="OPERATION")  # noqa: RUF009
+    allow_principal: list[str] = values("Who is allowed.", metavar="TYPE:NAME")
+    deny_principal: list[str] = values("Who is denied.", metavar="TYPE:NAME")
+    allow_host: list[str] = values("From where; default: everywhere.", metavar="HOST")
+    deny_host: list[str] = values("From where not; default: nowhere.", metavar="HOST")
+    operation: list[str] = values("What; default: All.", metavar="OPERATION")
     producer: bool = flag("What a producer needs: Write, Describe, Create on topics.")
     idempotent: bool = flag("With --producer: IdempotentWrite on the cluster as well.")
     consumer: bool = flag("What a consumer needs: Read, Describe on topics, Read on groups.")
-    principal: list[str] = values(  # noqa: RUF009
+    principal: list[str] = values(
         "With --list: only entries of this principal.", metavar="TYPE:NAME"
     )
     force: bool = flag("Do not ask before entries are removed.")
@@ -92,9 +84,7 @@ def check(options: AclsOptions) -> str:
         UsageError: in the words of `AclCommandOptions.checkArgs`.
     """
     require(options, "bootstrap_server")
-    actions = [name for name in ACTIONS if is_given(options, name)]
-    if len(actions) != 1:
-        raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+    action = one_action(options, ACTIONS, "--list, --add, --remove. ")
     who = ("allow_host", "allow_principal", "deny_host", "deny_principal")
     refuse(options, "list_", "producer", "consumer", *who)
     refuse(options, "producer", "operation", "deny_principal", "deny_host")
@@ -121,7 +111,7 @@ def check(options: AclsOptions) -> str:
         raise UsageError(
             f"A '--resource-pattern-type' value of '{kind}' is not valid when adding acls."
         )
-    return actions[0]
+    return action
 
 
 def _add(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
@@ -303,7 +293,6 @@ COMMAND: Final = Command(
     "acls",
     AclsOptions,
     run,
-    help="Add, remove and list access control entries.",
     failure="Error while executing ACL command: {}",
     refused=dict.fromkeys(
         ("authorizer", "authorizer-properties", "zk-tls-config-file"),

@@ -11,7 +11,14 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, require, value, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    flag,
+    properties_of,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, show
 
 
@@ -26,10 +33,8 @@ class AgentOptions(ClusterOptions):
     from_end: bool = flag("At the very first start, leave out the lines that are there.")
     once: bool = flag("Send what is there, also a last line without its end; then stop.")
     poll_ms: int = value("How often to look for new lines.", metavar="MS", default=500)
-    producer_property: list[str] = values(  # noqa: RUF009 (it is a field, not a default)
-        "A producer property.", metavar="K=V"
-    )
-    files: list[str] = values(  # noqa: RUF009
+    producer_property: list[str] = values("A producer property.", metavar="K=V")
+    files: list[str] = values(
         "Files or quoted patterns; new files that match are followed too.", metavar="FILE..."
     )
 
@@ -42,7 +47,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
         ConfigError: a property or the state file is wrong.
         AgentError: a line cannot be delivered.
     """
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
     from kafkapy.tools.agent import Agent, State, TopicSink
 
     require(options, "bootstrap_server", "topic", "state")
@@ -50,7 +55,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     assert options.state is not None
     if not options.files:
         raise UsageError("Name the files to follow")
-    properties = load_properties(options.command_config) if options.command_config else {}
+    properties = properties_of(options.command_config)
     properties |= parse_assignments(options.producer_property)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
     sink = TopicSink(options.topic, properties, env.warn)

@@ -69,7 +69,6 @@ COMMAND: Final = Command(
     "broker-api-versions",
     ClusterOptions,
     run,
-    help="Print the API versions that each broker serves.",
     examples={
         "Print the API versions of each broker.": "{B}",
         "Print them as JSON.": "--output json {B}",

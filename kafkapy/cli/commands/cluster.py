@@ -34,7 +34,7 @@ _OF_ONE: Final = ("kill", "restart")
 class LocalClusterOptions(ClusterOptions):
     """The flags of all verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "What to do, and the id of the broker that is killed or restarted.",
         metavar="start|status|stop|kill ID|restart ID|cluster-id|list-endpoints|unregister",
         choices=VERBS,
@@ -49,7 +49,7 @@ class LocalClusterOptions(ClusterOptions):
         f" 0 takes free ports. Default: {BASE_PORT}; a cluster keeps its ports.",
         metavar="PORT",
     )
-    zookeeper: Implementation | None = value(  # noqa: RUF009
+    zookeeper: Implementation | None = value(
         "start: the ZooKeeper of a new cluster. Default: kafkapy, which needs no Java; a cluster"
         " keeps its own.",
         metavar="kafkapy|apache",
@@ -69,7 +69,7 @@ class LocalClusterOptions(ClusterOptions):
         "unregister: the broker that a KRaft cluster is to forget.", metavar="ID", short="i"
     )
     strict: bool = flag("unregister: exit 1 if the cluster cannot; Kafka's tool exits 0.")
-    override: list[str] = values(  # noqa: RUF009
+    override: list[str] = values(
         "start: a property of every broker, kept for later starts.", metavar="KEY=VALUE"
     )
 
@@ -232,7 +232,6 @@ COMMAND: Final = Command(
     "cluster",
     LocalClusterOptions,
     run,
-    help="Run a local cluster and inject faults; print a cluster's id.",
     operands="words",
     refused=dict.fromkeys(
         ("bootstrap-controller", "C"),

@@ -64,10 +64,8 @@ class ConfigsOptions(ClusterOptions):
     describe: bool = flag("Show the configs of entities.")
     alter: bool = flag("Change the configs of an entity.")
     all_: bool = flag("With --describe: every config, not only the dynamic ones.")
-    entity_type: list[str] = values(  # noqa: RUF009
-        "The type of entity.", metavar="TYPE", choices=ENTITY_TYPES
-    )
-    entity_name: list[str] = values(  # noqa: RUF009
+    entity_type: list[str] = values("The type of entity.", metavar="TYPE", choices=ENTITY_TYPES)
+    entity_name: list[str] = values(
         "The entity: topic, client id, user, broker id, address.", metavar="NAME"
     )
     entity_default: bool = flag("The default entity of its type.", stands_for="entity-name")
@@ -85,7 +83,7 @@ class ConfigsOptions(ClusterOptions):
         "Configs to set; brackets group a value with commas.", metavar="K=V,K=[V,V]"
     )
     add_config_file: str | None = value("A property file of configs to set.", metavar="FILE")
-    delete_config: list[str] = values("Configs to remove.", metavar="K,K")  # noqa: RUF009
+    delete_config: list[str] = values("Configs to remove.", metavar="K,K")
     force: bool = flag("Accepted for compatibility: nothing is asked.")
 
 

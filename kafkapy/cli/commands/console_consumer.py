@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    flag,
+    properties_of,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import to_json
 from kafkapy.cli.framework.termination import terminable
 
@@ -48,7 +56,7 @@ class ConsoleConsumerOptions(ClusterOptions):
         choices=("read_uncommitted", "read_committed"),
     )
     formatter: str | None = value("How records are shown.", metavar="CLASS")
-    property: list[str] = values(  # noqa: RUF009
+    property: list[str] = values(
         "What is shown of a record: print.timestamp, print.partition, print.offset, print.headers,"
         " print.key, print.value, key.separator, line.separator, headers.separator, null.literal,"
         " key.deserializer, value.deserializer, headers.deserializer.",
@@ -59,9 +67,7 @@ class ConsoleConsumerOptions(ClusterOptions):
     value_deserializer: str | None = value("What values are.", metavar="CLASS")
     skip_message_on_error: bool = flag("Go on after a record that cannot be shown.")
     enable_systest_events: bool = flag("Print shutdown_complete at the end.")
-    consumer_property: list[str] = values(  # noqa: RUF009
-        "A consumer property.", metavar="K=V"
-    )
+    consumer_property: list[str] = values("A consumer property.", metavar="K=V")
     consumer_config: str | None = value(
         "Consumer properties in a file.", metavar="FILE", name="consumer.config"
     )
@@ -141,10 +147,10 @@ def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
         UsageError: places name different groups, or a group and a partition meet.
         ConfigError: a file cannot be read.
     """
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
 
-    common = load_properties(options.command_config) if options.command_config else {}
-    file = load_properties(options.consumer_config) if options.consumer_config else {}
+    common = properties_of(options.command_config)
+    file = properties_of(options.consumer_config)
     words = parse_assignments(options.consumer_property)
     found = {"client.id": "console-consumer"} | common | file | words
     groups = [options.group, words.get("group.id"), file.get("group.id")]
@@ -176,10 +182,9 @@ def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
 
 def formatter_properties(options: ConsoleConsumerOptions) -> dict[str, str]:
     """The file's properties, the flags' on top, the deserializers on top of those."""
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
 
-    found = load_properties(options.formatter_config) if options.formatter_config else {}
-    found |= parse_assignments(options.property)
+    found = properties_of(options.formatter_config) | parse_assignments(options.property)
     if options.key_deserializer is not None:
         found["key.deserializer"] = options.key_deserializer
     if options.value_deserializer is not None:
@@ -248,7 +253,6 @@ COMMAND: Final = Command(
     "console-consumer",
     ConsoleConsumerOptions,
     run,
-    help="Read records of a topic to stdout.",
     groups={
         "Connection": "consumer-property consumer.config",
         "What to read": (

@@ -12,6 +12,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     check_host_ports,
     flag,
+    properties_of,
     require,
     value,
     values,
@@ -70,15 +71,13 @@ class ConsoleProducerOptions(ClusterOptions):
     line_reader: str | None = value(
         "Accepted for compatibility: lines are read by --property.", metavar="CLASS"
     )
-    property: list[str] = values(  # noqa: RUF009
+    property: list[str] = values(
         "How lines are read: parse.key, key.separator, parse.headers, headers.delimiter,"
         " headers.separator, headers.key.separator, null.marker, ignore.error.",
         metavar="K=V",
     )
     reader_config: str | None = value("The same in a property file.", metavar="FILE")
-    producer_property: list[str] = values(  # noqa: RUF009
-        "A producer property.", metavar="K=V"
-    )
+    producer_property: list[str] = values("A producer property.", metavar="K=V")
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
@@ -88,8 +87,8 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
     """Send stdin, line by line."""
     options.bootstrap_server = options.bootstrap_server or options.broker_list
     require(options, "topic", "bootstrap_server")
-    assert options.topic is not None
     check_host_ports(options.bootstrap_server)
+    assert options.topic is not None
     from kafkapy.tools.console.console_producer import ConsoleProducer, lines_of, send_lines
     from kafkapy.tools.console.line_reader import LineReader
 
@@ -110,19 +109,17 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
 
 def reader_properties(options: ConsoleProducerOptions) -> dict[str, str]:
     """The file's properties with the flags' on top."""
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
 
-    found = load_properties(options.reader_config) if options.reader_config else {}
-    return found | parse_assignments(options.property)
+    return properties_of(options.reader_config) | parse_assignments(options.property)
 
 
 def producer_properties(options: ConsoleProducerOptions) -> dict[str, str]:
     """An explicit flag wins over properties, properties over this tool's own defaults."""
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
 
     found = {"client.id": "console-producer"}
-    for file in (options.command_config, options.producer_config):
-        found |= load_properties(file) if file else {}
+    found |= properties_of(options.command_config, options.producer_config)
     found |= parse_assignments(options.producer_property)
     for option, (name, default) in MAPPED.items():
         given = getattr(options, option)
@@ -138,7 +135,6 @@ COMMAND: Final = Command(
     "console-producer",
     ConsoleProducerOptions,
     run,
-    help="Write lines from stdin to a topic.",
     groups={
         "Connection": (
             "broker-list producer-property producer.config request-timeout-ms metadata-expiry-ms"

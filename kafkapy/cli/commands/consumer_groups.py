@@ -123,7 +123,7 @@ def _describe(
     found = [describe_group(cluster, group) for group in sorted(_groups(cluster, options))]
     shown = [group for group in found if _exists(group, env, failures)]
     if options.state is not None:
-        report = states_report(shown)
+        report = states_report(shown, verbose=options.verbose)
     elif options.members:
         rows = {group.group_id: member_rows(group) for group in shown}
         report = members_report(rows, verbose=options.verbose)
@@ -295,7 +295,6 @@ COMMAND: Final = Command(
     "consumer-groups",
     ConsumerGroupsOptions,
     run,
-    help="List, describe and delete consumer groups; reset and delete their offsets.",
     groups={
         "Connection": "timeout",
         "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",

@@ -10,6 +10,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
     is_given,
+    one_action,
     refuse,
     require,
     spelled,
@@ -36,9 +37,9 @@ class ConsumerGroupsOptions(ClusterOptions):
     delete: bool = flag("Delete groups that have no members.")
     reset_offsets: bool = flag("Move the offsets of groups that have no members.")
     delete_offsets: bool = flag("Forget a group's offsets of topics.")
-    group: list[str] = values("The group.", metavar="GROUP")  # noqa: RUF009
+    group: list[str] = values("The group.", metavar="GROUP")
     all_groups: bool = flag("Every group.")
-    topic: list[str] = values(  # noqa: RUF009
+    topic: list[str] = values(
         "A topic, or partitions of it, for --reset-offsets and --delete-offsets.",
         metavar="TOPIC[:0,1]",
     )
@@ -55,7 +56,7 @@ class ConsumerGroupsOptions(ClusterOptions):
         metavar="TYPES",
         alone="",
     )
-    verbose: bool = flag("With --members: their partitions.")
+    verbose: bool = flag("With --members: their partitions; with --state: epochs.")
     to_offset: int | None = value("Reset to an offset.", metavar="OFFSET")
     to_earliest: bool = flag("Reset to the log start offset.")
     to_latest: bool = flag("Reset to the log end offset.")
@@ -102,13 +103,8 @@ def check(options: ConsumerGroupsOptions) -> str:
         _check_reset(options)
     refuse(options, "group", "all_groups", "list_")
     refuse(options, "topic", "list_", "describe")
-    actions = [name for name in ACTIONS if is_given(options, name)]
-    if len(actions) != 1:
-        raise UsageError(
-            "Command must include exactly one action: --list, --describe, --delete,"
-            " --reset-offsets, --delete-offsets"
-        )
-    return actions[0]
+    listed = "--list, --describe, --delete, --reset-offsets, --delete-offsets"
+    return one_action(options, ACTIONS, listed)
 
 
 def _check_named(options: ConsumerGroupsOptions, action: str) -> None:

@@ -16,6 +16,7 @@ from kafkapy.cli.framework.options import (
     check_host_ports,
     flag,
     is_given,
+    properties_of,
     require,
     value,
 )
@@ -134,11 +135,8 @@ def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:
     Raises:
         ConfigError: a file cannot be read.
     """
-    from kafkapy.client.properties import load_properties
-
     found = {"client.id": "perf-consumer-client"}
-    for file in (options.command_config, options.consumer_config):
-        found |= load_properties(file) if file else {}
+    found |= properties_of(options.command_config, options.consumer_config)
     return found | {
         "bootstrap.servers": options.bootstrap_server or "",
         "group.id": options.group or f"perf-consumer-{random.randrange(GROUP_NUMBERS)}",
@@ -153,7 +151,6 @@ COMMAND: Final = Command(
     "consumer-perf",
     ConsumerPerfOptions,
     run,
-    help="Measure how fast records are read.",
     groups={
         "Connection": "broker-list consumer.config socket-buffer-size",
         "What to read": (

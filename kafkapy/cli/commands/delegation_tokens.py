@@ -13,7 +13,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
-    is_given,
+    one_action,
     refuse,
     require,
     value,
@@ -43,11 +43,11 @@ class DelegationTokensOptions(ClusterOptions):
     describe: bool = flag("Describe tokens: those of --owner-principal, or all that one may see.")
     renew: bool = flag("Have a token expire later.")
     expire: bool = flag("Have a token expire sooner, or at once.")
-    owner_principal: list[str] = values(  # noqa: RUF009
+    owner_principal: list[str] = values(
         "create: whose it is, if not one's own; describe: owners or renewers.",
         metavar="TYPE:NAME",
     )
-    renewer_principal: list[str] = values(  # noqa: RUF009
+    renewer_principal: list[str] = values(
         "create: who else may renew and expire it.", metavar="TYPE:NAME"
     )
     max_life_time_period: int | None = value(
@@ -81,19 +81,15 @@ def check(options: DelegationTokensOptions) -> str:
     Raises:
         UsageError: in the words of `DelegationTokenCommandOptions.checkArgs`.
     """
-    actions = [name for name in ACTIONS if is_given(options, name)]
-    if len(actions) != 1:
-        raise UsageError(
-            "Command must include exactly one action: --create, --renew, --expire or --describe"
-        )
-    require(options, "bootstrap_server", "command_config", *_REQUIRED.get(actions[0], ()))
+    action = one_action(options, ACTIONS, "--create, --renew, --expire or --describe")
+    require(options, "bootstrap_server", "command_config", *_REQUIRED.get(action, ()))
     refuse(options, "create", "hmac", "renew_time_period", "expiry_time_period")
     for_creation = ("max_life_time_period", "owner_principal")
     refuse(options, "renew", "renewer_principal", "expiry_time_period", *for_creation)
     refuse(options, "expire", "renew_time_period", *for_creation)
     others = ("renew_time_period", "max_life_time_period", "hmac", "expiry_time_period")
     refuse(options, "describe", *others)
-    return actions[0]
+    return action
 
 
 def _create(cluster: Cluster, options: DelegationTokensOptions, env: Environment) -> None:
@@ -255,7 +251,6 @@ COMMAND: Final = Command(
     "delegation-tokens",
     DelegationTokensOptions,
     run,
-    help="Create, describe, renew and expire delegation tokens.",
     groups={
         "What to do": "create describe renew expire",
         "Which token": "hmac owner-principal renewer-principal",

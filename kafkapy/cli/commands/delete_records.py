@@ -9,7 +9,7 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus
 from kafkapy.cli.framework.options import ClusterOptions, flag, require, value
-from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.output import Report, Table, error_json, show
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -63,15 +63,7 @@ def report(results: dict[TopicPartition, int | ApiError]) -> Report:
         said = f"low_watermark: {watermark}" if error is None else f"error: {java_text(error)}"
         text.append(f"partition: {tp}\t{said}")
         rows.append((str(tp), "" if error else watermark, error.message if error else ""))
-        data.append(
-            {
-                "topic": tp.topic,
-                "partition": tp.partition,
-                "low_watermark": watermark,
-                "error": None if error is None else error.code.name,
-                "message": None if error is None else error.message,
-            }
-        )
+        data.append({**tp._asdict(), "low_watermark": watermark, **error_json(error)})
     return Report("delete-records", data, text, [Table(("Partition", "Begins at", "Error"), rows)])
 
 
@@ -79,7 +71,6 @@ COMMAND: Final = Command(
     "delete-records",
     DeleteRecordsOptions,
     run,
-    help="Delete the oldest records of partitions.",
     groups={
         "What to do": "offset-json-file dry-run strict",
     },

@@ -144,7 +144,6 @@ COMMAND: Final = Command(
     "dump-log-segments",
     DumpLogOptions,
     run,
-    help="Show the files of a log directory: segments, indexes, snapshots.",
     refused={
         "cluster-metadata-decoder": "kafkapy's clusters keep their metadata in ZooKeeper; for a"
         " KRaft cluster's use Apache Kafka's tool",

@@ -9,7 +9,7 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.live_line import LiveLine
-from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, values
+from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, properties_of, values
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 
@@ -34,7 +34,7 @@ class Arguments(NamedTuple):
 class EndToEndOptions(ClusterOptions):
     """There are only words."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "Servers, topic, number of messages, acks (1 or all), bytes of each, and a property file.",
         metavar="BROKER_LIST TOPIC NUM_MESSAGES ACKS SIZE_BYTES [PROPERTIES_FILE]",
     )
@@ -42,15 +42,13 @@ class EndToEndOptions(ClusterOptions):
 
 def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
     """Send, read, and say how long it took."""
-    from kafkapy.client.properties import load_properties
     from kafkapy.tools.librdkafka_client import Reporter, make_consumer, make_producer
     from kafkapy.tools.perf.end_to_end import EndToEnd
 
     given = parse_words(options.words)
     options.bootstrap_server = given.servers
     options.command_config = options.command_config or given.properties_file
-    file = load_properties(options.command_config) if options.command_config else {}
-    common = file | {"bootstrap.servers": given.servers}
+    common = properties_of(options.command_config) | {"bootstrap.servers": given.servers}
     quiet = options.output is OutputFormat.json
     live, reporter = LiveLine(env, wanted=not quiet), Reporter(env.warn)
 
@@ -115,7 +113,6 @@ COMMAND: Final = Command(
     "e2e-latency",
     EndToEndOptions,
     run,
-    help="Measure the time from a send to the read of the record.",
     operands="words",
     examples={
         "Send and read 1,000 records of 100 bytes, one after the other.": (

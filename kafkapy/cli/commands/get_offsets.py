@@ -89,8 +89,7 @@ def _partitions(
 def _report(found: dict[TopicPartition, OffsetResult]) -> Report:
     data = [
         {
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "offset": result.offset,
             "timestamp": None if result.timestamp < 0 else result.timestamp,
             "leader_epoch": None if result.leader_epoch < 0 else result.leader_epoch,
@@ -106,7 +105,6 @@ COMMAND: Final = Command(
     "get-offsets",
     GetOffsetsOptions,
     run,
-    help="Print offsets of partitions: latest, earliest, or by time.",
     failure="Error occurred: {}",
     groups={
         "Connection": "broker-list",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, value
+from kafkapy.cli.framework.options import ClusterOptions, flag, require, value
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.common.errors import ErrorCode
 
@@ -31,10 +31,7 @@ def run(options: LogDirsOptions, env: Environment) -> ExitStatus:
     """Ask the brokers and print what they say."""
     from kafkapy.admin.log_dirs import describe_log_dirs
 
-    if options.bootstrap_server is None:
-        raise UsageError('Missing required argument "[bootstrap-server]"')
-    if not options.describe:
-        raise UsageError('Missing required argument "[describe]"')
+    require(options, "bootstrap_server", "describe")
     wanted = _ids(options.broker_list)
     topics = None if not options.topic_list else set(options.topic_list.split(","))
     with options.connect(env, "log-dirs-tool") as cluster:
@@ -120,7 +117,6 @@ COMMAND: Final = Command(
     "log-dirs",
     LogDirsOptions,
     run,
-    help="Show sizes and lags of the replicas in brokers' log directories.",
     groups={
         "What to do": "describe topic-list broker-list",
     },

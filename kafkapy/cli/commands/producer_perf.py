@@ -10,7 +10,15 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.live_line import LiveLine
-from kafkapy.cli.framework.options import ClusterOptions, OutputFormat, flag, require, value, values
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    OutputFormat,
+    flag,
+    properties_of,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import ConfigError
@@ -32,7 +40,7 @@ class ProducerPerfOptions(ClusterOptions):
     payload_file: str | None = value("A file of payloads, picked at random.", metavar="FILE")
     payload_monotonic: bool = flag("Payloads 0, 1, 2 and so on.")
     payload_delimiter: str = value("What parts the payloads of a file.", default="\\n")
-    producer_props: list[str] = values(  # noqa: RUF009
+    producer_props: list[str] = values(
         "Producer properties; they win over --producer.config.", metavar="K=V K=V ...", many=True
     )
     producer_config: str | None = value(
@@ -117,11 +125,8 @@ def producer_properties(options: ProducerPerfOptions) -> dict[str, str]:
         UsageError: a property is not key=value, or no server is named.
         ConfigError: a file cannot be read.
     """
-    from kafkapy.client.properties import load_properties
-
     found = {"client.id": CLIENT_ID}
-    for file in (options.command_config, options.producer_config):
-        found |= load_properties(file) if file else {}
+    found |= properties_of(options.command_config, options.producer_config)
     for word in options.producer_props:
         parts = word.split("=")
         if len(parts) != 2:
@@ -159,7 +164,6 @@ COMMAND: Final = Command(
     "producer-perf",
     ProducerPerfOptions,
     run,
-    help="Measure how fast records are acknowledged.",
     groups={
         "What to send": (
             "topic num-records record-size payload-file payload-delimiter payload-monotonic"

@@ -19,6 +19,7 @@ from kafkapy.cli.framework.options import (
     OutputFormat,
     check_host_ports,
     flag,
+    properties_of,
     refuse,
     require,
     value,
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
     from kafkapy.client.metadata import PartitionMetadata
     from kafkapy.common.topic_partition import TopicPartition
     from kafkapy.tools.replica_comparison import Difference
-    from kafkapy.tools.replica_verification import (
-        Lag,
-        PartitionProgress,
-        ReplicaVerification,
-    )
+    from kafkapy.tools.replica_verification import Lag, PartitionProgress, ReplicaVerification
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -132,8 +129,7 @@ class Voice:
 
 def _facts(found: Difference) -> dict[str, Any]:
     return {
-        "topic": found.partition.topic,
-        "partition": found.partition.partition,
+        **found.partition._asdict(),
         "what": found.what,
         "first_differing_offset": found.offset,
         "last_offset": found.last_offset,
@@ -172,10 +168,9 @@ def _verification(
 
 def _connect(options: ReplicaVerificationOptions, env: Environment) -> Cluster:
     from kafkapy.client.cluster import Cluster
-    from kafkapy.client.properties import load_properties
 
     assert options.broker_list is not None
-    properties = load_properties(options.command_config) if options.command_config else {}
+    properties = properties_of(options.command_config)
     return Cluster(options.broker_list, properties, CLIENT_ID, connector=env.connector)
 
 
@@ -266,8 +261,7 @@ def _once(
 def _report(rows: list[PartitionProgress]) -> Report:
     data = [
         {
-            "topic": each.partition.topic,
-            "partition": each.partition.partition,
+            **each.partition._asdict(),
             "replicas": list(each.replicas),
             "start_offset": each.start_offset,
             "end_offset": each.end_offset,
@@ -320,7 +314,6 @@ COMMAND: Final = Command(
     "replica-verification",
     ReplicaVerificationOptions,
     run,
-    help="Compare the replicas of partitions, batch by batch.",
     groups={
         "Connection": "broker-list",
         "What to compare": "topics-include topic-white-list time once fetch-size max-wait-ms",

@@ -13,7 +13,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, value, values
+from kafkapy.cli.framework.options import CommonOptions, flag, properties_of, value, values
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 
@@ -24,14 +24,12 @@ STOP_LIMIT_MS: Final = 60_000
 class ServerOptions(CommonOptions):
     """The flags of both verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "What to do, and the broker's property file (not needed to start).",
         metavar="start|stop|install-service [server.properties]",
         choices=("start", "stop", "install-service"),
     )
-    override: list[str] = values(  # noqa: RUF009
-        "A property that wins over the file.", metavar="KEY=VALUE"
-    )
+    override: list[str] = values("A property that wins over the file.", metavar="KEY=VALUE")
     daemon: bool = flag("start: run in the background; returns when the broker serves.")
     until_eof: bool = flag(
         "start: stop when standard input ends, as it does with the process that holds its other"
@@ -149,14 +147,13 @@ def _brokers_to_stop(options: ServerOptions, file: str | None) -> list[int]:
 
 
 def _install_service(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
-    from kafkapy.client.properties import load_properties
     from kafkapy.tools.local.service_files import next_commands, service_files
 
     if file is None:
         raise UsageError(
             "Say which property file: kafkapy server install-service server.properties"
         )
-    load_properties(file)
+    properties_of(file)  # it must be one
     if options.user == (options.run_as is not None):
         raise UsageError("Say whose service it is: --run-as ACCOUNT, or --user for your own")
     if options.run_as is not None:
@@ -206,18 +203,16 @@ def _signal(name: str) -> signal.Signals:
 
 def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
     """The file's properties with the overrides on top, and below them what KAFKA_OPTS says."""
-    from kafkapy.client.properties import load_properties, parse_assignments
+    from kafkapy.client.properties import parse_assignments
     from kafkapy.common.java_environment import with_login_config
 
-    properties = load_properties(file) if file else {}
-    return with_login_config(properties | parse_assignments(options.override))
+    return with_login_config(properties_of(file) | parse_assignments(options.override))
 
 
 COMMAND: Final = Command(
     "server",
     ServerOptions,
     run,
-    help="Start or stop a broker on this machine, or have systemd do it.",
     operands="words",
     refused={
         "process-role": "brokers of ZooKeeper mode have one role; name one with --log-dir or --pid",
@@ -232,15 +227,8 @@ COMMAND: Final = Command(
         "Start a broker at localhost:9092 with its data in /tmp/kafka-logs; Ctrl-C stops it.": (
             "start"
         ),
-        "Start a broker with a property file in the background.": (
-            "start server.properties --daemon"
-        ),
-        "Start another broker, a cluster of its own, with its own port and data.": (
-            "start --override broker.id=1 --override log.dirs=/tmp/logs-1 --override"
-            " listeners=PLAINTEXT://localhost:9093"
-        ),
-        "Start a broker for each core of this machine; they need a ZooKeeper.": (
-            "start server.properties --processes auto"
+        "Start a broker for each core of this machine in the background.": (
+            "start server.properties --processes auto --daemon"
         ),
         "Have systemd run a broker as the account kafka.": (
             "install-service /etc/kafka/server.properties --run-as kafka"

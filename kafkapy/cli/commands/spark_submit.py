@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, is_given, value, values
+from kafkapy.cli.framework.options import (
+    CommonOptions,
+    flag,
+    is_given,
+    properties_of,
+    value,
+    values,
+)
 from kafkapy.common.comma_separated import comma_separated
 
 
@@ -55,7 +61,7 @@ class SparkSubmitOptions(CommonOptions):
     command_config: str | None = value(
         "A property file for the connection: security and timeouts.", metavar="FILE"
     )
-    words: list[str] = values(  # noqa: RUF009 (it is a field, not a default)
+    words: list[str] = values(
         "Options of spark-submit (spark-submit --help lists them), the script, and its own words.",
         metavar="[SPARK-SUBMIT OPTIONS] SCRIPT [WORDS]",
     )
@@ -68,7 +74,6 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         UsageError: there is nothing to run, or topics but no brokers.
         ConfigError: the property file, the script or pyspark cannot be used.
     """
-    from kafkapy.client.properties import load_properties
     from kafkapy.spark.submit import quiet_log, submit
     from kafkapy.spark.submit.secret_properties import properties_file
     from kafkapy.spark.workers import fork_server
@@ -76,7 +81,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
 
     submission = submit.split(options.words)
     _check(options, submission.script, bool(submission.options))
-    properties = load_properties(options.command_config) if options.command_config else {}
+    properties = properties_of(options.command_config)
     if options.bootstrap_server:
         properties["bootstrap.servers"] = options.bootstrap_server
     wiring = submit.Wiring(
@@ -152,50 +157,20 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
             raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")
 
 
-class SparkSubmit(Command[SparkSubmitOptions]):
-    """Hands on the words it does not know, in their order."""
-
-    def arrange(self, words: Sequence[str]) -> Sequence[str]:
-        """Sort the words before anything reads them."""
-        own = {f"--{name}": spec.takes_value for spec in self.specs() for name in spec.names}
-        return arrange(words, own)
-
-
-def arrange(words: Sequence[str], own: Mapping[str, bool]) -> list[str]:
-    """This command's words first, then `--` and everything of spark-submit's.
-
-    `own` says of each of this command's options whether it takes a value.
-    """
+def _spark_flags() -> frozenset[str]:
     from kafkapy.spark.submit.submit import FLAGS
 
-    mine: list[str] = []
-    theirs: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        name = word.partition("=")[0]
-        if name in ("-h", "--help", "--debug", "--version") or (name in own and not own[name]):
-            mine.append(word)
-        elif name in own:
-            mine += [word] if "=" in word else [word, *rest[:1]]
-            rest = rest if "=" in word else rest[1:]
-        elif not word.startswith("-"):
-            theirs += [word, *rest]
-            break
-        elif word in FLAGS or "=" in word:
-            theirs.append(word)
-        else:
-            theirs += [word, *rest[:1]]
-            rest = rest[1:]
-    return [*mine, "--", *theirs] if theirs else mine
+    return FLAGS
 
 
-COMMAND: Final = SparkSubmit(
+COMMAND: Final = Command(
     "spark-submit",
     SparkSubmitOptions,
     run,
     help="Run a PySpark script or a query with topics as sources and sinks.",
     operands="words",
+    verbatim=True,
+    foreign_flags=_spark_flags,
     groups={
         "What to run": "sql schema from columns to",
         "Streams": "checkpoint once metrics-port",

@@ -212,7 +212,6 @@ COMMAND: Final = Command(
     "state-change-log-merger",
     MergerOptions,
     run,
-    help="Merge state-change logs in the order of time, or draw a partition's.",
     groups={
         "Which logs": "logs logs-regex",
         "Which lines": "topic partitions start-time end-time",

@@ -16,6 +16,7 @@ from kafkapy.cli.framework.options import (
     OutputFormat,
     flag,
     is_given,
+    one_action,
     refuse,
     require,
     spelled,
@@ -83,10 +84,10 @@ class TopicsOptions(ClusterOptions):
     replica_assignment: str | None = value(
         "Brokers of each partition, instead of counts.", metavar="B:B,B:B,..."
     )
-    config: list[str] = values(  # noqa: RUF009
+    config: list[str] = values(
         "A topic config; with --create, and with --alter --zookeeper.", metavar="NAME=VALUE"
     )
-    delete_config: list[str] = values(  # noqa: RUF009
+    delete_config: list[str] = values(
         "A topic config to remove, with --alter --zookeeper; else see kafkapy configs.",
         metavar="NAME",
     )
@@ -119,7 +120,10 @@ def run(options: TopicsOptions, env: Environment) -> ExitStatus:
 
         options.bootstrap_server = servers_of(options.zookeeper)
     with options.connect(env) as cluster:
-        return _ACTIONS[action](cluster, options, env)
+        report = _ACTIONS[action](cluster, options, env)
+        if report is not None:
+            show(env, report, options.output)
+    return ExitStatus.SUCCESS
 
 
 def check(options: TopicsOptions) -> str:
@@ -128,13 +132,8 @@ def check(options: TopicsOptions) -> str:
     Raises:
         UsageError: in the words and the order of `TopicCommandOptions.checkArgs`.
     """
-    actions = [name for name in ACTIONS if is_given(options, name)]
-    if len(actions) != 1:
-        raise UsageError(
-            "Command must include exactly one action: --list, --describe, --create, --alter or"
-            " --delete"
-        )
-    action = actions[0]
+    listed = "--list, --describe, --create, --alter or --delete"
+    action = one_action(options, ACTIONS, listed)
     if options.bootstrap_server is None and options.zookeeper is None:
         raise UsageError("--bootstrap-server must be specified")
     if options.bootstrap_server is not None and options.zookeeper is not None:
@@ -167,7 +166,7 @@ def check(options: TopicsOptions) -> str:
     return action
 
 
-def _list(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+def _list(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     found = _matching(cluster, options)
     data = [
         {
@@ -181,27 +180,21 @@ def _list(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitSta
     rows = [(t.name, len(t.partitions), "internal" if t.is_internal else "") for t in found]
     # Kafka prints the names joined, so that no topic gives one empty line.
     text = ["\n".join(topic.name for topic in found)]
-    table = Table(("Topic", "Partitions", ""), rows)
-    show(env, Report("topics", data, text, [table]), options.output)
-    return ExitStatus.SUCCESS
+    return Report("topics", data, text, [Table(("Topic", "Partitions", ""), rows)])
 
 
-def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topic_descriptions import describe_topics
     from kafkapy.cli.views.topics import describe_report
 
-    found = _matching(cluster, options)
-    if not found and not options.if_exists:
-        _require_found(options)
+    found = _existing(cluster, options)
     descriptions = describe_topics(cluster, found, options.partition_size_limit_per_response)
     older = options.zookeeper is not None
     chosen = [name for name in REPORTS if is_given(options, name)]
-    report = describe_report(descriptions, chosen, options.topics_with_overrides, older=older)
-    show(env, report, options.output)
-    return ExitStatus.SUCCESS
+    return describe_report(descriptions, chosen, options.topics_with_overrides, older=older)
 
 
-def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report | None:
     from kafkapy.admin.topics import NewTopic, create_topic
 
     assert options.topic is not None
@@ -225,16 +218,13 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitS
         create_topic(cluster, topic)
     except ApiError as error:
         if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
-            return ExitStatus.SUCCESS
+            return None
         raise
-    report = Report(
-        "topics", [{"topic": topic.name, "created": True}], [f"Created topic {topic.name}."]
-    )
-    show(env, report, options.output)
-    return ExitStatus.SUCCESS
+    data = [{"topic": topic.name, "created": True}]
+    return Report("topics", data, [f"Created topic {topic.name}."])
 
 
-def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import create_partitions
 
     found = _existing(cluster, options)
@@ -242,9 +232,7 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitSt
     placed = None if text is None else parse_replica_assignment(text)
     if options.zookeeper is not None:
         sets = parse_topic_configs(options.config)
-        report = topics_zookeeper.alter(cluster, found, sets, options.delete_config, count, placed)
-        show(env, report, options.output)
-        return ExitStatus.SUCCESS
+        return topics_zookeeper.alter(cluster, found, sets, options.delete_config, count, placed)
     assert count is not None
     assignments = None
     if placed is not None:
@@ -252,24 +240,21 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitSt
     if found:
         create_partitions(cluster, {topic.name: count for topic in found}, assignments)
     data = [{"topic": topic.name, "partition_count": count} for topic in found]
-    show(env, Report("topics", data, []), options.output)
-    return ExitStatus.SUCCESS
+    return Report("topics", data, [])
 
 
-def _delete(cluster: Cluster, options: TopicsOptions, env: Environment) -> ExitStatus:
+def _delete(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import delete_topics
 
     found = _existing(cluster, options)
     if options.zookeeper is not None:
-        show(env, topics_zookeeper.delete(cluster, found), options.output)
-        return ExitStatus.SUCCESS
+        return topics_zookeeper.delete(cluster, found)
     delete_topics(cluster, [topic.name for topic in found])
     data = [{"topic": topic.name, "deleted": True} for topic in found]
-    show(env, Report("topics", data, []), options.output)
-    return ExitStatus.SUCCESS
+    return Report("topics", data, [])
 
 
-_ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], ExitStatus]]] = {
+_ACTIONS: Final[dict[str, Callable[[Cluster, TopicsOptions, Environment], Report | None]]] = {
     "list_": _list,
     "describe": _describe,
     "create": _create,
@@ -292,18 +277,13 @@ def _matching(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
 
 
 def _existing(cluster: Cluster, options: TopicsOptions) -> list[TopicMetadata]:
+    """The same; refused where something was named and is not found, unless with --if-exists."""
     found = _matching(cluster, options)
-    if not found and not options.if_exists:
-        _require_found(options)
-    return found
-
-
-def _require_found(options: TopicsOptions) -> None:
-    """Refuse that nothing was found, where something was named."""
-    if options.topic_id is not None:
+    if not found and not options.if_exists and options.topic_id is not None:
         raise ConfigError(f"TopicId '{options.topic_id}' does not exist as expected")
-    if options.topic is not None:
+    if not found and not options.if_exists and options.topic is not None:
         raise ConfigError(f"Topic '{options.topic}' does not exist as expected")
+    return found
 
 
 def parse_topic_configs(words: list[str]) -> dict[str, str]:
@@ -355,7 +335,6 @@ COMMAND: Final = Command(
     "topics",
     TopicsOptions,
     run,
-    help="Create, list, describe, alter and delete topics.",
     failure="Error while executing topic command : {}",
     groups={
         "Connection": "zookeeper",

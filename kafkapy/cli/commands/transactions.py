@@ -28,7 +28,7 @@ _MINUTE_MS: Final = 60_000
 class TransactionsOptions(ClusterOptions):
     """The flags of all verbs."""
 
-    words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)  # noqa: RUF009
+    words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)
     version: bool = flag("Print the version and exit.", short="v")
     duration_filter: int | None = value("list: only those that are open for longer.", metavar="MS")
     transactional_id: str | None = value("describe: the transactional id.", metavar="ID")
@@ -58,46 +58,40 @@ def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
     if verb not in VERBS:
         raise UsageError(f"invalid choice: '{verb}' (choose from {', '.join(VERBS)})")
     require(options, "bootstrap_server")
-    _CHECKS.get(verb, _nothing)(options)
+    check(verb, options)
     with options.connect(env) as cluster:
         report = _VERBS[verb](cluster, options)
     show(env, report, options.output)
     return ExitStatus.SUCCESS
 
 
-def _nothing(options: TransactionsOptions) -> None:
-    """A verb that needs nothing."""
-
-
-def _check_describe(options: TransactionsOptions) -> None:
-    _need(options, "transactional_id")
-
-
-def _check_producers(options: TransactionsOptions) -> None:
-    _need(options, "topic", "partition")
-
-
-def _check_abort(options: TransactionsOptions) -> None:
-    _need(options, "topic", "partition")
-    if options.start_offset is not None:
-        return
-    if options.producer_id is None:
-        raise ConfigError(
-            "The transaction to abort must be identified either with --start-offset (for brokers on"
-            " 3.0 or above) or with --producer-id, --producer-epoch, and --coordinator-epoch (for"
-            " older brokers)"
-        )
-    _need(options, "producer_epoch", "coordinator_epoch")
-
-
-def _check_hanging(options: TransactionsOptions) -> None:
-    if options.topic is None and options.broker_id is None:
-        raise ConfigError(
-            "The `find-hanging` command requires either --topic or --broker-id to limit the scope"
-            " of the search"
-        )
-    if options.partition is not None and options.topic is None:
-        raise ConfigError("The --partition argument requires --topic to be provided")
+def check(verb: str, options: TransactionsOptions) -> None:
+    """
+    Raises:
+        ConfigError: an option that the verb needs is missing.
+    """
+    if verb == "describe":
+        _need(options, "transactional_id")
+    elif verb == "describe-producers":
+        _need(options, "topic", "partition")
+    elif verb == "abort":
+        _need(options, "topic", "partition")
+        if options.start_offset is None and options.producer_id is None:
+            raise ConfigError(
+                "The transaction to abort must be identified either with --start-offset (for"
+                " brokers on 3.0 or above) or with --producer-id, --producer-epoch, and"
+                " --coordinator-epoch (for older brokers)"
+            )
+        if options.start_offset is None:
+            _need(options, "producer_epoch", "coordinator_epoch")
+    elif verb == "find-hanging":
+        if options.topic is None and options.broker_id is None:
+            raise ConfigError(
+                "The `find-hanging` command requires either --topic or --broker-id to limit the"
+                " scope of the search"
+            )
+        if options.partition is not None and options.topic is None:
+            raise ConfigError("The --partition argument requires --topic to be provided")
 
 
 def _need(options: TransactionsOptions, *names: str) -> None:
@@ -247,12 +241,6 @@ def _json_key(column: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
-_CHECKS: Final[dict[str, Callable[[TransactionsOptions], None]]] = {
-    "describe": _check_describe,
-    "describe-producers": _check_producers,
-    "abort": _check_abort,
-    "find-hanging": _check_hanging,
-}
 _VERBS: Final[dict[str, Callable[[Cluster, TransactionsOptions], Report]]] = {
     "list": _list,
     "describe": _describe,
@@ -265,7 +253,6 @@ COMMAND: Final = Command(
     "transactions",
     TransactionsOptions,
     run,
-    help="List, describe and abort transactions.",
     operands="words",
     groups={
         "list and find-hanging": "duration-filter max-transaction-timeout",

@@ -9,7 +9,14 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.json_events import emitter
-from kafkapy.cli.framework.options import ClusterOptions, check_host_ports, flag, require, value
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    check_host_ports,
+    flag,
+    properties_of,
+    require,
+    value,
+)
 from kafkapy.cli.framework.termination import terminable
 
 RESETS: Final = ("earliest", "latest", "none")
@@ -26,7 +33,7 @@ class VerifiableConsumerOptions(ClusterOptions):
     group_id: str | None = value("REQUIRED: the group.", metavar="GROUP")
     group_instance_id: str | None = value("The name of a static member.", metavar="ID")
     group_protocol: str = value(
-        "The group's protocol, classic or consumer; kafkapy's brokers have the first.",
+        "The group's protocol, classic or consumer.",
         metavar="PROTOCOL",
         default="classic",
     )
@@ -57,8 +64,8 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
 
     options.bootstrap_server = options.bootstrap_server or options.broker_list
     require(options, "topic", "group_id", "bootstrap_server")
-    assert options.topic is not None
     check_host_ports(options.bootstrap_server)
+    assert options.topic is not None
     if options.reset_policy not in RESETS:
         raise UsageError(f"--reset-policy {options.reset_policy} is not earliest, latest or none")
     if options.group_protocol.lower() not in PROTOCOLS:
@@ -85,11 +92,7 @@ def consumer_properties(options: VerifiableConsumerOptions) -> dict[str, str]:
     Raises:
         ConfigError: a file cannot be read.
     """
-    from kafkapy.client.properties import load_properties
-
-    found: dict[str, str] = {}
-    for file in (options.command_config, options.consumer_config):
-        found |= load_properties(file) if file else {}
+    found = properties_of(options.command_config, options.consumer_config)
     if options.group_instance_id is not None:
         found["group.instance.id"] = options.group_instance_id
     if options.group_protocol.lower() == CLASSIC:
@@ -112,7 +115,6 @@ COMMAND: Final = Command(
     "verifiable-consumer",
     VerifiableConsumerOptions,
     run,
-    help="Read as a member of a group; print a JSON line for each event.",
     groups={
         "Connection": "broker-list consumer.config",
         "The group": (

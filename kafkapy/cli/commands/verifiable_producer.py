@@ -9,7 +9,13 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.json_events import emitter
-from kafkapy.cli.framework.options import ClusterOptions, check_host_ports, require, value
+from kafkapy.cli.framework.options import (
+    ClusterOptions,
+    check_host_ports,
+    properties_of,
+    require,
+    value,
+)
 from kafkapy.cli.framework.termination import terminable
 
 ACKS: Final = (0, 1, -1)
@@ -41,8 +47,8 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
 
     options.bootstrap_server = options.bootstrap_server or options.broker_list
     require(options, "topic", "bootstrap_server")
-    assert options.topic is not None
     check_host_ports(options.bootstrap_server)
+    assert options.topic is not None
     if options.acks not in ACKS:
         raise UsageError(f"argument --acks: invalid choice: '{options.acks}' (choose from 0,1,-1)")
     records = NumberedRecords(
@@ -69,11 +75,8 @@ def producer_properties(options: VerifiableProducerOptions) -> dict[str, str]:
     Raises:
         ConfigError: a file cannot be read.
     """
-    from kafkapy.client.properties import load_properties
-
     found = {"acks": str(options.acks), "retries": "0"}
-    for file in (options.command_config, options.producer_config):
-        found |= load_properties(file) if file else {}
+    found |= properties_of(options.command_config, options.producer_config)
     return found | {"bootstrap.servers": options.bootstrap_server or ""}
 
 
@@ -81,7 +84,6 @@ COMMAND: Final = Command(
     "verifiable-producer",
     VerifiableProducerOptions,
     run,
-    help="Write numbered records; print a JSON line for each.",
     groups={
         "Connection": "broker-list producer.config",
         "What to send": "topic max-messages value-prefix repeating-keys message-create-time",

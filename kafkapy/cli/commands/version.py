@@ -37,7 +37,6 @@ COMMAND: Final = Command(
     "version",
     CommonOptions,
     run,
-    help="Print the versions of kafkapy and of what it runs on.",
     bare=True,
     examples={
         "Print the versions.": "",

@@ -1,17 +1,30 @@
-"""`kafkapy zookeeper start|stop`: Kafka's `zookeeper-server-start.sh` and `-stop.sh`."""
+"""`kafkapy zookeeper`: Kafka's `zookeeper-server-start.sh` and `-stop.sh`; znodes to a file and
+back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, value, values
+from kafkapy.cli.framework.options import (
+    CommonOptions,
+    flag,
+    properties_of,
+    require,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.tools.zookeeper.implementations import Implementation
+
+if TYPE_CHECKING:
+    from kafkapy.tools.zookeeper.transfer import Transferred
 
 START_LIMIT_S: Final = 30.0
 STOP_LIMIT_MS: Final = 30_000
@@ -19,44 +32,54 @@ STOP_LIMIT_MS: Final = 30_000
 
 @dataclass
 class ZooKeeperOptions(CommonOptions):
-    """The flags of both verbs."""
+    """The flags of all verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
-        "What to do, and ZooKeeper's property file.",
-        metavar="start|stop [zoo.cfg]",
-        choices=("start", "stop"),
+    words: list[str] = values(
+        "What to do, and ZooKeeper's property file or the file of znodes.",
+        metavar="start|stop [zoo.cfg] | export|import FILE",
+        choices=("start", "stop", "export", "import"),
     )
-    implementation: Implementation = value(  # noqa: RUF009
+    implementation: Implementation = value(
         "start: kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
         metavar="kafkapy|apache",
         default=Implementation.KAFKAPY,
         choices=Implementation,
     )
     daemon: bool = flag("start: run in the background; returns when it serves.")
-    data_dir: str | None = value("Where the data is; wins over the file.", metavar="DIR")
+    data_dir: str | None = value(
+        "Where the data is; wins over the file. export: read it without a server.", metavar="DIR"
+    )
     port: int | None = value("start: the client port; wins over the file.", metavar="PORT")
     pid: int | None = value("stop: the process.", metavar="PID")
     timeout_ms: int = value(
         "stop: how long to wait for its end.", metavar="MS", default=STOP_LIMIT_MS
     )
+    zookeeper: str | None = value(
+        "export, import: the ZooKeeper to read or to write.", metavar="HOST:PORT,.../CHROOT"
+    )
+    zk_tls_config_file: str | None = value(
+        "With --zookeeper: a property file with zookeeper.ssl.* keys.", metavar="FILE"
+    )
+    overwrite: bool = flag(
+        "import: write into a tree that is not empty; znodes that the file lacks stay."
+    )
+    force: bool = flag("export, import: go on although brokers are registered.")
 
 
 def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
-    """Start or stop."""
+    """Start, stop, export or import."""
     verb, *files = options.words or [""]
-    if verb not in ("start", "stop"):
-        raise UsageError("Say what to do: kafkapy zookeeper start|stop [zoo.cfg]")
+    if verb not in _VERBS:
+        raise UsageError(
+            "Say what to do: kafkapy zookeeper start|stop [zoo.cfg], or export|import FILE"
+        )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
-    return (_start if verb == "start" else _stop)(options, files[0] if files else None, env)
+    return _VERBS[verb](options, files[0] if files else None, env)
 
 
 def _start(options: ZooKeeperOptions, file: str | None, env: Environment) -> ExitStatus:
-    from kafkapy.tools.zookeeper.process import (
-        address_of,
-        run_in_foreground,
-        start_in_background,
-    )
+    from kafkapy.tools.zookeeper.process import address_of, run_in_foreground, start_in_background
 
     config, implementation = _config(options, file), options.implementation
     if not options.daemon:
@@ -87,6 +110,61 @@ def _stop(options: ZooKeeperOptions, file: str | None, env: Environment) -> Exit
     return ExitStatus.SUCCESS
 
 
+def _export(options: ZooKeeperOptions, file: str | None, env: Environment) -> ExitStatus:
+    from kafkapy.tools.zookeeper.transfer import export_from_directory, export_from_zookeeper
+
+    if file is None or (options.zookeeper is None) == (options.data_dir is None):
+        raise UsageError("export needs a file, and either --zookeeper or --data-dir")
+    if options.data_dir is not None:
+        done = export_from_directory(
+            Path(options.data_dir), Path(file), force=options.force, warn=env.warn
+        )
+    else:
+        assert options.zookeeper is not None
+        done = export_from_zookeeper(
+            *(options.zookeeper, _client_properties(options), Path(file)),
+            force=options.force,
+            warn=env.warn,
+        )
+    line = f"Exported {done.znodes} znodes to {file}, without {done.ephemerals} ephemerals"
+    _show_transfer(env, options, done, line)
+    return ExitStatus.SUCCESS
+
+
+def _import(options: ZooKeeperOptions, file: str | None, env: Environment) -> ExitStatus:
+    from kafkapy.tools.zookeeper.transfer import import_to_zookeeper
+
+    require(options, "zookeeper")
+    assert options.zookeeper is not None
+    if file is None:
+        raise UsageError("import needs a file")
+    done = import_to_zookeeper(
+        *(Path(file), options.zookeeper, _client_properties(options)),
+        overwrite=options.overwrite,
+        force=options.force,
+        warn=env.warn,
+    )
+    line = (
+        f"Imported {done.znodes} znodes into {options.zookeeper}, and compared them with the file"
+    )
+    _show_transfer(env, options, done, line)
+    return ExitStatus.SUCCESS
+
+
+def _show_transfer(
+    env: Environment, options: ZooKeeperOptions, done: Transferred, line: str
+) -> None:
+    lines = [line, f"SHA-256 of the znodes: {done.sha256}"]
+    show(env, Report("zookeeper", [done._asdict()], lines), options.output)
+
+
+def _client_properties(options: ZooKeeperOptions) -> dict[str, str]:
+    from kafkapy.client.properties import load_properties
+
+    file = options.zk_tls_config_file
+    return {} if file is None else load_properties(file)
+
+
 def _servers_to_stop(options: ZooKeeperOptions, file: str | None) -> list[int]:
     """The one that was named, by pid, directory or file; else every one that kafkapy started."""
     from kafkapy.tools.zookeeper.process import is_zookeeper, running_servers, server_of
@@ -101,31 +179,39 @@ def _servers_to_stop(options: ZooKeeperOptions, file: str | None) -> list[int]:
 
 def _config(options: ZooKeeperOptions, file: str | None) -> dict[str, str]:
     """The file's properties with the options on top."""
-    from kafkapy.client.properties import load_properties
     from kafkapy.tools.zookeeper.process import effective_config
 
     chosen = {"dataDir": options.data_dir, "clientPort": options.port}
     overrides = {key: str(given) for key, given in chosen.items() if given is not None}
-    properties = load_properties(file) if file else {}
-    return effective_config(properties, overrides, options.implementation)
+    return effective_config(properties_of(file), overrides, options.implementation)
 
+
+_VERBS: Final[dict[str, Callable[[ZooKeeperOptions, str | None, Environment], ExitStatus]]] = {
+    "start": _start,
+    "stop": _stop,
+    "export": _export,
+    "import": _import,
+}
 
 COMMAND: Final = Command(
     "zookeeper",
     ZooKeeperOptions,
     run,
-    help="Start or stop a ZooKeeper on this machine.",
     operands="words",
     groups={
         "start": "daemon port implementation",
         "stop": "pid timeout-ms",
-        "start and stop": "data-dir",
+        "start, stop and export": "data-dir",
+        "export and import": "zookeeper zk-tls-config-file overwrite force",
     },
     examples={
         "Start a ZooKeeper in the background.": (
             "start --daemon --port 2181 --data-dir /tmp/zookeeper"
         ),
-        "Start a ZooKeeper with a property file; Ctrl-C stops it.": "start zookeeper.properties",
         "Stop the ZooKeeper that runs on a directory.": "stop --data-dir /tmp/zookeeper",
+        "Write all znodes to a file.": "export znodes.json --zookeeper localhost:2181",
+        "Write the znodes of a file to an empty ensemble.": (
+            "import znodes.json --zookeeper zk1:2181,zk2:2181,zk3:2181/kafka"
+        ),
     },
 )

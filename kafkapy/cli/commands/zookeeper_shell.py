@@ -20,7 +20,7 @@ TLS_OPTION: Final = "-zk-tls-config-file"
 class ZooKeeperShellOptions(CommonOptions):
     """The address, and the words of a command."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "ZooKeeper, then perhaps -zk-tls-config-file and a property file with zookeeper.ssl.* keys,"
         " and a command such as `ls /brokers/ids`; without one, commands are read from stdin.",
         metavar="HOST:PORT[/CHROOT] [-zk-tls-config-file FILE] [COMMAND ...]",
@@ -81,7 +81,6 @@ COMMAND: Final = Command(
     "zookeeper-shell",
     ZooKeeperShellOptions,
     run,
-    help="Read and change znodes.",
     operands="words",
     verbatim=True,
     examples={

@@ -1,8 +1,7 @@
 """The way of a command line to its command, and the one place where errors become exit statuses.
 
-Two parsers read the one declaration of a command's options. A command line without a fault is read
-by `Command.read`. Help, versions and faults are Typer's (`typer_form`), whose import takes longer
-than most commands.
+`jopt` reads every command line, as the command's options are declared. Typer only draws help
+(`help_page`): its import takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -10,10 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from kafkapy.cli.framework.command_table import COMMANDS, load
+from kafkapy import __version__
+from kafkapy.cli.framework.command import load
+from kafkapy.cli.framework.command_table import COMMANDS, ROOT_OPTIONS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
+from kafkapy.cli.framework.jopt import parse
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.java_environment import without_effect
 
@@ -35,15 +37,42 @@ def run(words: Sequence[str], env: Environment) -> int:
 
 
 def _call(words: Sequence[str], env: Environment) -> int:
-    if words and words[0] in COMMANDS:
-        _warn_of_environment(words, env)
-        command = load(words[0])
-        options = command.read(words[1:])
-        if options is not None:
-            return command.execute(options, env, words[1:])
-    from kafkapy.cli.framework import typer_form
+    given, operands = parse(words, ROOT_OPTIONS, verbatim=True)
+    if "version" in given:
+        env.line(__version__)
+    elif "help" in given or not operands:
+        from kafkapy.cli.framework import help_page
 
-    return typer_form.run(words, env)
+        env.line(help_page.of_all())
+    else:
+        return _call_command(operands, env)
+    return ExitStatus.SUCCESS
+
+
+def _call_command(words: Sequence[str], env: Environment) -> int:
+    name, *rest = words
+    if name not in COMMANDS:
+        raise UsageError(_unknown(name))
+    _warn_of_environment(words, env)
+    command = load(name)
+    options = command.read(rest)
+    if options.version:
+        env.line(__version__)
+    elif options.help:
+        from kafkapy.cli.framework import help_page
+
+        env.line(help_page.of_command(name, command))
+    else:
+        return command.execute(options, env, rest)
+    return ExitStatus.SUCCESS
+
+
+def _unknown(name: str) -> str:
+    """The error for a command that does not exist; it names the nearest."""
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    return f"{name} is not a kafkapy command" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _warn_of_environment(words: Sequence[str], env: Environment) -> None:

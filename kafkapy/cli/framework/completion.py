@@ -23,7 +23,7 @@ VERBS: Final = ("install", "uninstall", "show")
 class CompletionOptions(CommonOptions):
     """The flags of all verbs."""
 
-    words: list[str] = values(  # noqa: RUF009
+    words: list[str] = values(
         "What to do: write the shell's files, take them away, or print the script.",
         metavar="|".join(VERBS),
         choices=VERBS,
@@ -103,7 +103,6 @@ COMMAND: Final = Command(
     "completion",
     CompletionOptions,
     run,
-    help="Install or print shell completion.",
     operands="words",
     groups={
         "What to do": "shell dry-run",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from kafkapy.cli.framework.command import Command
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import Command, commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from kafkapy.cli.framework.jopt import OptionSpec
 
@@ -83,7 +83,7 @@ def zsh(every: Commands) -> str:
         "_kafkapy() {",
         "    local -a commands",
         "    commands=(",
-        *(f"        {zsh_quoted(f'{name}:{COMMANDS[name][1]}')}" for name in every),
+        *(f"        {zsh_quoted(f'{name}:{COMMANDS[name]}')}" for name in every),
         "    )",
         "    if (( CURRENT == 2 )); then",
         "        _describe command commands",
@@ -121,7 +121,7 @@ def zsh_quoted(text: str) -> str:
 def fish(every: Commands) -> str:
     lines = [f"# {NOTE}", "complete -c kafkapy -f"]
     for name in every:
-        about = fish_quoted(COMMANDS[name][1])
+        about = fish_quoted(COMMANDS[name])
         lines.append(f"complete -c kafkapy -n __fish_use_subcommand -a {name} -d {about}")
     for name, command in every.items():
         seen = f"'__fish_seen_subcommand_from {name}'"

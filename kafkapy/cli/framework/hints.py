@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from kafkapy.cli.framework.command_table import COMMANDS, load
+from kafkapy.cli.framework.command import load
+from kafkapy.cli.framework.command_table import COMMANDS
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.errors import ApiError, ErrorCode
 
@@ -107,12 +108,12 @@ OF_TEXT: Final = (
     ),
 )
 _JSON: Final = {
-    "reassignment-json-file": (
+    "reassignment_json_file": (
         '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'
     ),
-    "topics-to-move-json-file": '{"version":1,"topics":[{"topic":"t"}]}',
-    "offset-json-file": '{"version":1,"partitions":[{"topic":"t","partition":0,"offset":1}]}',
-    "path-to-json-file": '{"partitions":[{"topic":"t","partition":0}]}',
+    "topics_to_move_json_file": '{"version":1,"topics":[{"topic":"t"}]}',
+    "offset_json_file": '{"version":1,"partitions":[{"topic":"t","partition":0,"offset":1}]}',
+    "path_to_json_file": '{"partitions":[{"topic":"t","partition":0}]}',
 }
 # Options of other tools, and of older ones, by what serves in their place.
 _INSTEAD: Final = {
@@ -179,12 +180,8 @@ def _of_config(text: str) -> str | None:
 
 def _of_json(text: str, words: Sequence[str]) -> str | None:
     """The file, and how it is to look."""
-    if "is not a valid JSON" not in text:
+    if "is not a valid JSON" not in text or len(words) < 2 or words[0] not in COMMANDS:
         return None
-    for name, example in _JSON.items():
-        for index, word in enumerate(words):
-            option, _, value = word.lstrip("-").partition("=")
-            if option == name:
-                file = value or "".join(words[index + 1 : index + 2])
-                return f"{file} has to look like {example}"
-    return None
+    options = load(words[0]).read(words[1:])
+    files = ((getattr(options, name, None), example) for name, example in _JSON.items())
+    return next((f"{file} has to look like {example}" for file, example in files if file), None)

@@ -1,14 +1,14 @@
-"""The dialect of Kafka's tools (jopt-simple 5), turned into plain `--name=value` words.
+"""Kafka's option rules (jopt-simple 5), by which every command line is read.
 
-What Typer does not know and runbooks use: `-bootstrap-server`, options whose value may be left out,
-words that are no options and are ignored, and jopt's own error texts.
+`-bootstrap-server`, options whose value may be left out, words that are no options and are ignored,
+and jopt's own error texts. As in jopt, `parse` finds all options before `value_of` looks at one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from kafkapy.cli.framework.exit_status import UsageError
 
@@ -18,12 +18,14 @@ _INTEGER: Final = r"[+-]?\d+"
 
 
 class OptionSpec(NamedTuple):
-    """The spelling of one option. `names` have no dashes."""
+    """One option: how it is written, what it means, what help says of it. `names` have no dashes.
+
+    Of a field it has the name (`field`) and the type as it is annotated (`kind`).
+    """
 
     names: tuple[str, ...]
-    takes_value: bool
-    repeatable: bool = False
-    integer: bool = False
+    kind: str = "str"
+    field: str = ""
     optional_value: str | None = None
     """The value taken when the option stands alone."""
     stands_for: str | None = None
@@ -36,56 +38,75 @@ class OptionSpec(NamedTuple):
     default: str = ""
     """What is taken without the option, where that can be said in a word."""
 
+    @property
+    def takes_value(self) -> bool:
+        """Whether a value belongs to it; a flag has none."""
+        return self.kind != "bool"
 
-class _Scan:
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self.seen: set[str] = set()
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be given more than once."""
+        return self.kind.startswith("list")
 
 
-def normalise(
+class OptionSet(NamedTuple):
+    """Options of a command line by name, each with its values as they are written, and the words
+    that are no options. A flag has no value."""
+
+    values: dict[str, list[str]]
+    operands: list[str]
+
+
+def parse(
     words: Sequence[str],
-    specs: Sequence[OptionSpec],
+    specs: Iterable[OptionSpec],
     *,
-    operands: bool = False,
     verbatim: bool = False,
     refused: Mapping[str, str] | None = None,
-) -> list[str]:
-    """The words as `--name=value` and `--flag`; other words are dropped, or kept if `operands`.
-    With `verbatim`, all from the first such word on are kept as they are. `refused` says by name
-    why options that Kafka's tool has are not served.
+    foreign_flags: Collection[str] | None = None,
+) -> OptionSet:
+    """Find the options. With `verbatim`, all words from the first that is no option are operands.
+    `refused` says by name why options that Kafka's tool has are not served. With `foreign_flags`,
+    unknown options are another program's and are operands, each with the word behind it; these
+    stand alone.
 
     Raises:
         UsageError: in jopt's words, naming the option.
     """
     by_name = {name: spec for spec in specs for name in spec.names}
-    scan, rest = _Scan(), list(words)
+    found, rest = OptionSet({}, []), list(words)
     while rest:
         word = rest.pop(0)
         if word == "--":
-            scan.words += ["--", *rest] if operands else []
-            break
-        if verbatim and not _looks_like_option(word):
-            scan.words += ["--", word, *rest]
+            found.operands.extend(rest)
             break
         if not _looks_like_option(word):
-            scan.words += [word] if operands else []
-            continue
+            found.operands.append(word)
+            if not verbatim:
+                continue
+            found.operands.extend(rest)
+            break
         name, equals, value = word.lstrip("-").partition("=")
         spec = by_name.get(name)
         if spec is None and refused and name in refused:
             raise UsageError(f"{word.partition('=')[0]} is not served: {refused[name]}")
+        if spec is None and foreign_flags is not None:
+            alone = equals or word in foreign_flags or not rest
+            found.operands.extend([word] if alone else [word, rest.pop(0)])
+            continue
         if spec is None:
             raise UsageError(f"{name} is not a recognized option")
-        _take(scan, spec, name, value if equals else None, rest)
-    return scan.words
+        _take(found, spec, name, value if equals else None, rest)
+    return found
 
 
-def _take(scan: _Scan, spec: OptionSpec, name: str, value: str | None, rest: list[str]) -> None:
+def _take(
+    found: OptionSet, spec: OptionSpec, name: str, value: str | None, rest: list[str]
+) -> None:
     """Add one option, with its value from the word itself or from the next one."""
-    primary = spec.names[0]
+    texts = found.values.setdefault(spec.stands_for or spec.names[0], [])
     if not spec.takes_value:
-        scan.words.append(f"--{spec.stands_for}=" if spec.stands_for else f"--{primary}")
+        texts += [""] if spec.stands_for else []
         return
     if value is None and spec.optional_value is not None:
         alone = not rest or _looks_like_option(rest[0])
@@ -94,14 +115,50 @@ def _take(scan: _Scan, spec: OptionSpec, name: str, value: str | None, rest: lis
         if not rest:
             raise UsageError(f"Option {name} requires an argument")
         value = rest.pop(0)
-    if spec.integer and not re.fullmatch(_INTEGER, value):
-        raise UsageError(f"Cannot parse argument '{value}' of option {name}")
-    if primary in scan.seen and not spec.repeatable:
-        raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
-    scan.seen.add(primary)
-    scan.words.append(f"--{primary}={value}")
+    texts.append(value)
     while spec.many and rest and not _looks_like_option(rest[0]):
-        scan.words.append(f"--{primary}={rest.pop(0)}")
+        texts.append(rest.pop(0))
+
+
+def value_of(spec: OptionSpec, texts: list[str]) -> Any:
+    """The value of an option that was given, in the type of its field.
+
+    Raises:
+        UsageError: in jopt's words: it was given twice, or its value cannot be parsed.
+    """
+    if not spec.takes_value:
+        return True
+    values = [_converted(spec, text) for text in texts]
+    if spec.repeatable:
+        return values
+    if len(values) > 1:
+        raise UsageError(
+            f"Found multiple arguments for option {spec.names[0]}, but you asked for only one"
+        )
+    return values[0]
+
+
+def _converted(spec: OptionSpec, text: str) -> Any:
+    if spec.kind in ("str", "list[str]"):
+        return text
+    if spec.kind in ("int", "float"):
+        try:
+            return _integer(text) if spec.kind == "int" else float(text)
+        except ValueError:
+            raise UsageError(f"Cannot parse argument '{text}' of option {spec.names[0]}") from None
+    # An enumeration, which only options of ours have: the error says what is allowed.
+    members = {str(choice): choice for choice in spec.choices}
+    if text not in members:
+        wrong = f"Invalid value for '--{spec.names[0]}': {text!r}"
+        raise UsageError(f"{wrong} is not one of {', '.join(map(repr, members))}.")
+    return members[text]
+
+
+def _integer(text: str) -> int:
+    """Raises ValueError: Java would not read it."""
+    if not re.fullmatch(_INTEGER, text):
+        raise ValueError
+    return int(text)
 
 
 def _looks_like_option(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Options are fields of a dataclass: flags, help, completions and types come from there.
+"""Options are fields of a dataclass: parsing, help, completions and pages come from there.
 
 @dataclass
 class TopicsOptions(ClusterOptions):
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.cli.framework.jopt import OptionSpec
 
 if TYPE_CHECKING:
     from kafkapy.admin.dry_run import DryRunCluster
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 # A pattern, compiled by its first use: most starts of a command have none.
 _HOST_PORT: Final = r"([A-Za-z0-9\-%._]*://)?\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]+)"
 
-HELP: Final = "help"
+SPEC: Final = "spec"
+"""Where the metadata of a field has its option."""
 
 
 class OutputFormat(StrEnum):
@@ -37,13 +39,11 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-def flag(help: str, *, stands_for: str | None = None, hidden: bool = False, short: str = "") -> Any:
+def flag(help: str, *, stands_for: str | None = None, short: str = "") -> Any:
     """An option without a value; with `stands_for`, that option with an empty value. `short` is
     its letter, if it has one."""
-    return dataclasses.field(
-        default=False,
-        metadata={HELP: help, "stands_for": stands_for, "hidden": hidden, "short": short},
-    )
+    spec = OptionSpec(("", *short), stands_for=stands_for, help=help)
+    return dataclasses.field(default=False, metadata={SPEC: spec})
 
 
 def value(
@@ -52,50 +52,39 @@ def value(
     metavar: str = "TEXT",
     default: Any = None,
     alone: str | None = None,
-    name: str | None = None,
+    name: str = "",
     choices: Iterable[str] = (),
     short: str = "",
 ) -> Any:
     """An option with one value. `alone` is its value when none follows; `short` is its letter."""
-    return dataclasses.field(
-        default=default,
-        metadata={
-            HELP: help,
-            "metavar": metavar,
-            "alone": alone,
-            "name": name,
-            "choices": tuple(choices),
-            "short": short,
-        },
+    spec = OptionSpec(
+        (name, *short),
+        optional_value=alone,
+        help=help,
+        metavar=metavar,
+        choices=tuple(choices),
+        default="" if default in (None, False) else str(default),
     )
+    return dataclasses.field(default=default, metadata={SPEC: spec})
 
 
 def values(
     help: str,
     *,
     metavar: str = "TEXT",
-    name: str | None = None,
     choices: Iterable[str] = (),
     many: bool = False,
 ) -> Any:
     """An option that may be repeated; with `many`, it takes all words up to the next option."""
-    return dataclasses.field(
-        default_factory=list,
-        metadata={
-            HELP: help,
-            "metavar": metavar,
-            "name": name,
-            "choices": tuple(choices),
-            "many": many,
-        },
-    )
+    spec = OptionSpec(("",), help=help, metavar=metavar, choices=tuple(choices), many=many)
+    return dataclasses.field(default_factory=list, metadata={SPEC: spec})
 
 
 @dataclass
 class CommonOptions:
     """Options of every command."""
 
-    output: OutputFormat | None = value(  # noqa: RUF009 (it is a field, not a default)
+    output: OutputFormat | None = value(
         "How to write results: Kafka's text, a table, or JSON in one envelope."
         " Default: table on a terminal, text otherwise.",
         metavar="text|table|json",
@@ -103,6 +92,7 @@ class CommonOptions:
     )
     debug: bool = flag("Show tracebacks.")
     version: bool = flag("Print the version and exit.")
+    help: bool = flag("Show the options.", short="h")
 
 
 @dataclass
@@ -132,8 +122,7 @@ class ClusterOptions(CommonOptions):
         """
         from kafkapy.client.cluster import Cluster
 
-        servers, properties = self._connection(defaults)
-        return Cluster(servers, properties, client_id, connector=env.connector)
+        return Cluster(*self._connection(defaults), client_id, connector=env.connector)
 
     def connect_dry(
         self,
@@ -144,22 +133,44 @@ class ClusterOptions(CommonOptions):
         """The same cluster, which is read and not changed."""
         from kafkapy.admin.dry_run import DryRunCluster
 
-        servers, properties = self._connection(defaults)
-        return DryRunCluster(servers, properties, client_id, connector=env.connector)
+        return DryRunCluster(*self._connection(defaults), client_id, connector=env.connector)
 
     def _connection(self, defaults: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
-        from kafkapy.client.properties import load_properties
-
         require(self, "bootstrap_server")
         assert self.bootstrap_server is not None
-        properties = load_properties(self.command_config) if self.command_config else {}
-        return self.bootstrap_server, {**(defaults or {}), **properties}
+        return self.bootstrap_server, {**(defaults or {}), **properties_of(self.command_config)}
+
+
+def properties_of(*files: str | None) -> dict[str, str]:
+    """The properties of files, later ones over earlier ones; None is no file.
+
+    Raises:
+        ConfigError: a file cannot be read, or is malformed.
+    """
+    from kafkapy.client.properties import load_properties
+
+    found: dict[str, str] = {}
+    for file in files:
+        found |= load_properties(file) if file else {}
+    return found
 
 
 def is_given(options: object, name: str) -> bool:
     """Whether an option was on the command line (an empty value counts)."""
     value = getattr(options, name)
     return value is not None and value is not False and value != []
+
+
+def one_action(options: object, actions: Iterable[str], listed: str) -> str:
+    """The one action that was chosen.
+
+    Raises:
+        UsageError: none was, or several; `listed` are the actions in the words of Kafka's tool.
+    """
+    chosen = [name for name in actions if is_given(options, name)]
+    if len(chosen) != 1:
+        raise UsageError(f"Command must include exactly one action: {listed}")
+    return chosen[0]
 
 
 def require(options: object, *names: str) -> None:

@@ -18,6 +18,8 @@ from kafkapy.cli.framework.options import OutputFormat
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from kafkapy.common.errors import ApiError
+
 ENVELOPE_VERSION: Final = 1
 
 # A person looks for what is wrong; these words are wrong wherever they stand alone in a cell.
@@ -59,6 +61,14 @@ def to_json(command: str, data: Sequence[Any]) -> str:
 
     envelope = {"kafkapy": ENVELOPE_VERSION, "command": command, "data": data}
     return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+
+
+def error_json(error: ApiError | None) -> dict[str, str | None]:
+    """An error as fields of a row of data; None is none."""
+    return {
+        "error": None if error is None else error.code.name,
+        "message": None if error is None else error.message,
+    }
 
 
 def _print_tables(env: Environment, tables: Sequence[Table]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.admin.groups import GroupDescription, GroupListing
-from kafkapy.cli.framework.output import Report, Table
+from kafkapy.cli.framework.output import Report, Table, error_json
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.groups.group_rows import GroupOffsetRow, MemberRow
@@ -24,6 +24,11 @@ _OFFSET_COLUMNS: Final = (
 _RESET_COLUMNS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 _DELETE_COLUMNS: Final = ("TOPIC", "PARTITION", "STATUS")
 _STATE_COLUMNS: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+# Of groups of the consumer protocol, as Kafka 4 shows them (KIP-1099).
+_EPOCH_COLUMNS: Final = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")
+_RECONCILIATION_COLUMNS: Final = (
+    *("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT"),
+)
 _COLUMN_MIN: Final = 15
 
 
@@ -77,33 +82,41 @@ def members_report(found: Mapping[str, Sequence[MemberRow]], *, verbose: bool) -
         if not rows:
             continue
         instances = any(row.instance_id for row in rows)
+        epochs = verbose and any(row.epoch is not None for row in rows)
         columns = [
             *("GROUP", "CONSUMER-ID"),
             *(["GROUP-INSTANCE-ID"] if instances else []),
             *("HOST", "CLIENT-ID", "#PARTITIONS"),
-            *(["ASSIGNMENT"] if verbose else []),
+            *(_RECONCILIATION_COLUMNS if epochs else ["ASSIGNMENT"] if verbose else []),
         ]
-        cells = [_member_cells(group, row, instances, verbose) for row in rows]
+        cells = [
+            _member_cells(group, row, instances)
+            + (_reconciliation(row) if epochs else [_assignment(row.assignment)] * verbose)
+            for row in rows
+        ]
         widths = [_widest([columns, *cells], i) for i in range(len(columns))]
-        # Kafka pads the last column when the assignment does not follow.
-        text += [
-            "",
-            *(_padded(row, widths[:-1] if verbose else widths) for row in (columns, *cells)),
-        ]
+        if epochs:
+            widths[-3], widths[-1] = max(widths[-3], 20), max(widths[-1], 20)
+        elif verbose:
+            widths.pop()  # Kafka pads the last column when the assignment does not follow
+        text += ["", *(_padded(row, widths) for row in (columns, *cells))]
         tables.append(Table([c.capitalize() for c in columns[1:]], _tail(cells), group))
     data = [{"group": group, **_member_json(row)} for group, rows in found.items() for row in rows]
     return Report(COMMAND, data, text, tables)
 
 
-def states_report(groups: Sequence[GroupDescription]) -> Report:
-    """One block a group."""
+def states_report(groups: Sequence[GroupDescription], *, verbose: bool = False) -> Report:
+    """One block a group; `verbose` with the epochs of those that have some."""
     text: list[str] = []
     rows = []
     for group in groups:
         where = f"{group.coordinator.host}:{group.coordinator.port} ({group.coordinator.broker_id})"
         row = [group.group_id, where, group.assignor, group.state, str(len(group.members))]
-        width = max(25, len(where))
-        text += ["", *(_padded(each, [width, 25, 20, 15]) for each in (_STATE_COLUMNS, row))]
+        if verbose and group.epoch is not None:
+            text += ["", *_state_with_epochs(group, row)]
+        else:
+            widths = [max(25, len(where)), 25, 20, 15]
+            text += ["", *(_padded(each, widths) for each in (_STATE_COLUMNS, row))]
         rows.append(row)
     data = [
         {
@@ -117,11 +130,20 @@ def states_report(groups: Sequence[GroupDescription]) -> Report:
             "state": group.state,
             "type": group.type,
             "members": len(group.members),
+            **_epochs_json(group),
         }
         for group in groups
     ]
     columns = ("Group", "Coordinator", "Assignment strategy", "State", "Members")
     return Report(COMMAND, data, text, [Table(columns, rows)] if rows else [])
+
+
+def _state_with_epochs(group: GroupDescription, row: Sequence[str]) -> list[str]:
+    where = row[1].replace(" ", "  ")
+    columns = [*_STATE_COLUMNS[:-1], *_EPOCH_COLUMNS, _STATE_COLUMNS[-1]]
+    cells = [row[0], where, *row[2:-1], str(group.epoch), str(group.target_epoch), row[-1]]
+    widths = [max(_COLUMN_MIN, len(row[0])), max(25, len(where)), 20, 20, 15, 25]
+    return [_padded(each, widths) for each in (columns, cells)]
 
 
 def reset_report(found: Mapping[str, Mapping[TopicPartition, int]], *, executed: bool) -> Report:
@@ -135,8 +157,7 @@ def reset_report(found: Mapping[str, Mapping[TopicPartition, int]], *, executed:
     data = [
         {
             "group": group,
-            "topic": tp.topic,
-            "partition": tp.partition,
+            **tp._asdict(),
             "new_offset": offset,
             "executed": executed,
         }
@@ -162,8 +183,7 @@ def deleted_offsets_report(summary: str, found: Mapping[TopicPartition, ApiError
         {
             "topic": tp.topic,
             "partition": tp.partition if tp.partition >= 0 else None,
-            "error": None if error is None else error.code.name,
-            "message": None if error is None else error.message,
+            **error_json(error),
         }
         for tp, error in found.items()
     ]
@@ -189,8 +209,7 @@ def deleted_groups_report(found: Mapping[str, ApiError | None]) -> Report:
         {
             "group": group,
             "deleted": error is None,
-            "error": None if error is None else error.code.name,
-            "message": None if error is None else error.message,
+            **error_json(error),
         }
         for group, error in found.items()
     ]
@@ -233,8 +252,7 @@ def _offset_cells(row: GroupOffsetRow) -> list[str]:
 
 def _offset_json(row: GroupOffsetRow) -> dict[str, Any]:
     return {
-        "topic": row.partition.topic,
-        "partition": row.partition.partition,
+        **row.partition._asdict(),
         "current_offset": row.current_offset,
         "log_end_offset": row.log_end_offset,
         "lag": row.lag,
@@ -244,7 +262,13 @@ def _offset_json(row: GroupOffsetRow) -> dict[str, Any]:
     }
 
 
-def _member_cells(group: str, row: MemberRow, instances: bool, verbose: bool) -> list[str]:
+def _epochs_json(group: GroupDescription) -> dict[str, Any]:
+    if group.epoch is None:
+        return {}
+    return {"group_epoch": group.epoch, "target_assignment_epoch": group.target_epoch}
+
+
+def _member_cells(group: str, row: MemberRow, instances: bool) -> list[str]:
     return [
         group,
         row.consumer_id,
@@ -252,26 +276,55 @@ def _member_cells(group: str, row: MemberRow, instances: bool, verbose: bool) ->
         row.host,
         row.client_id,
         str(len(row.assignment)),
-        *([_assignment(row.assignment)] if verbose else []),
+    ]
+
+
+def _reconciliation(row: MemberRow) -> list[str]:
+    return [
+        _shown(row.epoch),
+        _current_assignment(row.assignment),
+        _shown(row.target_epoch),
+        _current_assignment(row.target),
     ]
 
 
 def _assignment(partitions: Sequence[TopicPartition]) -> str:
     """`foo(0,1,10), bar(0)`."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
-    shown = [f"{topic}({','.join(map(str, numbers))})" for topic, numbers in topics.items()]
+    shown = [f"{topic}({numbers})" for topic, numbers in _numbers(partitions).items()]
     return ", ".join(shown) or NOTHING
 
 
+def _current_assignment(partitions: Sequence[TopicPartition]) -> str:
+    """`bar:0;foo:0,1,10`, as Kafka 4 shows it."""
+    shown = [f"{topic}:{numbers}" for topic, numbers in _numbers(partitions).items()]
+    return ";".join(shown) or NOTHING
+
+
+def _numbers(partitions: Sequence[TopicPartition]) -> dict[str, str]:
+    """Of each topic, `0,1,10`."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return {topic: ",".join(map(str, numbers)) for topic, numbers in topics.items()}
+
+
 def _member_json(row: MemberRow) -> dict[str, Any]:
+    epochs: dict[str, Any] = {}
+    if row.epoch is not None:
+        epochs = {
+            "epoch": row.epoch,
+            "target_epoch": row.target_epoch,
+            "target_assignment": _partitions_json(row.target),
+        }
     return {
         "consumer_id": row.consumer_id,
         "group_instance_id": row.instance_id,
         "host": row.host,
         "client_id": row.client_id,
-        "assignment": [
-            {"topic": topic, "partition": partition} for topic, partition in row.assignment
-        ],
+        "assignment": _partitions_json(row.assignment),
+        **epochs,
     }
+
+
+def _partitions_json(partitions: Sequence[TopicPartition]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "partition": partition} for topic, partition in partitions]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.admin.errors import java_text
-from kafkapy.cli.framework.output import Report
+from kafkapy.cli.framework.output import Report, error_json
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -52,12 +52,6 @@ def _sorted_out(
 
 def _data(results: Results) -> list[dict[str, Any]]:
     return [
-        {
-            "topic": tp.topic,
-            "partition": tp.partition,
-            "elected": error is None,
-            "error": None if error is None else error.code.name,
-            "message": None if error is None else error.message,
-        }
+        {**tp._asdict(), "elected": error is None, **error_json(error)}
         for tp, error in sorted(results.items())
     ]

@@ -134,8 +134,7 @@ def verify_report(found: Verification, cleared: Sequence[str]) -> Report:
 def partition_json(state: PartitionState) -> dict[str, Any]:
     """One partition's state as data."""
     return {
-        "topic": state.partition.topic,
-        "partition": state.partition.partition,
+        **state.partition._asdict(),
         "replicas": list(state.replicas),
         "target": list(state.target),
         "moving": state.is_moving,

@@ -12,7 +12,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Producer
-from kafkapy.coordinator.groups.group import DEAD, EMPTY, Group
+from kafkapy.coordinator.groups.group import DEAD, Group
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.messages import Result
 from kafkapy.coordinator.groups.record_codec import (
@@ -24,6 +24,7 @@ from kafkapy.coordinator.groups.record_codec import (
 )
 from kafkapy.coordinator.groups.registry import GroupRegistry
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
+from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
 from kafkapy.coordinator.outbox import Appended, Outbox
 from kafkapy.record.builder import RecordData
 
@@ -69,6 +70,7 @@ class Core:
     registry: GroupRegistry
     timers: Timers
     outbox: Outbox[Result]
+    topics: TopicSource = NO_TOPICS
 
     def store_group(
         self,
@@ -123,14 +125,26 @@ class Core:
         removed = group.offsets.remove(partitions)
         records = [RecordData(offset_key(group.group_id, p), None, time_ms) for p in removed]
         leader_epoch = self.registry.leader_epoch(group)
-        if group.state is EMPTY and not group.offsets.any:
+        if group.is_empty and not group.offsets.any:
             self._bury(group, time_ms)
+            if group.consumer is not None:
+                records += [RecordData(key, None, time_ms) for key in group.consumer.record_keys()]
             # A group of generation 0 never had a record: it only stored offsets.
             if group.generation_id > 0:
                 records.append(RecordData(group_key(group.group_id), None, time_ms))
         if records:
             self.outbox.append_unwaited(group.partition, leader_epoch, records)
         return len(removed)
+
+    def end_consumer_group(self, group: Group) -> None:
+        """A group of the consumer protocol without members becomes a classic one."""
+        assert group.consumer is not None, f"{group.group_id} is not a consumer group"
+        assert group.is_empty, f"{group.group_id} has consumers"
+        time_ms = self.clock.time_ms()
+        records = [RecordData(key, None, time_ms) for key in group.consumer.record_keys()]
+        group.consumer = None
+        leader_epoch = self.registry.leader_epoch(group)
+        self.outbox.append_unwaited(group.partition, leader_epoch, records)
 
     def _bury(self, group: Group, time_ms: int) -> None:
         group.transition_to(DEAD, time_ms)

@@ -26,7 +26,8 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
     """Expired offsets of a group: retention counts from their last use.
 
     Without members, since the group is empty; with members, since the commit, unless they consume
-    the topic; without ever having had members, since the commit. Kafka: `removeExpiredOffsets`.
+    the topic; without ever having had members, and in consumer groups, since the commit.
+    Kafka: `removeExpiredOffsets`.
     """
 
     def left(commit: OffsetAndMetadata) -> int:
@@ -37,6 +38,9 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
         return commit.commit_timestamp_ms
 
     offsets, topics = group.offsets, group.subscribed_topics
+    if group.consumer is not None:
+        used = group.consumer.subscribed_topics
+        return offsets.expired(time_ms, retention_ms, committed, used)
     if group.protocol_type is None:
         return offsets.expired(time_ms, retention_ms, committed)
     if group.state is EMPTY:

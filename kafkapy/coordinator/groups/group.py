@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode, KafkapyError
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kafkapy.coordinator.groups.group_offsets import GroupOffsets
 from kafkapy.coordinator.groups.member import Member
@@ -74,6 +75,7 @@ class Group:
 
     __slots__ = (
         "assigned_generation_id",
+        "consumer",
         "generation_id",
         "group_id",
         "initial_delay",
@@ -112,6 +114,8 @@ class Group:
         self.subscribed_topics: frozenset[str] | None = None
         """Of this generation; None if it cannot be known."""
         self.offsets = GroupOffsets()
+        self.consumer: ConsumerGroup | None = None
+        """Of a group of the consumer protocol, which has no classic members and stays Empty."""
 
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
@@ -141,7 +145,13 @@ class Group:
     @property
     def is_blank(self) -> bool:
         """Whether nothing in the log speaks of it."""
-        return not (self.members or self.generation_id or self.protocol_type or self.offsets.any)
+        has_state = self.members or self.generation_id or self.protocol_type or self.consumer
+        return not (has_state or self.offsets.any)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members of either protocol."""
+        return self.state is EMPTY and (self.consumer is None or not self.consumer.members)
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -167,6 +177,13 @@ class Group:
             )
         self.state = state
         self.state_timestamp_ms = time_ms
+
+    def end_classic(self) -> None:
+        """Forget the generations of an Empty group: it becomes one of the consumer protocol."""
+        assert self.state is EMPTY, f"group {self.group_id} has classic members"
+        self.generation_id = self.assigned_generation_id = 0
+        self.protocol_type = self.protocol_name = self.leader_id = None
+        self.subscribed_topics = None
 
     # Membership.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups.consumer.messages import CONSUMER_GROUP_TYPE
+from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.core import Core
-from kafkapy.coordinator.groups.group import DEAD, EMPTY, STABLE
+from kafkapy.coordinator.groups.group import DEAD, STABLE, Group
 from kafkapy.coordinator.groups.messages import (
-    CLASSIC_GROUP_TYPE,
     DeleteGroups,
     DeleteGroupsResult,
     DescribedGroup,
@@ -31,7 +32,7 @@ def _describe(core: Core, group_id: str) -> DescribedGroup:
     if error is not ErrorCode.NONE:
         return DescribedGroup(group_id, error)
     group = core.registry.find(group_id)
-    if group is None:
+    if group is None or group.consumer is not None:  # that has an API of its own
         return DescribedGroup(group_id, state=DEAD)
     stable = group.state is STABLE
     described = DescribedGroup(group_id, state=group.state, protocol_type=group.protocol_type or "")
@@ -60,14 +61,19 @@ def list_groups(core: Core, token: Token, request: ListGroups) -> None:
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
     states = {state.lower() for state in request.states_filter}
     types = {group_type.lower() for group_type in request.types_filter}
-    groups: list[ListedGroup] = []
-    if not types or CLASSIC_GROUP_TYPE in types:
-        groups = [
-            ListedGroup(group.group_id, group.protocol_type or "", group.state)
-            for group in core.registry.loaded_groups()
-            if not states or group.state.lower() in states
-        ]
+    groups = [
+        row
+        for row in map(_listed, core.registry.loaded_groups())
+        if (not states or row.state.lower() in states) and (not types or row.group_type in types)
+    ]
     core.outbox.reply(token, ListGroupsResult(error, groups))
+
+
+def _listed(group: Group) -> ListedGroup:
+    if group.consumer is None:
+        return ListedGroup(group.group_id, group.protocol_type or "", group.state)
+    state = group.consumer.state
+    return ListedGroup(group.group_id, CONSUMER_PROTOCOL_TYPE, state, CONSUMER_GROUP_TYPE)
 
 
 def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
@@ -83,7 +89,7 @@ def _delete(core: Core, group_id: str) -> ErrorCode:
     group = core.registry.find(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.state is not EMPTY:
+    if not group.is_empty:
         return ErrorCode.NON_EMPTY_GROUP
     core.erase_offsets(group, group.offsets.partitions, core.clock.time_ms())
     return ErrorCode.NONE

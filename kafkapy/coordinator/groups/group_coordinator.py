@@ -37,6 +37,12 @@ from kafkapy.coordinator.groups import (
     rebalance,
     sync,
 )
+from kafkapy.coordinator.groups.consumer import departure, describe, heartbeat
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroupState
+from kafkapy.coordinator.groups.consumer.messages import (
+    ConsumerHeartbeat,
+    DescribeConsumerGroups,
+)
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import GroupState
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
@@ -55,6 +61,7 @@ from kafkapy.coordinator.groups.messages import (
 )
 from kafkapy.coordinator.groups.registry import GroupRegistry
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
+from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
 from kafkapy.coordinator.outbox import Outbox
 from kafkapy.record.batch_header import Buffer
 
@@ -68,11 +75,12 @@ class GroupCoordinator:
         random: Random,
         clock: Clock,
         *,
+        topics: TopicSource = NO_TOPICS,
         logger: logging.Logger | None = None,
     ) -> None:
         log = logging.getLogger(__name__) if logger is None else logger
         registry = GroupRegistry(config.offsets_topic_num_partitions)
-        self._core = Core(config, random, clock, log, registry, Timers(), Outbox())
+        self._core = Core(config, random, clock, log, registry, Timers(), Outbox(), topics)
 
     # Requests.
 
@@ -126,6 +134,20 @@ class GroupCoordinator:
         group_admin.delete_groups(self._core, token, request)
         return self._core.outbox.take()
 
+    def consumer_heartbeat(
+        self, now_ms: int, token: Token, request: ConsumerHeartbeat
+    ) -> GroupEffects:
+        """The reply waits for the changes that it tells of to be in the log."""
+        heartbeat.consumer_heartbeat(self._core, now_ms, token, request)
+        return self._core.outbox.take()
+
+    def describe_consumer_groups(
+        self, _now_ms: int, token: Token, request: DescribeConsumerGroups
+    ) -> GroupEffects:
+        """Replied at once."""
+        describe.describe_consumer_groups(self._core, token, request)
+        return self._core.outbox.take()
+
     def forget_token(self, token: Token) -> None:
         """The token's connection is gone: drop it. What was asked still happens."""
         self._core.outbox.forget(token)
@@ -162,8 +184,10 @@ class GroupCoordinator:
             rebalance.on_sync_deadline(self._core, now_ms, group)
         elif key.kind is TimerKind.SESSION:
             rebalance.on_session_deadline(self._core, now_ms, group, key.member_id)
-        else:
+        elif key.kind is TimerKind.PENDING:
             rebalance.on_pending_deadline(self._core, now_ms, group, key.member_id)
+        else:
+            departure.on_deadline(self._core, group, key)
 
     def expire_offsets(self, time_ms: int) -> GroupEffects:
         """Remove offsets past their retention, and groups that are empty and hold none."""
@@ -243,8 +267,14 @@ class GroupCoordinator:
         return self._core.outbox.waiting
 
     def groups_by_state(self) -> Counter[GroupState]:
-        """Numbers of loaded groups by state."""
-        return Counter(group.state for group in self._core.registry.loaded_groups())
+        """Numbers of loaded classic groups by state."""
+        groups = self._core.registry.loaded_groups()
+        return Counter(group.state for group in groups if group.consumer is None)
+
+    def consumer_groups_by_state(self) -> Counter[ConsumerGroupState]:
+        """Numbers of loaded consumer groups by state."""
+        groups = self._core.registry.loaded_groups()
+        return Counter(group.consumer.state for group in groups if group.consumer is not None)
 
     def num_offsets(self) -> int:
         """The number of offsets committed in loaded groups."""

@@ -45,6 +45,12 @@ def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> Non
             core.outbox.reply(token, result)
             return
         group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
+    if group.consumer is not None:
+        if not group.is_empty:
+            result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            core.outbox.reply(token, result)
+            return
+        core.end_consumer_group(group)
     if not group.has_room_for(request.member_id, core.config.group_max_size):
         _turn_away(core, now_ms, token, group, request.member_id)
     elif not group.supports(request.protocol_type, request.protocols):

@@ -7,6 +7,13 @@ from typing import Protocol
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    read_consumer_key,
+    read_value,
+)
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import DEAD, Group
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
@@ -85,6 +92,10 @@ def replay(
     held = core.registry.partitions[partition]
     assert held.loading, f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
     try:
+        consumer_key = read_consumer_key(record.key or b"")
+        if consumer_key is not None:
+            _replay_consumer(held, partition, consumer_key, record.value)
+            return
         key = read_key(record.key or b"")
         if key is None:
             core.log.warning(
@@ -143,7 +154,24 @@ def _replay_group(
     before = held.groups.get(group_id)
     if before is not None:
         group.offsets = before.offsets
+        if value is None:  # of a classic group that became a consumer group
+            group.consumer = before.consumer
     held.groups[group_id] = group
+
+
+def _replay_consumer(
+    held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
+) -> None:
+    """One record of a consumer group."""
+    found = None if value is None else read_value(key, value)
+    group = held.groups.get(key.group_id)
+    if group is None:
+        if found is None:
+            return
+        group = held.groups[key.group_id] = Group(key.group_id, partition, None)
+    if group.consumer is None:
+        group.consumer = ConsumerGroup(key.group_id)
+    group.consumer.apply(key, found)
 
 
 def _check_members(value: GroupValue) -> None:
@@ -167,6 +195,9 @@ def end_transaction(core: Core, partition: int, producer_id: int, *, committed: 
 def finish_loading(core: Core, now_ms: int, partition: int) -> None:
     """Begin to answer for the partition's groups; every member's session starts anew."""
     held = core.registry.partitions[partition]
+    for group in held.groups.values():
+        if group.consumer is not None and group.consumer.is_blank:
+            group.consumer = None
     held.groups = {name: group for name, group in held.groups.items() if not group.is_blank}
     held.loading = False
     core.log.info(
@@ -174,6 +205,8 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
     )
     limit = core.config.group_max_size
     for group in held.groups.values():
+        if group.consumer is not None:
+            deadlines.start_timers(core, now_ms, group.consumer)
         for member in group.members.values():
             rebalance.reset_session(core, now_ms, group, member)
         if len(group.members) > limit:
@@ -209,4 +242,7 @@ def _send_away(core: Core, group: Group) -> None:
     ):
         for member_id in member_ids:
             core.timers.cancel(TimerKey(kind, group.group_id, member_id))
+    if group.consumer is not None:
+        for member_id in group.consumer.members:
+            deadlines.cancel_timers(core, group.group_id, member_id)
     group.transition_to(DEAD, core.clock.time_ms())

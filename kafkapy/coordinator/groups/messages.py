@@ -13,6 +13,10 @@ from typing import Final, NamedTuple, TypeAlias
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Effects, Producer
+from kafkapy.coordinator.groups.consumer.messages import (
+    ConsumerHeartbeatResult,
+    DescribeConsumerGroupsResult,
+)
 
 UNKNOWN_MEMBER_ID: Final = ""
 NO_GENERATION: Final = -1
@@ -141,7 +145,10 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(slots=True)
 class CommitOffsets:
-    """Store these offsets; generation -1 with an empty member id is a consumer without a group."""
+    """Store these offsets; generation -1 with an empty member id is a consumer without a group.
+
+    `names_member_epoch` is OffsetCommit v9+, in which the generation may be a member epoch.
+    """
 
     group_id: str
     offsets: dict[TopicPartition, OffsetToCommit]
@@ -150,6 +157,7 @@ class CommitOffsets:
     group_instance_id: str | None = None
     retention_time_ms: int = -1
     producer: Producer | None = None
+    names_member_epoch: bool = True
 
 
 @dataclass(slots=True)
@@ -161,11 +169,14 @@ class CommitOffsetsResult:
 
 @dataclass(slots=True)
 class FetchOffsets:
-    """The committed offsets of `partitions`, or of all that the group has (None)."""
+    """The committed offsets of `partitions`, or of all that the group has (None). A member of a
+    consumer group says who it is, and in which epoch."""
 
     group_id: str
     partitions: Sequence[TopicPartition] | None = None
     require_stable: bool = False
+    member_id: str | None = None
+    member_epoch: int = -1
 
 
 class FetchedOffset(NamedTuple):
@@ -288,6 +299,8 @@ Result: TypeAlias = (
     | DescribeGroupsResult
     | ListGroupsResult
     | DeleteGroupsResult
+    | ConsumerHeartbeatResult
+    | DescribeConsumerGroupsResult
 )
 
 GroupEffects: TypeAlias = Effects[Result]

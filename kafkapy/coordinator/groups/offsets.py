@@ -8,6 +8,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
+from kafkapy.coordinator.groups.consumer import fencing
 from kafkapy.coordinator.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import COMPLETING_REBALANCE, EMPTY, Group
@@ -57,6 +58,8 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
 
 
 def _check(group: Group, request: CommitOffsets) -> ErrorCode:
+    if group.consumer is not None:
+        return fencing.check_commit(group.consumer, request)
     if request.generation_id < 0:
         unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
         if request.producer is not None and unnamed:
@@ -97,6 +100,10 @@ def fetch_offsets(core: Core, token: Token, request: FetchOffsets) -> None:
     result = FetchOffsetsResult(core.registry.check(request.group_id, empty_id=True))
     if result.error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
+        if group is not None and group.consumer is not None:
+            result.error = fencing.check_fetch(group.consumer, request)
+    if result.error is ErrorCode.NONE:
+        group = core.registry.find(request.group_id)
         partitions = request.partitions
         if partitions is None:
             partitions = [] if group is None else list(group.offsets.committed)
@@ -129,7 +136,7 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
             result.error = ErrorCode.NON_EMPTY_GROUP
     if group is not None and result.error is ErrorCode.NONE:
         for partition in request.partitions:
-            used = group.state is not EMPTY and _subscribed(group, partition.topic)
+            used = not group.is_empty and _subscribed(group, partition.topic)
             error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if used else ErrorCode.NONE
             result.errors[partition] = error
         free = [p for p, error in result.errors.items() if error is ErrorCode.NONE]
@@ -140,4 +147,6 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
 
 def _subscribed(group: Group, topic: str) -> bool:
     """Whether a member may use the topic; unreadable subscriptions count as all topics."""
+    if group.consumer is not None:
+        return topic in group.consumer.subscribed_topics
     return group.subscribed_topics is None or topic in group.subscribed_topics

@@ -135,7 +135,7 @@ def group_value(value: GroupValue) -> bytes:
 
 
 def read_key(data: bytes | memoryview) -> OffsetKey | GroupKey | None:
-    """The key, or None if its version is of a later Kafka (the new group protocol starts at 3).
+    """The key, or None if it is of another kind of record: see `consumer.records`.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.

@@ -18,6 +18,10 @@ class TimerKind(IntEnum):
     """A member has been heard of."""
     PENDING = 3
     """A member that was given its id has joined with it."""
+    CONSUMER_SESSION = 4
+    """A member of a consumer group has been heard of."""
+    CONSUMER_REVOCATION = 5
+    """A member of a consumer group has revoked what it must."""
 
 
 class TimerKey(NamedTuple):

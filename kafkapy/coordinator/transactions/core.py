@@ -1,5 +1,6 @@
-"""Shared state of the transaction coordinator: the ids that are coordinated here, and how a
-transition gets into the log. Kafka: `TransactionStateManager`."""
+"""Shared state of the transaction coordinator: its transactional ids, and the append of transitions
+to the log. Kafka: `TransactionStateManager`.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""A producer's answer when its transition could not be stored; other codes pass as they are."""
+"""The error for a producer whose transition could not be stored. Other codes are unchanged."""
 
 Stored = Callable[[int, ErrorCode], None]
-"""Called with (now_ms, error) once a transition is in the log, or is not."""
+"""Called with (now_ms, error) after the append of a transition, or its failure."""
 
 
 @dataclass(slots=True)
@@ -51,10 +52,10 @@ class StatePartition:
 
 @dataclass(slots=True)
 class Unmarked:
-    """A decided transaction: what it becomes once the remaining partitions are told.
+    """A decided transaction: its next state, and the partitions that still need a marker.
 
-    `leaderless` of them wait for a leader; `append_failed`: all are told, and the log does not take
-    the completion now. Both are for metrics.
+    `leaderless` is the number of partitions without a leader. `append_failed`: all markers are
+    written, but the append of the completion failed. Both are for metrics.
     """
 
     decision: Markers
@@ -66,10 +67,10 @@ class Unmarked:
 
 @dataclass(slots=True)
 class Core:
-    """The coordinator's one state: its parts are functions over this.
+    """The coordinator's state, on which the functions of its modules operate.
 
-    `clock` gives the wall time that records carry. `num_partitions`: of `__transaction_state`.
-    `unmarked`: by transactional id. `later`: what is done at a time (`now_ms`) that comes.
+    `clock` is the wall clock for records. `num_partitions` is that of `__transaction_state`.
+    `unmarked` is by transactional id. `later` has the functions to call at a later `now_ms`.
     """
 
     config: TransactionConfig
@@ -92,11 +93,11 @@ class Core:
         return TransactionEffects(effects.replies, effects.appends, markers, wanting)
 
     def partition_for(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` that an id belongs to."""
+        """The partition of `__transaction_state` of an id."""
         return partition_for_key(transactional_id, self.num_partitions)
 
     def check(self, transactional_id: str) -> ErrorCode:
-        """Whether a call about the id may be made here."""
+        """NONE if this broker serves calls for the id now, else the error."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         if not self.active:
@@ -114,7 +115,7 @@ class Core:
         return partition.transactions.get(transactional_id)
 
     def leader_epoch(self, transactional_id: str) -> int:
-        """The leader epoch of the id's partition: the coordinator's epoch."""
+        """The leader epoch of the id's partition, which is the coordinator's epoch."""
         return self.partitions[self.partition_for(transactional_id)].leader_epoch
 
     def loaded(self) -> Iterator[Transaction]:
@@ -124,10 +125,10 @@ class Core:
                 yield from partition.transactions.values()
 
     def store(self, transaction: Transaction, to: Transition, stored: Stored) -> None:
-        """Append the transition, and make it so once that is done.
+        """Append a transition's record, and apply the transition after that.
 
-        `stored` gets NONE only then. On an error the transition has been abandoned; if the id is
-        not coordinated here any more, the error says so.
+        `stored` gets NONE only then. On an error the transition was abandoned. If this broker no
+        longer coordinates the id, the error is NOT_COORDINATOR.
         """
 
         def accepted() -> None:
@@ -136,7 +137,7 @@ class Core:
         self._append(transaction, to.state, transaction_value(to), accepted, stored)
 
     def bury(self, transaction: Transaction) -> None:
-        """Forget an id once its tombstone is in the log."""
+        """Remove an id after its tombstone is in the log."""
         name = transaction.transactional_id
         to = transaction.prepare_death()
 
@@ -160,7 +161,7 @@ class Core:
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             error = STORE_ERRORS.get(error, error)
             if not self._is_current(transaction, epoch):
-                # Whoever coordinates it now has what the log has, be it this transition or not.
+                # Its present coordinator has the state in the log, with this transition or not.
                 stored(now_ms, ErrorCode.NOT_COORDINATOR)
                 return
             if error is ErrorCode.NONE:
@@ -174,7 +175,7 @@ class Core:
         self.outbox.append(self.partition_for(name), epoch, [record], appended)
 
     def _is_current(self, transaction: Transaction, leader_epoch: int) -> bool:
-        """Whether it is still this object, of this leadership, that stands for the id."""
+        """Whether this object, loaded at this leader epoch, is still that of the id."""
         partition = self.partitions.get(self.partition_for(transaction.transactional_id))
         return (
             partition is not None

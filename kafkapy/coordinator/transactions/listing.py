@@ -21,7 +21,7 @@ from kafkapy.coordinator.transactions.state import (
 
 
 def describe_transactions(core: Core, token: Token, request: DescribeTransactions) -> None:
-    """Each id by itself."""
+    """Describe each id, with an error of its own."""
     described = [_describe(core, name) for name in request.transactional_ids]
     core.outbox.reply(token, DescribeTransactionsResult(described))
 
@@ -47,7 +47,7 @@ def _describe(core: Core, name: str) -> DescribedTransaction:
 
 
 def list_transactions(core: Core, token: Token, request: ListTransactions) -> None:
-    """Those that are coordinated here; COORDINATOR_LOAD_IN_PROGRESS while some may be missing."""
+    """List the transactions of this coordinator; COORDINATOR_LOAD_IN_PROGRESS while it loads."""
     if not core.active:
         core.outbox.reply(token, ListTransactionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return

@@ -1,4 +1,4 @@
-"""Beginning to coordinate a partition of `__transaction_state`, by replay alone, and ceasing to."""
+"""Starts to coordinate a partition of `__transaction_state`, by replay, and stops."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafkapy.record.batch_header import Buffer
 
 
 def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
-    """Lead a partition from `leader_epoch` on; True if its log is to be replayed now.
+    """Begin to lead a partition at `leader_epoch`. Returns whether its log must be replayed now.
 
-    A partition that is led already is loaded anew at a later epoch: what was on its way into the
-    log at the earlier one may be in it or not.
+    A partition that is led already is loaded again at a later epoch, because pending appends of the
+    earlier epoch may be in the log or not.
     """
     held = core.partitions.get(partition)
     if held is not None and leader_epoch <= held.leader_epoch:
@@ -26,9 +26,9 @@ def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
 
 
 def replay_batches(core: Core, partition: int, records: Buffer) -> None:
-    """Apply the whole batches of a buffer; the later of two records wins.
+    """Apply the whole batches of a buffer. A later record replaces an earlier one.
 
-    What cannot be read or understood is logged and skipped: it must not cost the others.
+    Unreadable records are logged and skipped, so that they do not affect others.
 
     Raises:
         ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
@@ -61,9 +61,9 @@ def replay_batches(core: Core, partition: int, records: Buffer) -> None:
 
 
 def finish_loading(core: Core, partition: int) -> None:
-    """Begin to answer for the partition's ids.
+    """Start to serve the partition's ids.
 
-    Decisions found in the log are not acted on here: see `markers.resume`.
+    `markers.resume` completes the decisions in the log later.
     """
     held = core.partitions[partition]
     held.loading = False
@@ -76,8 +76,9 @@ def finish_loading(core: Core, partition: int) -> None:
 
 
 def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
-    """Another broker leads the partition, since `leader_epoch` (None: whatever ours was). Appends
-    under way are answered NOT_COORDINATOR when they end."""
+    """Stop coordinating a partition, which another broker leads at `leader_epoch` (None: any).
+    Pending appends are answered NOT_COORDINATOR when they end.
+    """
     held = core.partitions.get(partition)
     if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
         return

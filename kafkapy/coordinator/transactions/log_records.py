@@ -32,7 +32,7 @@ def transaction_key(transactional_id: str) -> bytes:
 
 
 def transaction_value(to: Transition) -> bytes:
-    """Value bytes; an Empty one has no list of partitions (not: an empty list)."""
+    """Value bytes. In the state Empty the list of partitions is null, not empty."""
     assert to.state is not PREPARE_EPOCH_FENCE, "the log knows no fence"
     parts = [
         _HEAD.pack(_VERSION, to.producer_id, to.producer_epoch, to.timeout_ms, to.state),
@@ -50,7 +50,7 @@ def transaction_value(to: Transition) -> bytes:
 
 
 def read_transaction_key(data: bytes) -> str | None:
-    """The transactional id, or None if the key's version is of a later Kafka.
+    """The transactional id, or None if the key has a version of a later Kafka.
 
     Raises:
         ApiError: CORRUPT_MESSAGE.
@@ -60,7 +60,7 @@ def read_transaction_key(data: bytes) -> str | None:
 
 
 def read_transaction(transactional_id: str, data: bytes) -> Transaction:
-    """The transactional id as a record has it.
+    """The transactional id's state in a record.
 
     Raises:
         ApiError: CORRUPT_MESSAGE, also for a version or state that is not known.

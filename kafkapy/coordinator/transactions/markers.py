@@ -1,5 +1,6 @@
-"""The end of a decided transaction: each of its partitions gets a marker, then the log gets the
-completion. Kafka: `TransactionMarkerChannelManager`."""
+"""Completes a decided transaction: writes a marker to each of its partitions, then the completion
+to the log. Kafka: `TransactionMarkerChannelManager`.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from kafkapy.coordinator.transactions.state import PREPARE_COMMIT, PREPARED, Tra
 RETRY_BACKOFF_MS: Final = 100
 
 _TOLD: Final = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
-"""A log of an old format holds no transactions, so there is nothing to end."""
+"""A log with an old format has no transactions to end."""
 
 _SUPERSEDED: Final = frozenset(
     {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED}
 )
-"""Another coordinator has taken over, and ends what there is to end."""
+"""Another coordinator has taken over, and completes the transactions."""
 
 
 def begin(core: Core, transaction: Transaction) -> None:
@@ -47,7 +48,7 @@ def begin(core: Core, transaction: Transaction) -> None:
 def written(
     core: Core, now_ms: int, markers: Markers, errors: Mapping[TopicPartition, ErrorCode]
 ) -> None:
-    """Record the outcome of some of a decision's markers; retriable ones are sent again later."""
+    """Record the outcome of some markers. Markers with a retriable error are sent again later."""
     unmarked = core.unmarked.get(markers.transactional_id)
     transaction = core.find(markers.transactional_id)
     if unmarked is None or transaction is None or not _same(unmarked.decision, markers):
@@ -100,11 +101,12 @@ def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
 
 
 def resume(core: Core, partition: int, leader_epoch: int) -> None:
-    """End what the previous coordinator decided and did not end.
+    """Complete the decisions that the previous coordinator did not complete.
 
-    Called once all that was loaded is replicated. Kafka sends the markers as soon as it has loaded
-    the log up to its end. A decision above the high watermark may still be lost with this broker:
-    the next coordinator would then abort a transaction that is committed in some partitions.
+    Called once everything that was loaded is replicated. Kafka sends the markers as soon as it has
+    loaded the log up to its end. A decision above the high watermark may still be lost with this
+    broker: the next coordinator would then abort a transaction that is committed in some
+    partitions.
     """
     held = core.partitions.get(partition)
     if held is None or held.leader_epoch != leader_epoch:

@@ -23,8 +23,8 @@ from kafkapy.coordinator.transactions.state import (
 class InitProducerId:
     """InitProducerId: become the producer of a transactional id, and fence the previous one.
 
-    `expected`: the producer that asks has been this one (KIP-360), and must still be.
-    `new_producer_id`: one that nobody has, where the coordinator has asked for it.
+    `expected` is the caller's present producer id and epoch (KIP-360), which must match.
+    `new_producer_id` is an unused id, if the coordinator requested one.
     """
 
     transactional_id: str
@@ -35,7 +35,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True)
 class InitProducerIdResult:
-    """The producer that the one who asked is now."""
+    """The producer id and epoch assigned to the caller."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID
@@ -44,7 +44,7 @@ class InitProducerIdResult:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """Begin or widen a transaction."""
+    """Add partitions to a transaction, which begins with the first ones."""
 
     transactional_id: str
     producer: Producer
@@ -53,7 +53,7 @@ class AddPartitions:
 
 @dataclass(frozen=True, slots=True)
 class VerifyPartitions:
-    """A broker asks whether a producer may write to these within its transaction (KIP-890)."""
+    """Verify for a broker that these partitions are in a producer's transaction (KIP-890)."""
 
     transactional_id: str
     producer: Producer
@@ -62,7 +62,7 @@ class VerifyPartitions:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsResult:
-    """One error for all partitions, or one for each where they differ."""
+    """One error for all partitions, or one for each if they differ."""
 
     error: ErrorCode = ErrorCode.NONE
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionResult:
-    """Decided, if there is no error: the markers follow."""
+    """Without an error, the transaction is decided. Its markers follow."""
 
     error: ErrorCode = ErrorCode.NONE
 
@@ -96,7 +96,7 @@ class DescribeTransactions:
 
 
 class DescribedTransaction(NamedTuple):
-    """One transactional id; a `start_ms` of -1: it has no transaction."""
+    """One transactional id. A `start_ms` of -1 means that it has no transaction."""
 
     transactional_id: str
     error: ErrorCode = ErrorCode.NONE
@@ -110,14 +110,16 @@ class DescribedTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DescribeTransactionsResult:
-    """In the order of the request."""
+    """Results in the order of the request."""
 
     transactions: list[DescribedTransaction]
 
 
 @dataclass(frozen=True, slots=True)
 class ListTransactions:
-    """All that are coordinated here and meet each filter; empty or negative filters pass all."""
+    """List all transactions of this coordinator that match each filter. Empty or negative filters
+    match all.
+    """
 
     states: Sequence[str] = ()
     producer_ids: Sequence[int] = ()
@@ -134,7 +136,7 @@ class ListedTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListTransactionsResult:
-    """`unknown_states`: filters that no state has."""
+    """`unknown_states` has the filters that are not names of states."""
 
     error: ErrorCode = ErrorCode.NONE
     unknown_states: list[str] = field(default_factory=list)
@@ -151,10 +153,10 @@ TransactionResult: TypeAlias = (
 
 
 class Markers(NamedTuple):
-    """A decision that these partitions are to be told: each gets a control batch in its log.
+    """A decision, and the partitions that need its marker, a control batch in their logs.
 
-    The shell has it written by the leader of each, and reports with `markers_written`.
-    `coordinator_epoch` fences coordinators of before.
+    The caller sends it to the leader of each, and reports with `markers_written`.
+    `coordinator_epoch` fences previous coordinators.
     """
 
     transactional_id: str
@@ -166,8 +168,7 @@ class Markers(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionEffects(Effects[TransactionResult]):
-    """Beside replies and appends: markers to have written, and requests that are to be made again
-    with a new producer id."""
+    """Effects with markers to write, and requests to repeat with a new producer id."""
 
     markers: list[Markers] = field(default_factory=list)
     want_producer_id: list[tuple[Token, InitProducerId]] = field(default_factory=list)

@@ -1,9 +1,9 @@
-"""Producers' requests: InitProducerId, AddPartitionsToTxn, EndTxn; and those of brokers on
-their behalf. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
+"""Requests of producers, and of brokers on their behalf: InitProducerId, AddPartitionsToTxn,
+EndTxn. Kafka: `kafka.coordinator.transaction.TransactionCoordinator`.
 
-A producer is answered NONE only by the log, a repeated call too, where Kafka answers from memory: a
-coordinator that was replaced and has not heard of it remembers a transaction of before, and would
-let the next one begin in it, or call it committed.
+A call, also a repeated one, succeeds only after an append to the log. Kafka answers a repeated call
+from memory. But a coordinator that was replaced, and does not know it yet, remembers an earlier
+transaction: it would add the next one to it, or report it as committed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ Answer = Callable[[ErrorCode], None]
 
 
 def init_producer_id(core: Core, token: Token, request: InitProducerId) -> None:
-    """Kafka: `handleInitProducerId`. An open transaction is aborted first: the producer hears
-    CONCURRENT_TRANSACTIONS and asks again."""
+    """Kafka: `handleInitProducerId`. An open transaction is aborted first: the producer gets
+    CONCURRENT_TRANSACTIONS, and retries.
+    """
     name = request.transactional_id
     limit_ms = core.config.transaction_max_timeout_ms
     error = core.check(name)
@@ -132,7 +133,7 @@ def _next_producer(
 
 
 def _find(core: Core, name: str, producer: Producer) -> Transaction | ErrorCode:
-    """The id whose producer this is, or why not."""
+    """The id with this producer, or the error."""
     error = core.check(name)
     if error is not ErrorCode.NONE:
         return error
@@ -169,8 +170,9 @@ def _may_add(transaction: Transaction, request: AddPartitions) -> ErrorCode:
 
 
 def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> None:
-    """Kafka: `handleVerifyPartitionsInTransaction`. What is under way does not matter: the append
-    that follows is checked again by the partition's own state."""
+    """Kafka: `handleVerifyPartitionsInTransaction`. A pending transition does not matter, because
+    the partition's own state checks the append again.
+    """
     found = _find(core, request.transactional_id, request.producer)
     if not isinstance(found, Transaction):
         result = PartitionsResult(found)
@@ -188,7 +190,7 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
 
 
 def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
-    """Answered as soon as the decision is in the log: the markers follow."""
+    """End a transaction. The answer is sent when the decision is in the log; the markers follow."""
     found = _find(core, request.transactional_id, request.producer)
     error = _may_end(found, request) if isinstance(found, Transaction) else found
     if not isinstance(found, Transaction) or error not in (None, ErrorCode.NONE):
@@ -206,7 +208,9 @@ def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
 
 
 def _may_end(transaction: Transaction, request: EndTransaction) -> ErrorCode | None:
-    """None: it may. NONE: it has, and this is a repetition."""
+    """Check whether the transaction may end. None if it may; NONE if this repeats a call that
+    succeeded.
+    """
     if transaction.producer_epoch != request.producer.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
     if transaction.pending is not None:
@@ -233,7 +237,7 @@ def _end(core: Core, transaction: Transaction, commit: bool, answer: Answer) -> 
 
 
 def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> None:
-    """Take the transaction away from its producer, by an epoch that nobody has."""
+    """Fence the producer with an epoch that no producer has, then abort its transaction."""
     transaction.begin_fence(transaction.prepare_fence())
 
     def aborted(error: ErrorCode) -> None:
@@ -245,7 +249,7 @@ def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> Non
 
 
 def abort_timed_out(core: Core) -> None:
-    """Abort what is open for longer than its producer allowed."""
+    """Abort transactions that are open for longer than their producers' timeout."""
     time_ms = core.clock.time_ms()
     for transaction in list(core.loaded()):
         is_late = transaction.start_ms + transaction.timeout_ms < time_ms
@@ -259,8 +263,7 @@ def abort_timed_out(core: Core) -> None:
 
 
 def expire_ids(core: Core) -> None:
-    """Forget transactional ids that were not used for long, once their tombstones are in the
-    log."""
+    """Remove transactional ids that were unused for long, once their tombstones are in the log."""
     before_ms = core.clock.time_ms() - core.config.transactional_id_expiration_ms
     for transaction in list(core.loaded()):
         if (

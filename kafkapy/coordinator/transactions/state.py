@@ -1,8 +1,8 @@
 """One transactional id: its producer, its transaction, and the transitions between their states.
 
-A transition has two halves, as in Kafka. `prepare_...` says what the id will be, and marks the
-transition as under way (`pending`), which keeps others out; `complete` makes it so once the log has
-the record; `abandon` forgets it when the log has not. Kafka: `TransactionMetadata`.
+A transition has two steps, as in Kafka. `prepare_...` computes the next state and marks the
+transition as `pending`, which prevents others. `complete` applies it after its record is in the
+log; `abandon` drops it if the append failed. Kafka: `TransactionMetadata`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ LAST_EPOCH: Final = 2**15 - 1
 
 
 class TransactionState(IntEnum):
-    """By the byte that the log has for it."""
+    """States, with their bytes in the log."""
 
     EMPTY = 0
     """Nothing was done since the producer began."""
     ONGOING = 1
     """Partitions were added."""
     PREPARE_COMMIT = 2
-    """Decided: the partitions are being told."""
+    """Decided: the markers are being written."""
     PREPARE_ABORT = 3
     COMPLETE_COMMIT = 4
     """Every partition has its marker."""
     COMPLETE_ABORT = 5
     DEAD = 6
-    """Expired: its tombstone is on its way."""
+    """Expired: its tombstone is being appended."""
     PREPARE_EPOCH_FENCE = 7
-    """The producer is to be fenced and its transaction aborted; never in the log."""
+    """The producer will be fenced and its transaction aborted. Never in the log."""
 
     @property
     def text(self) -> str:
-        """As Kafka's tools print it: `CompleteCommit`."""
+        """The name in Kafka's tools: `CompleteCommit`."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
@@ -68,12 +68,13 @@ PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     DEAD: AT_REST,
     PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
 }
-"""From where each state may be reached."""
+"""The states from which each state may be reached."""
 
 
 class Transition(NamedTuple):
-    """A transition of a transactional id, and the record of it. Timestamps are wall-clock
-    milliseconds."""
+    """A transition of a transactional id, and its record. Timestamps are wall-clock
+    milliseconds.
+    """
 
     state: TransactionState
     producer_id: int
@@ -89,9 +90,9 @@ class Transition(NamedTuple):
 class Transaction:
     """One transactional id.
 
-    `last_producer_id` and `last_producer_epoch` are those before the present ones: a producer that
-    repeats its InitProducerId with them is the same one. They are not in the log. `partitions` are
-    those that have yet to be told, once the transaction is decided.
+    `last_producer_id` and `last_producer_epoch` are the previous ones: a producer that repeats its
+    InitProducerId with them is the same one. They are not in the log. Once the transaction is
+    decided, `partitions` are those that still need a marker.
     """
 
     transactional_id: str
@@ -109,7 +110,7 @@ class Transaction:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the producer id has no epoch left to hand out: the last one is for fencing."""
+        """Whether the producer id has no epoch left. The last one is reserved for fencing."""
         return is_epoch_exhausted(self.producer_epoch)
 
     # the first half
@@ -117,8 +118,9 @@ class Transaction:
     def prepare_next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, time_ms: int
     ) -> Transition | ErrorCode:
-        """The producer (again): with the next epoch, or with the present one if it repeats a call
-        whose answer it did not get. PRODUCER_FENCED if another has taken over since."""
+        """Assign the next epoch, or the present one again if the producer repeats a call whose
+        answer was lost. PRODUCER_FENCED if another producer has taken over.
+        """
         epoch, last = self.producer_epoch + 1, NO_PRODUCER_EPOCH
         if expected_epoch is not None:
             if self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
@@ -134,7 +136,7 @@ class Transaction:
     def prepare_new_producer_id(
         self, producer_id: int, timeout_ms: int, time_ms: int, *, keeps_last_epoch: bool
     ) -> Transition:
-        """Another producer id, since this one has no epoch left."""
+        """Assign another producer id, since this one has no epoch left."""
         last = self.producer_epoch if keeps_last_epoch else NO_PRODUCER_EPOCH
         return self._to(
             EMPTY, time_ms, epoch=0, last_epoch=last, timeout_ms=timeout_ms, partitions=(),
@@ -142,8 +144,9 @@ class Transaction:
         )  # fmt: skip
 
     def prepare_fence(self) -> Transition:
-        """The next epoch, which no producer ever gets, so that the transaction can be aborted. An
-        epoch whose record the log refused is tried again."""
+        """Assign the next epoch, which no producer gets, so that the transaction can be aborted. If
+        the append failed, the same epoch is used again.
+        """
         assert self.producer_epoch < LAST_EPOCH
         epoch = self.producer_epoch if self.has_failed_epoch_fence else self.producer_epoch + 1
         return self._to(
@@ -151,27 +154,27 @@ class Transaction:
         )
 
     def prepare_add(self, added: Collection[TopicPartition], time_ms: int) -> Transition:
-        """A transaction with these partitions too."""
+        """Add partitions to the transaction."""
         start_ms = time_ms if self.state in AT_REST else self.start_ms
         partitions = self.partitions | set(added)
         return self._to(ONGOING, time_ms, partitions=partitions, start_ms=start_ms)
 
     def prepare_end(self, *, commit: bool, time_ms: int) -> Transition:
-        """Decided."""
+        """Decide the transaction: commit or abort."""
         return self._to(PREPARE_COMMIT if commit else PREPARE_ABORT, time_ms)
 
     def prepare_completion(self, time_ms: int) -> Transition:
-        """Every partition was told."""
+        """Complete the transaction, after the marker of each partition."""
         state = COMPLETE_COMMIT if self.state is PREPARE_COMMIT else COMPLETE_ABORT
         self.has_failed_epoch_fence = False
         return self._to(state, time_ms, partitions=())
 
     def prepare_death(self) -> Transition:
-        """Not used for long."""
+        """Remove an id that was unused for long."""
         return self._to(DEAD, self.last_update_ms, partitions=())
 
     def prepare_repetition(self) -> Transition:
-        """The present state, once more for the log."""
+        """Write the present state to the log again."""
         assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
         self.pending = self.state
         return Transition(
@@ -180,7 +183,7 @@ class Transaction:
         )  # fmt: skip
 
     def begin_fence(self, fence: Transition) -> None:
-        """The fencing epoch is the producer's now; what follows is the abort."""
+        """Apply the fencing epoch before the abort."""
         assert self.pending is PREPARE_EPOCH_FENCE
         self.pending = None
         self.producer_epoch = fence.producer_epoch
@@ -219,7 +222,7 @@ class Transaction:
     # the second half
 
     def complete(self, to: Transition) -> None:
-        """The log has it."""
+        """Apply the pending transition, whose record is in the log."""
         assert self.pending is to.state, f"{self.transactional_id}: {self.pending!r} is under way"
         if to.producer_id != self.producer_id:
             self.last_producer_id = self.producer_id
@@ -234,10 +237,10 @@ class Transaction:
         self.pending = None
 
     def abandon(self) -> None:
-        """The log does not have it: the state is what it was."""
+        """Drop the pending transition, whose append failed."""
         self.pending = None
 
 
 def is_epoch_exhausted(epoch: int) -> bool:
-    """Whether no producer may get an epoch after this one."""
+    """Whether no higher epoch may be assigned to a producer."""
     return epoch >= LAST_EPOCH - 1

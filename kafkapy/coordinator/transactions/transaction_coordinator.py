@@ -1,5 +1,4 @@
-"""The transaction coordinator of one broker, as its shell sees it: calls in, effects out. It never
-waits.
+"""The transaction coordinator of one broker: its calls return effects and never wait.
 
 Every call returns `TransactionEffects`: replies (token, result), batches to append to
 `__transaction_state`, decisions whose markers are to be written, and requests that want a producer
@@ -83,7 +82,7 @@ class TransactionCoordinator:
     def end_transaction(
         self, _now_ms: int, token: Token, request: EndTransaction
     ) -> TransactionEffects:
-        """The reply waits for the decision to be in the log, not for the markers."""
+        """The reply waits until the decision is in the log, not for the markers."""
         requests.end_transaction(self._core, token, request)
         return self._core.take()
 
@@ -102,7 +101,7 @@ class TransactionCoordinator:
         return self._core.take()
 
     def forget_token(self, token: Token) -> None:
-        """The token's connection is gone: drop it. What was asked still happens."""
+        """Drop the token of a closed connection. Its request continues."""
         self._core.outbox.forget(token)
 
     # The log, the markers and the clock.
@@ -110,24 +109,25 @@ class TransactionCoordinator:
     def append_completed(
         self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
     ) -> TransactionEffects:
-        """An append got its acks, or failed with `error`."""
+        """Report that an append was acknowledged, or failed with `error`."""
         self._core.outbox.append_completed(now_ms, append_id, error, base_offset)
         return self._core.take()
 
     def markers_written(
         self, now_ms: int, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]
     ) -> TransactionEffects:
-        """Outcomes of some of a decision's markers. NONE also stands for a partition that exists
-        no more. Any other code but the final ones (`markers`) has it tried again."""
+        """Report outcomes of some of a decision's markers. NONE is also that of a deleted
+        partition. Markers with any other error, except the final ones in `markers`, are sent again.
+        """
         markers.written(self._core, now_ms, decision, errors)
         return self._core.take()
 
     def next_deadline_ms(self) -> int | None:
-        """When `on_time` has something to do; changes with any call."""
+        """The time at which `on_time` is due. Any call may change it."""
         return min((due_ms for due_ms, _ in self._core.later), default=None)
 
     def on_time(self, now_ms: int) -> TransactionEffects:
-        """Do all that is due."""
+        """Do everything that is due."""
         later, self._core.later = self._core.later, []
         for due_ms, action in later:
             if due_ms <= now_ms:
@@ -142,14 +142,14 @@ class TransactionCoordinator:
         return self._core.take()
 
     def expire_ids(self, _now_ms: int) -> TransactionEffects:
-        """Forget the ids that were not used for `transactional.id.expiration.ms`."""
+        """Remove the ids that were not used for `transactional.id.expiration.ms`."""
         requests.expire_ids(self._core)
         return self._core.take()
 
     # Leading partitions of `__transaction_state`.
 
     def set_num_partitions(self, num_partitions: int) -> None:
-        """Say how many partitions `__transaction_state` really has; before any is led."""
+        """Set the number of partitions of `__transaction_state`, before this broker leads one."""
         same = num_partitions == self._core.num_partitions
         assert same or not self._core.partitions, "ids would move while partitions are led"
         self._core.num_partitions = num_partitions
@@ -159,13 +159,13 @@ class TransactionCoordinator:
         return self._core.partition_for(transactional_id)
 
     def start_loading(self, partition: int, leader_epoch: int) -> bool:
-        """Lead a partition; True if its log is to be replayed now."""
+        """Begin to lead a partition. Returns whether its log must be replayed now."""
         return loading.start_loading(self._core, partition, leader_epoch)
 
     def replay_batches(self, partition: int, records: Buffer) -> None:
         """Apply every record in whole raw batches.
 
-        What cannot be read is logged and skipped.
+        Unreadable records are logged and skipped.
 
         Raises:
             ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
@@ -173,19 +173,19 @@ class TransactionCoordinator:
         loading.replay_batches(self._core, partition, records)
 
     def finish_loading(self, partition: int, _now_ms: int) -> TransactionEffects:
-        """The whole log has been replayed: answer for its ids."""
+        """Start to serve a partition's ids, after its whole log was replayed."""
         loading.finish_loading(self._core, partition)
         return self._core.take()
 
     def loaded_is_replicated(
         self, _now_ms: int, partition: int, leader_epoch: int
     ) -> TransactionEffects:
-        """The log loaded at this leader epoch is replicated: complete its decided transactions."""
+        """Complete the decided transactions of a partition, after its loaded log was replicated."""
         markers.resume(self._core, partition, leader_epoch)
         return self._core.take()
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> TransactionEffects:
-        """Lead a partition no more. An old epoch is ignored."""
+        """Stop leading a partition. An old epoch is ignored."""
         loading.unload(self._core, partition, leader_epoch)
         return self._core.take()
 

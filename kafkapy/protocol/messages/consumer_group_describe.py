@@ -1,4 +1,7 @@
-"""ConsumerGroupDescribe (key 69): groups of the new protocol (KIP-848)."""
+"""ConsumerGroupDescribe (key 69): groups of the consumer protocol (KIP-848).
+
+v1 the kind of a member (KIP-1099).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.schema import (
     BOOL,
+    INT8,
     INT16,
     INT32,
     STRING,
@@ -44,6 +48,7 @@ class Member(Struct):
     subscribed_topic_regex: str | None = field(STRING, nullable=True)
     assignment: Assignment = struct(Assignment)
     target_assignment: Assignment = struct(Assignment)
+    member_type: int = field(INT8, "1+", default=-1)
 
 
 class DescribedGroup(Struct):

@@ -1,4 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68): membership in the new group protocol (KIP-848)."""
+"""ConsumerGroupHeartbeat (key 68): membership in the consumer protocol (KIP-848).
+
+v1 regular expressions, and member ids made by the client (KIP-1082).
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ class ConsumerGroupHeartbeatRequest(Message, api=ApiKey.CONSUMER_GROUP_HEARTBEAT
     rack_id: str | None = field(STRING, nullable=True)
     rebalance_timeout_ms: int = field(INT32, default=-1)
     subscribed_topic_names: list[str] | None = array(STRING, nullable=True)
+    subscribed_topic_regex: str | None = field(STRING, "1+", nullable=True)
     server_assignor: str | None = field(STRING, nullable=True)
     topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable=True)
 

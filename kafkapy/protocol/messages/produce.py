@@ -8,7 +8,6 @@ that abort a transaction (KIP-890).
 from __future__ import annotations
 
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.primitives import Records
 from kafkapy.protocol.schema import (
     INT16,
     INT32,
@@ -25,7 +24,8 @@ from kafkapy.protocol.schema import (
 
 class PartitionProduceData(Struct):
     index: int = field(INT32)
-    records: Records | None = field(RECORDS, nullable=True)
+    # One buffer: only what a broker answers consists of several.
+    records: bytes | memoryview | None = field(RECORDS, nullable=True)  # type: ignore[assignment]
 
 
 class TopicProduceData(Struct):

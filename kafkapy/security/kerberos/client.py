@@ -10,7 +10,9 @@ from kafkapy.security.sasl.client import Conversation
 
 
 def gssapi_conversation(begin: Callable[[], GssContext]) -> Conversation:
-    """The client's half of a login. Up to its first message it may ask the KDC, and block."""
+    """The client's half of a login. Until its first message it may send requests to the KDC, and
+    block.
+    """
     try:
         context = begin()
         heard = yield context.step(b"")

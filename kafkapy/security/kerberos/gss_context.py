@@ -1,5 +1,6 @@
-"""A security context of GSS-API as SASL needs it, and the messages of RFC 4752 about what protects
-the connection afterwards: nothing, here as in Kafka, whose SASL has TLS for that."""
+"""A GSS-API security context for SASL, and the messages of RFC 4752 that negotiate a security
+layer. As in Kafka there is none: TLS protects the connection.
+"""
 
 from __future__ import annotations
 
@@ -13,39 +14,39 @@ _BUFFER_SIZE: Final = bytes(3)  # there is nothing to be buffered
 _FIXED_BYTES: Final = 4
 
 OFFER: Final = bytes([_NO_LAYER]) + _BUFFER_SIZE
-"""What a broker offers."""
+"""The security layers that a broker offers."""
 
 CHOICE: Final = OFFER
-"""What a client chooses; its authorization ID would follow."""
+"""The security layer that a client chooses. An authorization id may follow."""
 
 
 class GssFailed(KafkapyError):
-    """A step of Kerberos has failed; the text says why, in one line."""
+    """A step of Kerberos has failed. The text is the reason, in one line."""
 
 
 class GssContext(Protocol):
-    """One side of a login. All may raise GssFailed."""
+    """One side of a login. All methods may raise GssFailed."""
 
     @property
     def is_established(self) -> bool:
-        """Whether both know each other."""
+        """Whether both sides are authenticated."""
 
     @property
     def initiator(self) -> str:
         """The client's principal, once established."""
 
     def step(self, token: bytes) -> bytes:
-        """The answer to the peer's token; empty where there is none, and to begin with."""
+        """The answer to the peer's token; empty if there is none. The first step has no token."""
 
     def wrap(self, message: bytes) -> bytes:
-        """A message that cannot be changed on its way; it is not encrypted."""
+        """Wrap a message with integrity protection, without encryption."""
 
     def unwrap(self, token: bytes) -> bytes:
-        """The message of the peer."""
+        """Unwrap the peer's message."""
 
 
 def check_offer(offer: bytes) -> None:
-    """Raises GssFailed: the broker wants each byte protected, or talks otherwise."""
+    """Check the broker's offer. Raises GssFailed: it requires a security layer, or is malformed."""
     if len(offer) != _FIXED_BYTES:
         raise GssFailed(f"The broker's security layers are {len(offer)} bytes, not {_FIXED_BYTES}")
     if not offer[0] & _NO_LAYER:
@@ -53,11 +54,11 @@ def check_offer(offer: bytes) -> None:
 
 
 def check_choice(choice: bytes) -> None:
-    """As whom the client wants to act stands behind, and is passed over, as in Kafka: it acts as
-    who it is.
+    """Check the client's choice of a security layer. The authorization id after it is ignored, as
+    in Kafka.
 
     Raises:
-        GssFailed: the client chose what was not offered.
+        GssFailed: the client chose a layer that was not offered.
     """
     if len(choice) < _FIXED_BYTES or choice[0] != _NO_LAYER:
         raise GssFailed(f"Client selected unsupported protection: {choice[:1].hex() or 'none'}")

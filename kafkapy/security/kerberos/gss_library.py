@@ -1,8 +1,8 @@
-"""Kerberos itself, by the library `gssapi` (MIT's or Heimdal's): the one adapter that touches it.
+"""Adapter of the Kerberos library `gssapi` (MIT's or Heimdal's).
 
-What accepts reads the keytab at every login, so that new keys count at once, and asks nobody. What
-begins a login asks the KDC where it has no ticket, and blocks. It keeps the tickets of a keytab in
-memory, for all of this process, and has them renewed when half of their life is over.
+An acceptor reads the keytab at every login, so that new keys take effect at once, and sends no
+requests. An initiator without a ticket sends a request to the KDC, and blocks. The tickets of a
+keytab are kept in memory for the whole process, and renewed after half of their lifetime.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.security.kerberos.gss_context import GssContext, GssFailed
 from kafkapy.security.kerberos.login import KerberosLogin
 
-# Tickets in memory are asked for by one thread at a time.
+# One thread at a time obtains tickets into memory.
 _ASKING: Final = threading.Lock()
 
 
 def check_library(key: str) -> None:
-    """Raises ConfigError: what talks Kerberos, for which `key` asks, is not installed."""
+    """Raises ConfigError: the library, which `key` requires, is not installed."""
     try:
         import gssapi  # noqa: F401
     except ImportError as error:
@@ -46,7 +46,7 @@ class Acceptor:
     """The key of a service, in a keytab."""
 
     def __init__(self, login: KerberosLogin) -> None:
-        """Raises GssFailed: there is no such key."""
+        """Raises GssFailed: the keytab has no such key."""
         import gssapi
 
         with _told(f"No key of {login.principal} in {_keytab(login)}"):
@@ -58,7 +58,7 @@ class Acceptor:
             )
 
     def begin(self) -> GssContext:
-        """One login of a client."""
+        """Begin the login of one client."""
         import gssapi
 
         return _Context(gssapi.SecurityContext(creds=self._credentials, usage="accept"))
@@ -68,15 +68,15 @@ class Initiator:
     """An initiator of logins, by tickets."""
 
     def __init__(self, login: KerberosLogin) -> None:
-        """Raises ConfigError: the library is not there."""
+        """Raises ConfigError: the library is not installed."""
         check_library(f"{login.key} for GSSAPI")
         self._login = login
 
     def begin(self, host: str) -> GssContext:
-        """A login with the broker at a host, `service/host`; its first step may block, too.
+        """Begin a login at a broker, `service/host`. Its first step may block, too.
 
         Raises:
-            GssFailed: there is no ticket to be had.
+            GssFailed: no ticket can be obtained.
         """
         import gssapi
 
@@ -95,7 +95,7 @@ class Initiator:
         return _Initiating(context, f"No Kerberos ticket for {self._login.service}/{host}")
 
     def check(self) -> None:
-        """Get the ticket that all logins begin with. Raises GssFailed."""
+        """Get the first ticket, which all logins need. Raises GssFailed."""
         with _ASKING:
             self._credentials()
 
@@ -132,7 +132,7 @@ class Initiator:
 
 
 class _Context:
-    """A GssContext of the library's."""
+    """A GssContext with the library's security context."""
 
     def __init__(self, context: Any, what: str = "Kerberos") -> None:
         # Otherwise a refusal that could be told to the peer is kept until the next call.
@@ -164,12 +164,12 @@ class _Context:
 
 
 class _Initiating(_Context):
-    """That of who logs in."""
+    """The context of a client."""
 
     def step(self, token: bytes) -> bytes:
         if token:
             return super().step(token)
-        with _ASKING:  # the first asks for a ticket of the service
+        with _ASKING:  # the first step obtains a ticket of the service
             return super().step(token)
 
 
@@ -179,7 +179,7 @@ def _keytab(login: KerberosLogin) -> str:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """The library's errors as GssFailed, in one line."""
+    """Convert the library's errors to GssFailed, with one line of text."""
     import gssapi
 
     try:
@@ -189,6 +189,6 @@ def _told(what: str) -> Iterator[None]:
 
 
 def _reason(error: Any) -> str:
-    """The message of Kerberos, or of GSS-API where it has none."""
+    """The message of Kerberos, or of GSS-API if Kerberos has none."""
     codes = (error.min_code, False) if error.min_code else (error.maj_code, True)
     return " ".join("; ".join(error.get_all_statuses(*codes)).split())

@@ -1,5 +1,6 @@
-"""Kerberos keys and tickets of a client or a broker, from Kafka's properties and a JAAS
-line of `Krb5LoginModule`: a keytab, or a ticket cache that somebody else keeps."""
+"""Kerberos keys and tickets of a client or a broker, from Kafka's properties and a JAAS line of
+`Krb5LoginModule`: a keytab, or a ticket cache that another program maintains.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ _WAYS: Final = 'useKeyTab=true keyTab="/path" principal="name@REALM", or useTick
 
 
 class KerberosLogin(NamedTuple):
-    """`key` is where the JAAS line stands. `keytab` and `ticket_cache` are None where they are not
-    used, and empty for those that Kerberos itself takes."""
+    """`key` is the property of the JAAS line. `keytab` and `ticket_cache` are None if they are not
+    used, and empty for Kerberos' defaults.
+    """
 
     key: str
     service: str
@@ -51,7 +53,7 @@ def kerberos_login(properties: PrefixedProperties) -> KerberosLogin:
 
 
 def keytab_login(properties: PrefixedProperties) -> KerberosLogin:
-    """The same for who has others log in, which takes a key. Raises ConfigError."""
+    """The login settings of a server, which needs a keytab. Raises ConfigError."""
     login = kerberos_login(properties)
     if login.keytab is None:
         raise ConfigError(
@@ -62,7 +64,7 @@ def keytab_login(properties: PrefixedProperties) -> KerberosLogin:
 
 
 def _used(options: Mapping[str, str], name: str) -> str | None:
-    """Where a keytab or ticket cache is, if it is to be used."""
+    """The path of a keytab or ticket cache, if it is used."""
     if options.get(f"use{name[0].upper()}{name[1:]}", "").lower() != "true":
         return None
     return options.get(name, "").strip()

@@ -1,5 +1,5 @@
-"""Kerberos principals and the users that they are: `sasl.kerberos.principal.to.local.rules`, which
-are those of `auth_to_local` in krb5.conf (`KerberosName`, `KerberosShortNamer`).
+"""Maps Kerberos principals to users: `sasl.kerberos.principal.to.local.rules`, in the syntax of
+`auth_to_local` in krb5.conf (`KerberosName`, `KerberosShortNamer`).
 
     alice@EXAMPLE.COM        two parts: $0 is the realm, $1 alice
     kafka/b1@EXAMPLE.COM     three: $2 is b1
@@ -28,11 +28,11 @@ Replace = Callable[[re.Match[str]], str]
 
 
 class NoLocalName(KafkapyError):
-    """No rule makes a principal a user."""
+    """No rule maps a principal to a user."""
 
 
 class Principal(NamedTuple):
-    """A principal of one component or two. Those of more have no local names."""
+    """A principal of one or two components. A principal with more has no local name."""
 
     realm: str
     components: tuple[str, ...]
@@ -48,8 +48,9 @@ def parse_principal(text: str) -> Principal:
 
 
 class _Rule(NamedTuple):
-    """`parts` are texts and indices of the realm (0) and the components; `replace` is done to each
-    match of `pattern`, or to the first."""
+    """`parts` are texts, and indices of the realm (0) and the components. `replace` applies to each
+    match of `pattern`, or to the first.
+    """
 
     text: str
     arity: int
@@ -61,7 +62,7 @@ class _Rule(NamedTuple):
     case: Callable[[str], str]
 
     def name_of(self, principal: Principal) -> str | None:
-        """The user, or None if it is not for this rule."""
+        """The user, or None if the rule does not match."""
         if len(principal.components) != self.arity:
             return None
         words = (principal.realm, *principal.components)
@@ -74,19 +75,19 @@ class _Rule(NamedTuple):
 
 
 class LocalNames:
-    """The rules of a listener. The first that is for a principal counts."""
+    """The rules of a listener. The first one that matches a principal applies."""
 
     def __init__(self, rules: Sequence[str], default_realm: str, key: str = RULES) -> None:
         """`default_realm` is that of DEFAULT; empty if there is none.
 
         Raises:
-            ConfigError: `key` has what is no rule.
+            ConfigError: `key` has an invalid rule.
         """
         self._rules = [None if rule == "DEFAULT" else _rule_of(rule, key) for rule in rules]
         self._default_realm = default_realm
 
     def name_of(self, text: str) -> str:
-        """The user that a principal is. Raises NoLocalName."""
+        """The user of a principal. Raises NoLocalName."""
         principal = parse_principal(text)
         for rule in self._rules:
             if rule is not None:
@@ -143,8 +144,7 @@ def _parts(format: str, count: int, where: str) -> Iterator[str | int]:
 
 
 def _replacement(text: str, pattern: re.Pattern[str] | None, where: str) -> Replace:
-    """The result of Java's `replaceAll` on `text`: $1 is a group, and \\ has the next stand for
-    itself."""
+    """The result of Java's `replaceAll` on `text`: $1 is a group, and \\ escapes a character."""
     groups = 0 if pattern is None else pattern.groups
     names = {} if pattern is None else pattern.groupindex
     parts: list[str | int] = []

@@ -1,6 +1,6 @@
 """The broker's half of SASL/GSSAPI (RFC 4752, `GssKrb5Server` of Java), without a connection.
 
-`TRANSITIONS` is the whole order. What Kerberos itself says is a context's (`gss_context`).
+`TRANSITIONS` is the order of messages. `gss_context` handles Kerberos' own tokens.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class GssState(Enum):
     """States: the token that is expected next."""
 
     CONTEXT = auto()
-    """A token of Kerberos."""
+    """A Kerberos token."""
     READY = auto()
-    """An empty token: the client has ours, and waits for the security layers."""
+    """An empty token: the client has the broker's token, and waits for the security layers."""
     CHOICE = auto()
     """The client's security layer."""
     COMPLETE = auto()
@@ -46,20 +46,21 @@ TRANSITIONS: Final[dict[tuple[GssState, GssEvent], GssState]] = {
 
 
 class GssapiServer:
-    """GSSAPI: two tokens of Kerberos, one of ours, and the client's choice. A session is not bound
-    by its ticket, as in Kafka."""
+    """GSSAPI: two Kerberos tokens, the broker's offer, and the client's choice. As in Kafka, a
+    session may outlast its ticket.
+    """
 
     lifetime_ms: int | None = None
 
     def __init__(self, context: GssContext, name_of: Callable[[str], str]) -> None:
-        """`name_of` gives the user that a principal is. Raises NoLocalName."""
+        """`name_of` maps a principal to its user, or raises NoLocalName."""
         self.username: str | None = None
         self.state = GssState.CONTEXT
         self._context = context
         self._name_of = name_of
 
     def evaluate(self, token: bytes) -> bytes | None:
-        """The answer; None when nothing is left to be said. Raises RefusedSilently."""
+        """The answer; None if the exchange is complete. Raises RefusedSilently."""
         try:
             event, answer = _STEPS[self.state](self, token)
         except (GssFailed, NoLocalName) as failed:

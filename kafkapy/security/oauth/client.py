@@ -8,7 +8,7 @@ from kafkapy.security.sasl.client import Conversation
 
 
 def first_message(token: BearerToken) -> bytes:
-    """The first message of a client, which has the token."""
+    """The first message of a client, with the token."""
     pairs = "".join(f"\x01{name}={value}" for name, value in token.extensions)
     return f"n,,\x01auth=Bearer {token.value}{pairs}\x01\x01".encode()
 

@@ -1,6 +1,6 @@
-"""One small HTTP request and its answer, or a file's content: how keys and tokens are fetched.
+"""Fetches keys and tokens: sends one small HTTP request, or reads a file.
 
-The one adapter of `common` that touches the network, for clients and brokers alike; it blocks.
+For clients and brokers. It blocks.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from kafkapy.security.tls import stores as tls_stores
 ANSWER_BYTES_MAX: Final = 1 << 20
 REDIRECTS_MAX: Final = 5
 TOTAL_LIMIT_S: Final = 60.0
-"""How long an answer may take in all, however slowly it comes."""
+"""The time limit for a whole response."""
 _PIECE_BYTES: Final = 1 << 16
 _TRY_AGAIN: Final = (408, 429)  # of 4xx; the others say that it is our fault
 _NEVER: Final = (501, 505)
 
 
 class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect of a POST is not followed: credentials are for the URL that was configured. Nor is
-    one to another scheme, as in Java: what HTTPS vouches for must not come by HTTP."""
+    """Does not follow redirects of a POST, whose credentials are for the configured URL, nor, as in
+    Java, those to another scheme: a redirect from HTTPS to HTTP would lose its protection.
+    """
 
     max_redirections = REDIRECTS_MAX
 
@@ -46,11 +47,11 @@ class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def fetch(request: HttpRequest) -> bytes:
-    """The body of the answer.
+    """Send a request. Returns the body of the response.
 
     Raises:
         FetchFailed: names the URL and the reason, never the credentials.
-        ConfigError: a store of `tls` cannot be used.
+        ConfigError: a key or trust store in `tls` cannot be used.
     """
     handlers: list[Any] = [urllib.request.ProxyHandler({}), _CarefulRedirects()]
     if request.url.startswith("https:"):

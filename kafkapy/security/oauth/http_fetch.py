@@ -1,4 +1,4 @@
-"""The way to `http_adapter`: `ssl` and `urllib` are imported when there is something to fetch."""
+"""Calls `http_adapter`, and imports `ssl` and `urllib` only for that."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from kafkapy.security.oauth.http_request import HttpRequest
 
 
 def fetch(request: HttpRequest) -> bytes:
-    """The answer to a request.
+    """Send a request. Returns the body of the response.
 
     Raises:
-        FetchFailed: there is none.
+        FetchFailed: there is no response.
     """
     from kafkapy.security.oauth import http_adapter
 

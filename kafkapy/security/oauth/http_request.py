@@ -1,4 +1,4 @@
-"""A small HTTP request as data: what it asks, and what is told when there is no answer."""
+"""A small HTTP request, and the error for one without a response."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _SCHEMES: Final = ("http", "https", "file")
 
 
 class HttpRequest(NamedTuple):
-    """A POST if it has a body, else a GET, or a file. `tls` are `ssl.*` properties. The longer of
-    the times bounds each step: urllib has one for both."""
+    """A POST if it has a body, else a GET, or a file. `tls` has `ssl.*` properties. The longer of
+    the two timeouts limits each step, because urllib has only one.
+    """
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -24,7 +25,7 @@ class HttpRequest(NamedTuple):
 
 
 class FetchFailed(KafkapyError):
-    """There is no answer. With `is_final` there will be none to the same request."""
+    """A request has no response. With `is_final` a repetition is useless."""
 
     def __init__(self, reason: str, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -32,7 +33,7 @@ class FetchFailed(KafkapyError):
 
 
 def endpoint_url(properties: PrefixedProperties, name: str) -> str:
-    """The URL at a property. Raises ConfigError: it is none, or none that is known."""
+    """The URL of a property. Raises ConfigError: it is no URL, or has an unknown scheme."""
     url = properties.text(name).strip()
     if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
         raise ConfigError(

@@ -1,8 +1,8 @@
-"""Signed bearer tokens: JSON Web Key Sets, and what is asked of a token that one of their keys
-signed (`ValidatorAccessTokenValidator`).
+"""Signed bearer tokens: JSON Web Key Sets, and the checks of tokens that their keys signed
+(`ValidatorAccessTokenValidator`).
 
-PyJWT checks signatures (the extra `oauth`), and is imported when there is one to check. What claims
-must say is Kafka's and jose4j's, and is decided here: PyJWT's rules differ.
+PyJWT (the extra `oauth`) checks signatures, and is imported for the first one. The claims are
+checked here, by the rules of Kafka and jose4j, from which PyJWT's differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 class UnknownKey(IllegalToken):
-    """No key of the set could have signed the token. `key_id` is what it names."""
+    """The set does not have the token's key. `key_id` is the id in the token."""
 
     def __init__(self, key_id: str | None) -> None:
         super().__init__(f"No key of the JWKS fits a token with key ID {key_id!r}"[:200])
@@ -41,7 +41,7 @@ class UnknownKey(IllegalToken):
 
 
 def parse_jwks(data: bytes) -> tuple[Jwk, ...]:
-    """The keys of a set. Raises ValueError: it is none."""
+    """The keys of a set. Raises ValueError: it is malformed."""
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -53,7 +53,7 @@ def parse_jwks(data: bytes) -> tuple[Jwk, ...]:
 
 
 def check_library(key: str) -> None:
-    """Raises ConfigError: what checks signatures, for which `key` asks, is not installed."""
+    """Raises ConfigError: PyJWT, which `key` requires, is not installed."""
     if find_spec("jwt") is None or find_spec("cryptography") is None:
         raise ConfigError(
             f"{key} needs the packages PyJWT and cryptography: pip install 'kafkapy[oauth]'"
@@ -61,7 +61,7 @@ def check_library(key: str) -> None:
 
 
 def key_for(header: Mapping[str, Any], keys: Sequence[Jwk]) -> Jwk:
-    """The key that a token's header asks for. Raises IllegalToken, UnknownKey."""
+    """The key for a token, by its header. Raises IllegalToken, UnknownKey."""
     algorithm, key_id = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in _KINDS:
         named = str(algorithm)[:40]
@@ -88,7 +88,7 @@ def _verifies(key: Jwk) -> bool:
 
 
 def checked_payload(value: str, keys: Sequence[Jwk]) -> dict[str, Any]:
-    """The claims of a token that one of `keys` signed. Raises IllegalToken."""
+    """Check a token's signature with `keys`. Returns the claims. Raises IllegalToken."""
     from jwt import PyJWK, PyJWS
     from jwt.exceptions import PyJWTError
 
@@ -113,7 +113,7 @@ def checked_payload(value: str, keys: Sequence[Jwk]) -> dict[str, Any]:
 
 
 def _check_strength(kind: str, key: Any, algorithm: str) -> None:
-    """As RFC 7518 asks, and jose4j."""
+    """Check the size of a key, as RFC 7518 and jose4j require."""
     if kind == "RSA" and key.key_size < RSA_BITS_MIN:
         raise IllegalToken(f"The RSA key has {key.key_size} bits, not {RSA_BITS_MIN} or more")
     if kind == "oct" and len(key) * 8 < int(algorithm[2:]):
@@ -121,8 +121,9 @@ def _check_strength(kind: str, key: Any, algorithm: str) -> None:
 
 
 class SignedRules(NamedTuple):
-    """Rules for the claims of a signed token. Empty: anything, but for an audience: a token
-    that has one is for nobody who expects none, as jose4j has it."""
+    """Rules for the claims of a signed token. An empty rule accepts any value, except that of the
+    audience: a token with an audience is refused if none is expected, as in jose4j.
+    """
 
     audiences: tuple[str, ...] = ()
     issuer: str = ""
@@ -131,7 +132,7 @@ class SignedRules(NamedTuple):
     sub_claim: str = "sub"
 
     def token(self, value: str, claims: Mapping[str, Any], now_ms: int) -> BearerToken:
-        """The token, if its claims are good now. Raises IllegalToken."""
+        """The token, if its claims are valid now. Raises IllegalToken."""
         self._check_addressed(claims)
         expires_s, issued_s = self._times(claims, now_ms // 1000)
         principal = text_of(claims, self.sub_claim).strip()
@@ -140,7 +141,7 @@ class SignedRules(NamedTuple):
         )
 
     def _times(self, claims: Mapping[str, Any], now_s: int) -> tuple[float, float]:
-        """When it ends, when it was issued: in whole seconds, as jose4j reads them."""
+        """The times of expiry and issue, in whole seconds, as in jose4j."""
         expires_s, issued_s = seconds_of(claims, "exp"), seconds_of(claims, "iat")
         if expires_s is None or issued_s is None:
             raise IllegalToken("It must say when it was issued (iat) and when it expires (exp)")
@@ -183,7 +184,7 @@ def _any_of(values: Sequence[str]) -> str:
 
 
 class SignedValidator:
-    """Takes what `keys` signed, and `rules` allow; is told nothing of where keys come from."""
+    """Accepts tokens that one of `keys` signed, and that `rules` allow."""
 
     def __init__(
         self,
@@ -191,13 +192,13 @@ class SignedValidator:
         keys: Callable[[], Sequence[Jwk]],
         unknown: Callable[[str], None],
     ) -> None:
-        """`unknown` hears of a key ID that is not among `keys`."""
+        """`unknown` is called with a key ID that is not in `keys`."""
         self._rules = rules
         self._keys = keys
         self._unknown = unknown
 
     def validate(self, value: str, now_ms: int) -> BearerToken:
-        """The token, if it is good now. Raises IllegalToken."""
+        """The token, if it is valid now. Raises IllegalToken."""
         try:
             claims = checked_payload(value, self._keys())
         except UnknownKey as error:

@@ -1,6 +1,7 @@
-"""Bearer tokens of a client, from Kafka's properties and a JAAS line: made here
-(`OAuthBearerUnsecuredLoginCallbackHandler`), asked of a token endpoint with client credentials, or
-read from a file (`OAuthBearerLoginCallbackHandler`, KIP-768). What fetches is elsewhere.
+"""Bearer tokens of a client, from Kafka's properties and a JAAS line: created here
+(`OAuthBearerUnsecuredLoginCallbackHandler`), requested from a token endpoint with client
+credentials, or read from a file (`OAuthBearerLoginCallbackHandler`, KIP-768). `http_fetch` does the
+I/O.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ _RESERVED_CLAIMS: Final = ("exp", "iat")
 
 
 class LoginSettings(NamedTuple):
-    """`options` are those of the JAAS line at `key`; `url` is empty where tokens are made here.
-    Times are ms."""
+    """`options` are those of the JAAS line at `key`. `url` is empty if tokens are created here.
+    Times are ms.
+    """
 
     key: str
     options: tuple[tuple[str, str], ...]
@@ -63,12 +65,14 @@ class LoginSettings(NamedTuple):
 
     @property
     def names_a_client(self) -> bool:
-        """Whether there is anything to log in with: a broker may only have clients log in."""
+        """Whether the settings contain a client's login. A broker's may be for its clients' logins
+        only.
+        """
         return bool(self.options) or bool(self.url)
 
 
 def login_settings(properties: PrefixedProperties) -> LoginSettings:
-    """Read `sasl.jaas.config` and the `sasl.login.*` and `sasl.oauthbearer.*` beside it.
+    """Read `sasl.jaas.config` and the related `sasl.login.*` and `sasl.oauthbearer.*`.
 
     Raises:
         ConfigError: names the property, its value and what is allowed.
@@ -130,7 +134,7 @@ def _part(
 
 
 def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
-    """An unsecured token of the claims in the JAAS line. Raises ConfigError."""
+    """Create an unsecured token with the claims of the JAAS line. Raises ConfigError."""
     options, key = dict(settings.options), settings.key
     lifetime = options.get(f"{_UNSECURED}LifetimeSeconds") or str(_LIFETIME_S)
     if not re.fullmatch(r"-?[0-9]{1,10}", lifetime):
@@ -151,7 +155,7 @@ def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
 
 
 def _claim(option: str, value: str, key: str) -> dict[str, Any]:
-    """The claim that an option stands for, if it does."""
+    """The claim of an option, if it is one of a claim."""
     kind, separator, name = option.removeprefix(_UNSECURED).partition("Claim_")
     if (
         not option.startswith(_UNSECURED)
@@ -205,8 +209,9 @@ def token_request(settings: LoginSettings) -> HttpRequest:
 
 
 def fetched_token(settings: LoginSettings, data: bytes) -> BearerToken:
-    """The token in what the endpoint answered, or in the file. Its signature is the broker's to
-    check. Raises ConfigError: there is none."""
+    """The token in the endpoint's response, or in the file. Only the broker checks its signature.
+    Raises ConfigError: there is none.
+    """
     where = f"{TOKEN_URL}={settings.url}"
     text = _answered(data, settings.url, where)
     try:

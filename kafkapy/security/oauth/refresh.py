@@ -1,5 +1,6 @@
-"""When keys and tokens are fetched again, without a clock: retries, the refresh of a token before
-it ends (`ExpiringCredentialRefreshingLogin`), and of keys for an ID that nobody knew."""
+"""Schedules the refresh of keys and tokens, without a clock: retries, the refresh of a token before
+it expires (`ExpiringCredentialRefreshingLogin`), and that of keys after an unknown key ID.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ KEY_ID_PAUSE_MS: Final = 60_000
 
 
 def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
-    """Waits after failed attempts: twice as long each time, `total_ms` in
-    all."""
+    """The waits after failed attempts: each is twice as long as the one before, `total_ms`
+    together.
+    """
     wait_ms, left_ms = first_ms, total_ms
     while left_ms > 0 and wait_ms > 0:
         yield min(wait_ms, left_ms)
@@ -25,8 +27,9 @@ def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
 
 
 class RefreshWindow(NamedTuple):
-    """`sasl.login.refresh.*`: the part of a token's life after which it is refreshed, and the
-    seconds at its end and after its fetch in which that is not done."""
+    """`sasl.login.refresh.*`: the part of a token's lifetime after which it is refreshed, and the
+    seconds after its fetch and before its end in which it is not.
+    """
 
     factor: float = 0.8
     jitter: float = 0.05
@@ -48,14 +51,15 @@ class RefreshWindow(NamedTuple):
 
 
 class UnknownKeyIds:
-    """Which key IDs are worth a look for new keys: each of the last few once a minute, so that bad
-    tokens do not make us a burden to who issues keys."""
+    """Limits fetches of keys for unknown key IDs: one a minute for each of the last few IDs, so
+    that bad tokens do not overload the issuer.
+    """
 
     def __init__(self) -> None:
         self._again_at_ms: OrderedDict[str, int] = OrderedDict()
 
     def is_worth_a_refresh(self, key_id: str, now_ms: int) -> bool:
-        """Whether to fetch the keys now for an ID that was not among them."""
+        """Whether to fetch the keys now, for an unknown ID."""
         if len(key_id) > KEY_ID_CHARS_MAX or self._again_at_ms.get(key_id, 0) > now_ms:
             return False
         self._again_at_ms[key_id] = now_ms + KEY_ID_PAUSE_MS

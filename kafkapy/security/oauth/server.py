@@ -1,7 +1,7 @@
 """The broker's half of SASL/OAUTHBEARER (RFC 7628, `OAuthBearerSaslServer`), without a connection.
 
-A token that is not taken is answered by a JSON object that says why; the client says %x01 to that,
-and hears the same once more as the failure.
+The answer to a refused token is a JSON object with the reason. The client replies %x01, and gets
+the same reason as the failure.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _GO_ON: Final = b"\x01"
 
 
 class OAuthBearerServer:
-    """OAUTHBEARER: one token, or two if the first is not taken."""
+    """OAUTHBEARER: one message, or two if the token is refused."""
 
     def __init__(self, validate: Validate, now_ms: Callable[[], int]) -> None:
-        """`now_ms` tells the time as tokens do: ms since the epoch."""
+        """`now_ms` is the wall clock, in ms since the epoch."""
         self.username: str | None = None
         self.lifetime_ms: int | None = None
         self._validate = validate
@@ -44,7 +44,7 @@ class OAuthBearerServer:
         self._told = b""  # the refusal that the client was told of
 
     def evaluate(self, token: bytes) -> bytes:
-        """Empty if the token is taken, else the reason as JSON."""
+        """Empty if the token is accepted, else the reason as JSON."""
         if self._told and token == _GO_ON:
             raise Refused(self._told.decode())
         self._told = b""
@@ -84,6 +84,6 @@ def _parse(message: bytes) -> tuple[str, str]:
 
 
 def _challenge(illegal: IllegalToken) -> bytes:
-    """As Kafka writes it, with a space after the comma."""
+    """The JSON of a refusal, as Kafka writes it, with a space after the comma."""
     scope = "" if illegal.scope is None else f', "scope":{orjson.dumps(illegal.scope).decode()}'
     return f'{{"status":"{illegal.status}"{scope}}}'.encode()

@@ -1,5 +1,6 @@
-"""Bearer tokens: what is known of one, and unsecured JWS (`OAuthBearerUnsecuredJws`), whose claims
-anybody can write: for tests, and for networks that are trusted."""
+"""Bearer tokens, and unsecured JWS (`OAuthBearerUnsecuredJws`), whose claims are not signed: for
+tests, and for trusted networks.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,14 @@ EXTENSION_NAME: Final = re.compile(r"[A-Za-z]+")
 EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7E \t\r\n]+")
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 _SECONDS_MAX: Final = 253_402_300_799.0
-"""The last second of the year 9999: later times are taken for it, so that every time fits a field
-of the protocol and a timer."""
+"""The last second of the year 9999, which replaces later times, so that every time fits a field of
+the protocol and a timer.
+"""
 _NOT_BASE64URL: Final = re.compile(r"[^A-Za-z0-9_=-]")
 
 
 class BearerToken(NamedTuple):
-    """A token as it is sent, and what it says. Times are ms since the epoch."""
+    """A token as it is sent, and its claims. Times are ms since the epoch."""
 
     value: str
     principal: str
@@ -38,7 +40,7 @@ class BearerToken(NamedTuple):
 
 
 class IllegalToken(KafkapyError):
-    """A token is not taken. The text is for the log; the client hears `status` and `scope`."""
+    """A token is refused. The text is for the log; the client gets `status` and `scope`."""
 
     def __init__(self, reason: str, status: str = INVALID_TOKEN, scope: str | None = None) -> None:
         super().__init__(reason)
@@ -68,7 +70,7 @@ def section_of(content: Mapping[str, Any]) -> str:
 
 
 def seconds_of(claims: Mapping[str, Any], name: str) -> float | None:
-    """A claim of time, None if it is not there. Raises IllegalToken."""
+    """A claim that is a time; None if it is absent. Raises IllegalToken."""
     value = claims.get(name)
     if value is None:
         return None
@@ -93,10 +95,10 @@ def _shown(value: object) -> str:
 def unsecured_token(
     value: str, principal_claim: str, scope_claim: str
 ) -> tuple[BearerToken, dict[str, Any]]:
-    """An unsecured JWS and its claims; that it is still good is not looked at.
+    """Parse an unsecured JWS and its claims, without a check of its times.
 
     Raises:
-        IllegalToken: it is none, or lacks its principal or its end.
+        IllegalToken: it is no JWS, or has no principal or expiry.
     """
     sections = value.split(".")
     if len(sections) != 3 or not (sections[0] and sections[1]):
@@ -131,7 +133,7 @@ def _scope(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def encode_unsecured(claims: Mapping[str, Any]) -> str:
-    """An unsecured JWS of these claims."""
+    """Encode claims as an unsecured JWS."""
     return f"{section_of({'alg': 'none'})}.{section_of(claims)}."
 
 
@@ -144,7 +146,7 @@ class UnsecuredRules(NamedTuple):
     skew_ms: int = 0
 
     def validate(self, value: str, now_ms: int) -> BearerToken:
-        """The token, if it is good now. Raises IllegalToken."""
+        """The token, if it is valid now. Raises IllegalToken."""
         token, _ = unsecured_token(value, self.principal_claim, self.scope_claim)
         starts_ms = token.starts_ms
         if starts_ms is not None and now_ms + self.skew_ms < starts_ms:
@@ -161,10 +163,10 @@ class UnsecuredRules(NamedTuple):
 
 
 def unsecured_rules(options: Mapping[str, str], key: str) -> UnsecuredRules:
-    """The rules that a JAAS line sets, which stands at `key`.
+    """The rules of a JAAS line, which is the value of `key`.
 
     Raises:
-        ConfigError: names the option and what is wrong with it.
+        ConfigError: names the option and its fault.
     """
     prefix = "unsecuredValidator"
     skew = options.get(f"{prefix}AllowableClockSkewMs") or "0"
@@ -185,7 +187,7 @@ def unsecured_rules(options: Mapping[str, str], key: str) -> UnsecuredRules:
 
 
 def check_extensions(extensions: Sequence[tuple[str, str]]) -> None:
-    """Refuse what cannot be sent. Raises ConfigError."""
+    """Check that extensions can be sent. Raises ConfigError."""
     for name, value in extensions:
         if name == "auth" or not EXTENSION_NAME.fullmatch(name):
             raise ConfigError(f"SASL extension name {name} is invalid: letters only, and not auth")

@@ -14,8 +14,9 @@ from kafkapy.security.sasl.jaas import Credentials
 from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism, escape, from_base64, to_base64
 
 Conversation = Generator[bytes, bytes, None]
-"""Yields what to send, is sent what came back. Raises ApiError when the broker is not to be
-trusted."""
+"""Yields messages to send, and receives the broker's. Raises ApiError if the broker cannot be
+trusted.
+"""
 
 NONCE_BYTES: Final = 18
 KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER, GSSAPI)
@@ -29,7 +30,7 @@ _SERVER_FIRST: Final = re.compile(
 def conversation(
     mechanism: str, credentials: Credentials, nonce: str, key: str = "sasl.mechanism"
 ) -> Conversation:
-    """The client's half of a mechanism, which `key` names; `nonce` is never given twice.
+    """The client's half of a mechanism, which `key` names. `nonce` must be unique.
 
     Raises:
         ConfigError: the mechanism is unknown.

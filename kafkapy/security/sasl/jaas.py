@@ -1,4 +1,4 @@
-"""The line of a login module, as `sasl.jaas.config` holds it, to its options.
+"""Parses the line of a login module, as in `sasl.jaas.config`.
 
 org.apache.kafka.common.security.plain.PlainLoginModule required username="a" user_bob="b";
 """
@@ -17,7 +17,7 @@ USER_PREFIX: Final = "user_"
 
 
 class Credentials(NamedTuple):
-    """Credentials of PLAIN and SCRAM; `is_token`: SCRAM says that it is a delegation token."""
+    """Credentials of PLAIN and SCRAM; `is_token`: they are a delegation token's."""
 
     username: str
     password: str
@@ -30,10 +30,10 @@ def jaas_options(line: str) -> dict[str, str]:
 
 
 def jaas_credentials(line: str, key: str = "sasl.jaas.config") -> Credentials:
-    """The user as whom to log in; `key` is where `line` stands.
+    """The client's credentials in a line, which is the value of `key`.
 
     Raises:
-        ConfigError: no user is named.
+        ConfigError: the line names no user.
     """
     options = jaas_options(line)
     if "username" not in options or "password" not in options:

@@ -5,8 +5,8 @@ KafkaServer {
     username="admin" password="secret" user_alice="hers";
 };
 
-A file is read by the rules of the JDK's `ConfigFile`. `sasl.jaas.config` wins over a section, as in
-Kafka's `JaasContext`.
+A file is parsed by the rules of the JDK's `ConfigFile`. `sasl.jaas.config` takes precedence over a
+section, as in Kafka's `JaasContext`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LoginModule(NamedTuple):
     options: Mapping[str, str]
 
     def line(self) -> str:
-        """The form that `sasl.jaas.config` has."""
+        """The module in the form of `sasl.jaas.config`."""
         words = [f"{_quoted(name)}={_quoted(value)}" for name, value in self.options.items()]
         return f"{' '.join((self.name, self.flag, *words))};"
 
@@ -58,8 +58,10 @@ class JaasFile(NamedTuple):
     def at_listener(
         self, properties: PrefixedProperties, listener: str, mechanism: str
     ) -> PrefixedProperties:
-        """The properties of a mechanism of a listener, and the section of the file, which wins over
-        all but the `sasl.jaas.config` of just this mechanism. In messages the key names both."""
+        """The properties of a listener's mechanism, with the file's section. Only the
+        `sasl.jaas.config` of exactly this mechanism takes precedence. The key in messages names
+        both.
+        """
         if properties.prefixes and f"{properties.prefixes[0]}{JAAS}" in properties.properties:
             return properties
         for section in (f"{listener.lower()}.{SERVER}", SERVER):
@@ -72,13 +74,13 @@ class JaasFile(NamedTuple):
 
 
 def of_properties(properties: Mapping[str, str]) -> JaasFile | None:
-    """The file that the properties of a process name, if they do. Raises as `read`."""
+    """The file that a process's properties name, if any. Raises as `read`."""
     path = properties.get(LOGIN_CONFIG)
     return read(path) if path else None
 
 
 def as_client(properties: Mapping[str, str], mechanism: str) -> Mapping[str, str]:
-    """The properties of a client with the section `KafkaClient`, unless they say how to log in.
+    """The properties of a client, with the section `KafkaClient` unless they have a login.
 
     Raises:
         ConfigError: the file cannot be read, or has no such section.
@@ -95,8 +97,9 @@ def as_client(properties: Mapping[str, str], mechanism: str) -> Mapping[str, str
 
 
 def login_line(modules: tuple[LoginModule, ...], mechanism: str) -> str:
-    """The module of a mechanism among those of a section, else the first of them. All modules of a
-    section log in, so that the user may be that of another."""
+    """The module of a mechanism in a section, else the section's first one. All modules of a
+    section log in, so the user may come from another module.
+    """
     prefix = _MODULES.get(mechanism.upper(), "Scram")
     own = [each for each in modules if each.name.rpartition(".")[2] == f"{prefix}LoginModule"]
     chosen = (own or modules)[0]
@@ -108,10 +111,10 @@ def login_line(modules: tuple[LoginModule, ...], mechanism: str) -> str:
 
 
 def read(path: str) -> JaasFile:
-    """Read a file, which may be given as a `file:` URL.
+    """Read a file. The path may be a `file:` URL.
 
     Raises:
-        ConfigError: names the file and what is wrong with it.
+        ConfigError: names the file and the fault.
     """
     name = re.sub(r"^=?(file:(//)?)?", "", path)
     try:
@@ -128,10 +131,10 @@ def read(path: str) -> JaasFile:
 
 
 def parse(text: str, variables: Mapping[str, str]) -> dict[str, tuple[LoginModule, ...]]:
-    """The sections of a file by name; `${name}` in values stands for one of the `variables`.
+    """The sections of a file by name. `${name}` in values is replaced from `variables`.
 
     Raises:
-        ConfigError: names the line and what is expected there.
+        ConfigError: names the line and what is expected.
     """
     tokens = _Tokens(text)
     sections: dict[str, tuple[LoginModule, ...]] = {}
@@ -176,7 +179,7 @@ def _quoted(text: str) -> str:
 
 
 class _Tokens:
-    """The words of a file, one after the other; `line` is that of the last one."""
+    """The tokens of a file, in order. `line` is that of the last one."""
 
     def __init__(self, text: str) -> None:
         self.line = 1
@@ -188,7 +191,7 @@ class _Tokens:
         return self._next[0] == "end"
 
     def text(self, expected: str) -> str:
-        """A word or a string. Raises ConfigError: there is something else."""
+        """Read a word or a string. Raises ConfigError for anything else."""
         kind, value, self.line = self._next
         if kind not in ("word", "quoted"):
             raise self._wrong(expected)
@@ -196,14 +199,14 @@ class _Tokens:
         return re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) if kind == "quoted" else value
 
     def goes(self, mark: str) -> bool:
-        """Whether a mark is next, which is then passed."""
+        """Skip a punctuation mark, if it is next. Returns whether it was."""
         if self._next[:2] != ("mark", mark):
             return False
         self._next = next(self._rest)
         return True
 
     def mark(self, mark: str) -> None:
-        """Pass a mark. Raises ConfigError: there is something else."""
+        """Skip a punctuation mark. Raises ConfigError for anything else."""
         if not self.goes(mark):
             raise self._wrong(f"'{mark}'")
 

@@ -1,8 +1,7 @@
-"""SCRAM (RFC 5802) as Kafka has it (no SASLprep, no channel binding), and what a broker stores of a
-user.
+"""SCRAM (RFC 5802) as in Kafka (no SASLprep, no channel binding), and a broker's credentials.
 
-Formulas and names only; the conversations are `sasl_client` and `sasl_server`. The library scramp
-was weighed and left: docs/decisions/0030.
+Formulas and names only; `client` and `server` have the conversations. docs/decisions/0030 has the
+reasons against the library scramp.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
 
 
 class ScramMechanism(IntEnum):
-    """`ScramMechanism`; the name with dashes is the config."""
+    """Mechanisms (`ScramMechanism`). The name with dashes is the config."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -34,7 +33,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def digest(self) -> str:
-        """`SHA256`, as hashlib takes it."""
+        """`SHA256`, the name in hashlib."""
         return self.config.removeprefix("SCRAM-").replace("-", "")
 
     def salted(self, password: str, salt: bytes, iterations: int) -> bytes:
@@ -58,7 +57,7 @@ MECHANISMS: Final = {mechanism.config: mechanism for mechanism in ScramMechanism
 
 
 class ScramCredential(NamedTuple):
-    """A broker's credential of a user: enough to check a proof, not enough to make one."""
+    """A broker's credential of a user: sufficient to check a proof, not to create one."""
 
     salt: bytes
     stored_key: bytes
@@ -89,7 +88,7 @@ class ScramCredential(NamedTuple):
         """Read `text()` back.
 
         Raises:
-            ConfigError: it has another form; nothing of it is shown.
+            ConfigError: it has another form. The message does not contain it.
         """
         fields = dict(item.partition("=")[::2] for item in text.split(","))
         if sorted(fields) != sorted(_FIELDS):
@@ -114,7 +113,7 @@ def from_base64(text: str) -> bytes:
 
 
 def escape(username: str) -> str:
-    """A user name as SCRAM messages have it."""
+    """A user name in the form of SCRAM messages."""
     return username.replace("=", "=3D").replace(",", "=2C")
 
 

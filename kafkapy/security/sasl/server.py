@@ -38,8 +38,7 @@ TOKEN_AUTH: Final = "tokenauth"
 
 
 class TokenCredential(NamedTuple):
-    """A delegation token as a login needs it: whose it is, its credential, and how long it lives
-    yet."""
+    """A delegation token for a login: its owner, its credential, and its remaining lifetime."""
 
     owner: str
     credential: ScramCredential
@@ -50,23 +49,25 @@ TokenOf = Callable[[str], TokenCredential | None]
 
 
 class Refused(KafkapyError):
-    """The client is not who it says it is, and may hear why (`SaslAuthenticationException`)."""
+    """The login is refused, and the client gets the reason (`SaslAuthenticationException`)."""
 
 
 class RefusedSilently(KafkapyError):
-    """As `Refused`, but the reason is for the log alone (`SaslException`)."""
+    """The login is refused. The reason is for the log only (`SaslException`)."""
 
 
 class SaslServer(Protocol):
-    """One login. `username` is None until it has succeeded. `lifetime_ms` is how much longer what
-    the client showed is good for then; None: for ever."""
+    """One login. `username` is None until it has succeeded. `lifetime_ms` is the remaining lifetime
+    of the client's credentials then; None for no limit.
+    """
 
     username: str | None
     lifetime_ms: int | None
 
     def evaluate(self, token: bytes) -> bytes | None:
-        """The answer to a token; None: nothing is to be said any more, which is not the same as an
-        empty answer where tokens are bare frames. Raises Refused, RefusedSilently."""
+        """The answer to a message; None if there is none, which differs from an empty answer if
+        messages are bare frames. Raises Refused, RefusedSilently.
+        """
 
 
 class PlainServer:
@@ -79,7 +80,7 @@ class PlainServer:
         self._passwords = passwords
 
     def evaluate(self, token: bytes) -> bytes:
-        """Check the one token there is; the answer is empty."""
+        """Check the only message. The answer is empty."""
         parts = token.decode(errors="replace").split("\0")
         if len(parts) != 3:
             raise RefusedSilently(
@@ -102,7 +103,9 @@ class PlainServer:
 
 
 class ScramServer:
-    """SCRAM: two tokens, and a proof of each side. A delegation token (KIP-48) is its owner's."""
+    """SCRAM: two messages, and a proof of each side. A delegation token (KIP-48) logs in its
+    owner.
+    """
 
     lifetime_ms: int | None = None
 
@@ -113,7 +116,7 @@ class ScramServer:
         nonce: str,
         token_of: TokenOf = lambda token_id: None,
     ) -> None:
-        """`nonce` is never given twice."""
+        """`nonce` must be unique."""
         self.username: str | None = None
         self.is_token = False
         self._mechanism = mechanism
@@ -156,7 +159,7 @@ class ScramServer:
         return self._server_first.encode()
 
     def _claimed(self, name: str) -> ScramCredential:
-        """The credential of the user that the client claims to be."""
+        """The credential of the user in the client's message."""
         if not self.is_token:
             credential = self._credential_of(name)
             if credential is None:
@@ -194,6 +197,6 @@ class ScramServer:
 
 
 def _says_token(extensions: str) -> bool:
-    """Whether the first message says that its user is a token (`ScramExtensions`)."""
+    """Whether the first message marks its user as a token (`ScramExtensions`)."""
     said = dict(item.partition("=")[::2] for item in extensions.split(","))
     return said.get(TOKEN_AUTH, "").lower() == "true"

@@ -1,4 +1,4 @@
-"""The subject of a certificate as Java writes it, and the rules that make it a user.
+"""The subject of a certificate in Java's form, and the rules that map it to a user.
 
 `X500Principal.getName()` (RFC 2253: last part first), `SslPrincipalMapper`, and the names of hosts.
 """
@@ -41,7 +41,7 @@ _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
 
 
 class _Value(NamedTuple):
-    """One value of DER: its tag, its content, and itself with its header."""
+    """One DER value: its tag, its content, and its bytes with the header."""
 
     tag: int
     content: bytes
@@ -49,7 +49,7 @@ class _Value(NamedTuple):
 
 
 def subject_of(certificate: bytes) -> str:
-    """The subject of a certificate in DER, which TLS has verified: `CN=alice,OU=people,O=acme`."""
+    """The subject of a DER certificate, which TLS has verified: `CN=alice,OU=people,O=acme`."""
     [outer] = _values(certificate)
     to_be_signed = next(_values(outer.content))
     fields = [value for value in _values(to_be_signed.content) if value.tag != _VERSION]
@@ -115,10 +115,12 @@ def _escaped(text: str) -> str:
 
 
 class PrincipalMapper:
-    """`ssl.principal.mapping.rules`: `RULE:pattern/replacement/[LU]` or `DEFAULT`, by commas."""
+    """`ssl.principal.mapping.rules`: `RULE:pattern/replacement/[LU]` or `DEFAULT`, separated by
+    commas.
+    """
 
     def __init__(self, rules: str, key: str = "ssl.principal.mapping.rules") -> None:
-        """Raises ConfigError: `key` has what is no rule."""
+        """Raises ConfigError: `key` has an invalid rule."""
         self._rules: list[tuple[re.Pattern[str], str, str] | None] = []
         text = rules.strip() or "DEFAULT"
         while text:
@@ -146,7 +148,7 @@ class PrincipalMapper:
 
 
 def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], str, str]:
-    # Java's $1 is Python's \g<1>; what else it escapes stands for itself in both.
+    # Java's $1 is Python's \g<1>; other escaped characters are literal in both.
     replacement = re.sub(r"\$(\d+)", r"\\g<\1>", match[2].strip())
     try:
         return re.compile(match[1].strip()), replacement, match[3]

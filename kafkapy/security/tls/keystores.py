@@ -1,8 +1,8 @@
-"""Java's key and trust stores as PEM: PKCS12, which keytool has written since Java 9 whatever the
-file is called, and JKS (with JCEKS), which it wrote before. Kafka's default type `JKS` reads both.
+"""Java's key and trust stores as PEM: PKCS12, keytool's format since Java 9 whatever the file's
+name, and JKS (with JCEKS), its format before. Kafka's default type `JKS` reads both.
 
-The packages `cryptography` for PKCS12, those of old with 3DES and RC2 too, and `purejks` for JKS
-(both in the extra `keystores`) open them; each is imported when there is such a store.
+The packages `cryptography` (PKCS12, also old stores with 3DES and RC2) and `purejks` (JKS) open
+them. Both are in the extra `keystores`, and imported on first use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PemStore(NamedTuple):
 
 
 class StoreSource(NamedTuple):
-    """Where a store was named, for messages: the property, the file, the passwords' properties."""
+    """The origin of a store, for messages: the property, the file, the passwords' properties."""
 
     key: str
     location: str
@@ -43,23 +43,24 @@ class StoreSource(NamedTuple):
         return f"{self.key}={self.location}"
 
     def unusable(self, why: str) -> ConfigError:
-        """The error that says so."""
+        """The error for a store that cannot be used."""
         return ConfigError(f"{self} cannot be used: {why}")
 
 
 def is_pem(data: bytes) -> bool:
-    """Whether a file is none of Java's stores."""
+    """Whether a file is not one of Java's stores."""
     return b"-----BEGIN " in data or not data.startswith((_SEQUENCE, *_OLD_MAGICS))
 
 
 def keystore(
     data: bytes, password: str | None, source: StoreSource, key_password: str | None = None
 ) -> PemStore:
-    """The key of a store, with its certificate and those that vouch for it. The key of a JKS store
-    has a password of its own, which is the store's if none is given.
+    """The key of a store, with its certificate chain. The key of a JKS store has a password of its
+    own; by default it is the store's.
 
     Raises:
-        ConfigError: it cannot be read, or holds no key; or the package that reads it is not there.
+        ConfigError: it cannot be read, or has no key; or the package that reads it is not
+          installed.
     """
     if data.startswith(_OLD_MAGICS):
         return _old_keystore(data, password, source, key_password)
@@ -78,7 +79,7 @@ def keystore(
 
 
 def truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
-    """Every certificate of a store. Raises as `keystore`, and if there is none."""
+    """Every certificate of a store. Raises as `keystore`, and for a store without one."""
     if data.startswith(_OLD_MAGICS):
         return _old_truststore(data, password, source)
     opened = _opened(data, password, source, "-nokeys")
@@ -115,8 +116,9 @@ def _old_truststore(data: bytes, password: str | None, source: StoreSource) -> P
 
 
 def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
-    """Its keys are not opened yet. Without a password nothing tells whether it was changed, and
-    Java opens it too."""
+    """Open a JKS store, but not its keys. Without a password its integrity is not checked, as in
+    Java.
+    """
     try:
         import jks
     except ImportError as error:

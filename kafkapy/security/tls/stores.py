@@ -2,8 +2,8 @@
 
 Stores are PEM (`ssl.truststore.type=PEM`, KIP-651), in files or inline, or Java's (`keystores`).
 
-OpenSSL refuses certificates that are signed with SHA-1, and small keys; Java accepts them from
-authorities that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too.
+OpenSSL refuses certificates with SHA-1 signatures or small keys; Java accepts them from authorities
+that are not its own. `kafkapy.ssl.allow.sha1=true` accepts them too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALLOW_SHA1: Final = "kafkapy.ssl.allow.sha1"
 SECURITY_LEVEL_0: Final = "@SECLEVEL=0"
-"""What OpenSSL calls it, at the end of a list of ciphers."""
+"""OpenSSL's syntax for it, at the end of a list of ciphers."""
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
 _PEM_CHAIN: Final = re.compile(
@@ -38,8 +38,8 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     """The TLS context of a client; without a truststore the system's authorities are trusted.
 
     Raises:
-        ConfigError: names the property that is wrong: a store cannot be read, or holds nothing
-            usable; a version or a cipher is not known.
+        ConfigError: names the property that is wrong: a store is unreadable, or has nothing usable;
+          a version or a cipher is unknown.
     """
     import ssl
 
@@ -66,7 +66,7 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
             "a TLS listener needs a certificate: set ssl.keystore.location to a PEM, PKCS12 or JKS"
             " file, or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
-    trusts = load_trust(context, properties)  # which may be wrong although nobody is asked
+    trusts = load_trust(context, properties)  # fails even if clients need no certificate
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
@@ -77,7 +77,9 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
 
 
 class Store(NamedTuple):
-    """A keystore or truststore in a file; `converted` is what a file holds that is not PEM."""
+    """A keystore or truststore in a file. `converted` is its content as PEM, if the file is not
+    PEM.
+    """
 
     source: StoreSource
     converted: PemStore | None
@@ -86,8 +88,7 @@ class Store(NamedTuple):
 def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
     """The file of `ssl.<kind>.location`, a `keystore` or a `truststore`, if there is one.
 
-    PEM is what is said to be, by its type or without one by its name. Of all else, type or name,
-    the content tells.
+    A file is PEM if its type, or without one its name, is PEM's. Otherwise its content decides.
 
     Raises:
         ConfigError: it is one of Java's stores and cannot be used.
@@ -120,10 +121,10 @@ def store_of(properties: PrefixedProperties, kind: str) -> Store | None:
 
 
 def sha1_is_allowed(properties: PrefixedProperties) -> bool:
-    """Whether `kafkapy.ssl.allow.sha1` is true; if so, a warning tells it."""
+    """Whether `kafkapy.ssl.allow.sha1` is true. Logs a warning if so."""
     if properties.text(ALLOW_SHA1, "false").lower() != "true":
         return False
-    # Imported only where it is asked for: tools start without it.
+    # Imported only if it is needed: tools start without it.
     import logging
 
     logging.getLogger("kafka.security.ssl").warning(
@@ -135,7 +136,7 @@ def sha1_is_allowed(properties: PrefixedProperties) -> bool:
 
 
 def allow_sha1(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
-    """Accept weak certificates, if the properties allow them; ciphers stay what they are."""
+    """Accept weak certificates, if the properties allow them. Ciphers are unchanged."""
     if sha1_is_allowed(properties):
         named = (cipher["name"] for cipher in context.get_ciphers())
         older = [name for name in named if not name.startswith(_TLS_1_3_SUITES)]
@@ -143,7 +144,7 @@ def allow_sha1(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
 
 
 def openssl_cipher(name: str) -> str:
-    """OpenSSL's name of a cipher suite of TLS 1.2 that has Java's."""
+    """OpenSSL's name of a TLS 1.2 cipher suite, from Java's name."""
     if "_WITH_" not in name:
         return name
     keys, _, cipher = name.removeprefix("TLS_").partition("_WITH_")
@@ -153,7 +154,7 @@ def openssl_cipher(name: str) -> str:
 
 
 def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the truststore, if there is one; whether there is.
+    """Load the truststore, if there is one. Returns whether there is.
 
     Raises:
         ConfigError: it cannot be used.
@@ -177,7 +178,7 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
 
 
 def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
-    """Load the keystore, if there is one; whether there is.
+    """Load the keystore, if there is one. Returns whether there is.
 
     Raises:
         ConfigError: it cannot be used.
@@ -226,7 +227,7 @@ def _load(key: str, load: Callable[[], None]) -> None:
 
 
 def _negotiate(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
-    """Versions and ciphers."""
+    """Set TLS versions and ciphers."""
     import ssl
 
     names = properties.items("ssl.enabled.protocols", ",".join(TLS_VERSIONS))

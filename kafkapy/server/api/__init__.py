@@ -1,1 +1,1 @@
-"""From a frame to a handler and back: what is served, who may ask for it, and the fast paths."""
+"""Requests from a frame to a handler and back: served APIs, authorization, and fast paths."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import quoted
@@ -16,6 +16,8 @@ from kafkapy.zk.stores.paths import java_name
 
 if TYPE_CHECKING:
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
+
+T = TypeVar("T")
 
 _audit = logging.getLogger("kafka.authorizer.logger")
 
@@ -29,7 +31,7 @@ class Need(NamedTuple):
 
 
 class Authorization:
-    """The authorizer of a broker; without one everybody may do everything."""
+    """The authorizer of a broker. Without one, every principal may do everything."""
 
     def __init__(self, authorizer: AclAuthorizer | None) -> None:
         self.authorizer = authorizer
@@ -57,7 +59,7 @@ class Authorization:
         """Require that the caller may perform an operation.
 
         Raises:
-            ApiError: the refusal of this kind of resource.
+            ApiError: the error code of this resource type.
         """
         if not self.is_allowed(context, operation, kind, name):
             log_denied(context, Need(operation, kind, name))
@@ -67,7 +69,7 @@ class Authorization:
     def permitted(
         self, context: RequestContext, operations: int, kind: ResourceKind, name: str
     ) -> int:
-        """Of a bit set of operations, those that are allowed."""
+        """The allowed operations of a bit set."""
         return sum(
             1 << operation
             for operation in Operation
@@ -78,15 +80,15 @@ class Authorization:
         self,
         context: RequestContext,
         kind: ResourceKind,
-        rows: list[Any],
-        name_of: Callable[[Any], str],
-    ) -> list[Any]:
-        """The rows whose resource may be described; the others are left out without a word."""
+        rows: list[T],
+        name_of: Callable[[T], str],
+    ) -> list[T]:
+        """The rows whose resource the caller may describe. Others are left out without an error."""
         may_see = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
         return [row for row in rows if may_see(name_of(row))]
 
     def may_make_topic(self, context: RequestContext, name: str) -> bool:
-        """Whether the caller may have a topic made."""
+        """Whether the caller may create a topic automatically."""
         return self.is_allowed(context, Operation.CREATE, ResourceKind.CLUSTER) or self.is_allowed(
             context, Operation.CREATE, ResourceKind.TOPIC, name
         )
@@ -95,12 +97,12 @@ class Authorization:
 def are_allowed(
     authorizer: AclAuthorizer, principal: str, host: str, needs: Sequence[Need]
 ) -> bool:
-    """Whether a principal may do all of this."""
+    """Whether a principal may perform all these operations."""
     return all(authorizer.is_allowed(principal, host, *need) for need in needs)
 
 
 def log_denied(context: RequestContext, need: Need) -> None:
-    """Kafka's audit line; what is only left out of an answer has none."""
+    """Write Kafka's audit line, except for resources that are only left out of a response."""
     _audit.info(
         "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s"
         " for request = %s",

@@ -1,19 +1,19 @@
 """The rights that each API needs: `RULES`, one row an API (`kafka.server.KafkaApis`, `AuthHelper`).
 
-A rule stands before a handler. It refuses the request as a whole, or takes from it the rows that
-the principal may not ask for and puts them, refused, behind the handler's answer. Without an
-authorizer none stands there, so nothing is paid. Handlers whose rows only they know - Fetch,
-DeleteTopics, OffsetFetch, OffsetDelete - ask `authorization` themselves, as any other may.
-A topic id is resolved and authorized together with each request, never before.
+A rule runs before a handler. It refuses the whole request, or removes the rows that the principal
+may not request, and appends them as refused rows to the handler's response. Without an authorizer
+there are no rules, so they cost nothing. Fetch, DeleteTopics, OffsetFetch and OffsetDelete find
+rows themselves, so they call `authorization`, as any other handler may. Topic ids are resolved and
+authorized in each request, never before.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
@@ -26,28 +26,76 @@ from kafkapy.server.api.authorized_operations import (
 )
 from kafkapy.server.api.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, then
+from kafkapy.server.api.served import AnyServed, Served
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Handled, Outcome, then
 from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces, worked
 
 if TYPE_CHECKING:
-    from kafkapy.server.requests.served import Served
+    from kafkapy.protocol.messages.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+    from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from kafkapy.protocol.messages.describe_cluster import (
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+    )
+    from kafkapy.protocol.messages.describe_groups import (
+        DescribeGroupsRequest,
+        DescribeGroupsResponse,
+    )
+    from kafkapy.protocol.messages.find_coordinator import (
+        FindCoordinatorRequest,
+        FindCoordinatorResponse,
+    )
+    from kafkapy.protocol.messages.init_producer_id import (
+        InitProducerIdRequest,
+        InitProducerIdResponse,
+    )
+    from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+    from kafkapy.protocol.messages.metadata import (
+        MetadataRequest,
+        MetadataRequestTopic,
+        MetadataResponse,
+        MetadataResponseTopic,
+    )
+    from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+    from kafkapy.protocol.schema import Message, Struct
+
+T = TypeVar("T")
+M = TypeVar("M", bound="Message")
+OfCluster = TypeVar("OfCluster", "MetadataResponse", "DescribeClusterResponse")
+"""The responses that say what may be done to the cluster."""
 
 _O: Final = Operation
 _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _TRANSACTION_KEY_TYPE: Final = 1
 _NOT_REQUESTED: Final = -(2**31)
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 
 
 # Of a row, what it needs; None if anybody may ask, because the handler will refuse it anyway.
-NeedOf = Callable[[RequestContext, Any], Need | None]
-Rule = Callable[[Authorization, "Served", RequestContext, Any], Any]
+NeedOf = Callable[[RequestContext, T], Need | None]
+# In a table of rules, each is about the messages of its own API.
+Rule = Callable[  # type: ignore[explicit-any]
+    [Authorization, Served[Any, Any], RequestContext, Any], Handled[Any]
+]
+
+
+class _Resource(Protocol):
+    """A row of any request about configs."""
+
+    resource_type: int
+    resource_name: str
 
 
 def guard(
-    served: Mapping[int, Served], rules: Mapping[int, Rule], acls: Authorization
-) -> dict[int, Served]:
-    """The table of APIs with the rule of each in front of its handler."""
+    served: Mapping[int, AnyServed], rules: Mapping[int, Rule], acls: Authorization
+) -> dict[int, AnyServed]:
+    """The table of APIs, in which the rule of each API runs before its handler."""
     return {
         key: row._replace(handle=partial(rules[key], acls, row)) if key in rules else row
         for key, row in served.items()
@@ -63,9 +111,11 @@ def whole(
     name: str | None = None,
     after: Rule | None = None,
 ) -> Rule:
-    """The request needs one thing; `name` is the field that names it."""
+    """The request needs one right. `name` is the field with the resource's name."""
 
-    def rule(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
+    def rule(
+        acls: Authorization, served: AnyServed, context: RequestContext, request: Message
+    ) -> Handled[Message]:
         acls.require(
             context, operation, kind, CLUSTER_NAME if name is None else getattr(request, name)
         )
@@ -77,8 +127,11 @@ def whole(
 
 
 def _init_producer_id(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
+    acls: Authorization,
+    served: Served[InitProducerIdRequest, InitProducerIdResponse],
+    context: RequestContext,
+    request: InitProducerIdRequest,
+) -> Handled[InitProducerIdResponse]:
     if request.transactional_id is not None:
         acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
     elif not acls.is_allowed(context, _O.IDEMPOTENT_WRITE, _CLUSTER):
@@ -93,24 +146,28 @@ def _init_producer_id(
 # rules of rows
 
 
-def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
-    """Each of `rows` needs something; the refused ones join `answer` of the response."""
+def each(need_of: NeedOf[T], rows: str = "topics", answer: str = "topics") -> Rule:
+    """Each of `rows` needs a right. The refused ones are appended to `answer` of the response."""
 
     def rule(
-        acls: Authorization, served: Served, context: RequestContext, request: Any
-    ) -> Work[Any]:
+        acls: Authorization, served: AnyServed, context: RequestContext, request: Message
+    ) -> Work[Outcome[Message]]:
         passed, refused = yield from split(acls, context, request, rows, need_of)
         if not refused:
             return (yield from worked(served.handle(context, request)))
-        answers = []
+        answers: list[Message] = []
+        closes = False
         for code, denied in refused.items():
             for few in pieces(denied):
                 part = served.refuse(
                     with_rows(request, rows, list(few)), ApiError(code), context.version
                 )
-                answers.append(part)
+                if part is CLOSE_CONNECTION:  # a produce without acknowledgement
+                    closes = True
+                else:
+                    answers.append(part)
                 yield ROW_UNITS * len(few)
-        if CLOSE_CONNECTION in answers:  # a produce without acknowledgement
+        if closes:
             if passed:
                 yield from worked(served.handle(context, with_rows(request, rows, passed)))
             return CLOSE_CONNECTION
@@ -123,11 +180,11 @@ def each(need_of: NeedOf, rows: str = "topics", answer: str = "topics") -> Rule:
 
 
 def split(
-    acls: Authorization, context: RequestContext, request: Any, rows: str, need_of: NeedOf
-) -> Work[tuple[list[Any], dict[ErrorCode, list[Any]]]]:
-    """The rows that are allowed, and the others by their refusal."""
-    passed: list[Any] = []
-    refused: dict[ErrorCode, list[Any]] = {}
+    acls: Authorization, context: RequestContext, request: Message, rows: str, need_of: NeedOf[T]
+) -> Work[tuple[list[T], dict[ErrorCode, list[T]]]]:
+    """The allowed rows, and the others by their error."""
+    passed: list[T] = []
+    refused: dict[ErrorCode, list[T]] = {}
     decided: dict[Need, bool] = {}
     for row in getattr(request, rows):
         yield CHECK_UNITS
@@ -149,14 +206,14 @@ def split(
     return passed, refused
 
 
-def with_rows(request: Any, field: str, rows: list[Any]) -> Any:
-    """A copy of a request that has other rows."""
+def with_rows(request: M, field: str, rows: Sequence[object]) -> M:
+    """A copy of a request with other rows."""
     changed = copy.copy(request)
     setattr(changed, field, rows)
     return changed
 
 
-def _joined(response: Any, others: list[Any], field: str) -> Any:
+def _joined(response: M, others: Sequence[M], field: str) -> M:
     rows = list(getattr(response, field))
     for other in others:
         rows += getattr(other, field)
@@ -164,14 +221,19 @@ def _joined(response: Any, others: list[Any], field: str) -> Any:
     return response
 
 
-def topic(operation: Operation, name: str = "name") -> NeedOf:
-    """A row's `name` is a topic's."""
+def topic(operation: Operation, name: str = "name") -> NeedOf[Struct]:
+    """The right to an operation on the topic in the field `name` of a row."""
     name_of = attrgetter(name)
     return lambda context, row: Need(operation, _TOPIC, name_of(row))
 
 
-def _config(operation: Operation) -> NeedOf:
-    def need(context: RequestContext, row: Any) -> Need | None:
+def named(operation: Operation, kind: ResourceKind) -> NeedOf[str]:
+    """A row is the name of such a resource."""
+    return lambda context, name: Need(operation, kind, name)
+
+
+def _config(operation: Operation) -> NeedOf[_Resource]:
+    def need(context: RequestContext, row: _Resource) -> Need | None:
         if row.resource_type == TOPIC_RESOURCE:
             return Need(operation, _TOPIC, row.resource_name)
         if row.resource_type == BROKER_RESOURCE:
@@ -184,7 +246,9 @@ def _config(operation: Operation) -> NeedOf:
 def _if_not(operation: Operation, rule: Rule) -> Rule:
     """Skip the row checks for callers that may perform the operation on the cluster."""
 
-    def either(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
+    def either(
+        acls: Authorization, served: AnyServed, context: RequestContext, request: Message
+    ) -> Handled[Message]:
         if acls.is_allowed(context, operation, _CLUSTER):
             return served.handle(context, request)
         return rule(acls, served, context, request)
@@ -193,7 +257,7 @@ def _if_not(operation: Operation, rule: Rule) -> Rule:
 
 
 def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
-    """The needs of a request that produces to one topic, as `_produce` demands them."""
+    """The rights for a request that produces to one topic, as in `_produce`."""
     needs = [Need(_O.WRITE, _TOPIC, name)]
     if transactional_id is not None:
         needs.append(Need(_O.WRITE, _TRANSACTIONAL_ID, transactional_id))
@@ -203,31 +267,40 @@ def needs_of_produce(name: str, transactional_id: str | None) -> list[Need]:
 _PRODUCE_ROWS: Final = each(topic(_O.WRITE), "topic_data", "responses")
 
 
-def _produce(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
+def _produce(
+    acls: Authorization,
+    served: Served[ProduceRequest, ProduceResponse],
+    context: RequestContext,
+    request: ProduceRequest,
+) -> Handled[ProduceResponse]:
     if request.transactional_id is not None:
         acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
     return _PRODUCE_ROWS(acls, served, context, request)
 
 
 def _find_coordinator(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
+    acls: Authorization,
+    served: Served[FindCoordinatorRequest, FindCoordinatorResponse],
+    context: RequestContext,
+    request: FindCoordinatorRequest,
+) -> Handled[FindCoordinatorResponse]:
     kind = _TRANSACTIONAL_ID if request.key_type == _TRANSACTION_KEY_TYPE else _GROUP
     if context.version < 4:
         acls.require(context, _O.DESCRIBE, kind, request.key)
         return served.handle(context, request)
-    rule = each(
-        lambda context, key: Need(_O.DESCRIBE, kind, key), "coordinator_keys", "coordinators"
-    )
+    rule = each(named(_O.DESCRIBE, kind), "coordinator_keys", "coordinators")
     return rule(acls, served, context, request)
 
 
 def _describe_groups(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
-    rule = each(lambda context, group: Need(_O.DESCRIBE, _GROUP, group), "groups", "groups")
+    acls: Authorization,
+    served: Served[DescribeGroupsRequest, DescribeGroupsResponse],
+    context: RequestContext,
+    request: DescribeGroupsRequest,
+) -> Handled[DescribeGroupsResponse]:
+    rule = each(named(_O.DESCRIBE, _GROUP), "groups", "groups")
 
-    def narrow(response: Any) -> Any:
+    def narrow(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
         for group in response.groups:
             if group.authorized_operations >= 0:
                 bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
@@ -237,8 +310,41 @@ def _describe_groups(
     return then(rule(acls, served, context, request), narrow)
 
 
-def _list_groups(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
-    def narrow(response: Any) -> Any:
+def _describe_consumer_groups(
+    acls: Authorization,
+    served: Served[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
+    context: RequestContext,
+    request: ConsumerGroupDescribeRequest,
+) -> Handled[ConsumerGroupDescribeResponse]:
+    rule = each(named(_O.DESCRIBE, _GROUP), "group_ids", "groups")
+
+    def narrow(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
+        for group in response.groups:
+            if group.authorized_operations >= 0:
+                bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
+                group.authorized_operations = bits
+            names = {
+                row.topic_name
+                for member in group.members
+                for assignment in (member.assignment, member.target_assignment)
+                for row in assignment.topic_partitions
+            }.union(*(member.subscribed_topic_names for member in group.members))
+            if not all(acls.is_allowed(context, _O.DESCRIBE, _TOPIC, name) for name in names):
+                group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                group.error_message = _HIDDEN_TOPICS
+                group.members = []
+        return response
+
+    return then(rule(acls, served, context, request), narrow)
+
+
+def _list_groups(
+    acls: Authorization,
+    served: Served[ListGroupsRequest, ListGroupsResponse],
+    context: RequestContext,
+    request: ListGroupsRequest,
+) -> Handled[ListGroupsResponse]:
+    def narrow(response: ListGroupsResponse) -> ListGroupsResponse:
         response.groups = acls.visible(context, _GROUP, response.groups, attrgetter("group_id"))
         return response
 
@@ -249,9 +355,12 @@ _CREATE_ROWS: Final = _if_not(_O.CREATE, each(topic(_O.CREATE)))
 
 
 def _create_topics(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
-    def without_configs(response: Any) -> Any:
+    acls: Authorization,
+    served: Served[CreateTopicsRequest, CreateTopicsResponse],
+    context: RequestContext,
+    request: CreateTopicsRequest,
+) -> Handled[CreateTopicsResponse]:
+    def without_configs(response: CreateTopicsResponse) -> CreateTopicsResponse:
         for row in response.topics:
             if not acls.is_allowed(context, _O.DESCRIBE_CONFIGS, _TOPIC, row.name):
                 row.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -266,37 +375,39 @@ def _create_topics(
 
 
 def metadata_rule(auto_create_topics: bool) -> Rule:
-    """The rule of Metadata; a topic may be one that a broker makes when a client names it."""
+    """The rule of Metadata, whose topics may be created automatically."""
     return partial(_metadata, auto_create_topics)
 
 
 def _metadata(
     auto_create_topics: bool,
     acls: Authorization,
-    served: Served,
+    served: Served[MetadataRequest, MetadataResponse],
     context: RequestContext,
-    request: Any,
-) -> Work[Any]:
+    request: MetadataRequest,
+) -> Work[Outcome[MetadataResponse]]:
     narrow = partial(_narrow_operations, acls, context, request)
     if request.topics is None or (context.version == 0 and not request.topics):
         outcome = yield from worked(served.handle(context, request))
         return then(then(outcome, partial(_visible_topics, acls, context)), narrow)
 
-    def need(context: RequestContext, row: Any) -> Need | None:
+    def need(context: RequestContext, row: MetadataRequestTopic) -> Need | None:
         # What an id means is the handler's to find, perhaps later (`_refuse_found_by_id`).
-        by_name = row.name is not None and row.topic_id.is_zero
-        return Need(_O.DESCRIBE, _TOPIC, row.name) if by_name else None
+        if row.name is None or not row.topic_id.is_zero:
+            return None
+        return Need(_O.DESCRIBE, _TOPIC, row.name)
 
     passed, refused = yield from split(acls, context, request, "topics", need)
     denied = [row for rows in refused.values() for row in rows]
     refusal = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    others: list[Any] = []
+    others: list[MetadataResponseTopic] = []
     for few in pieces(denied):
         part = served.refuse(with_rows(request, "topics", list(few)), refusal, context.version)
+        assert part is not CLOSE_CONNECTION
         others += part.topics
         yield ROW_UNITS * len(few)
 
-    def with_others(response: Any) -> Any:
+    def with_others(response: MetadataResponse) -> MetadataResponse:
         if not passed:  # in version 0 that is "all" to the handler
             response.topics = []
         _refuse_found_by_id(acls, context, request, response)
@@ -310,11 +421,15 @@ def _metadata(
 
 
 def _refuse_found_by_id(
-    acls: Authorization, context: RequestContext, request: Any, response: Any
+    acls: Authorization,
+    context: RequestContext,
+    request: MetadataRequest,
+    response: MetadataResponse,
 ) -> None:
-    """A topic that was found by its id is authorized by the name that it was found under, which
-    the answer then keeps to itself. The id is no secret, in Kafka neither."""
-    ids = {row.topic_id for row in request.topics if not row.topic_id.is_zero}
+    """Authorize a topic found by id with its name. A refused one is returned without the name. As
+    in Kafka, the id is no secret.
+    """
+    ids = {row.topic_id for row in request.topics or () if not row.topic_id.is_zero}
     for index, row in enumerate(response.topics if ids else ()):
         if row.topic_id in ids and row.name is not None:
             need = Need(_O.DESCRIBE, _TOPIC, row.name)
@@ -327,34 +442,46 @@ def _refuse_found_by_id(
                 )
 
 
-def _refuse_unmade(acls: Authorization, context: RequestContext, response: Any) -> None:
-    """A topic that was not made because who asks may not have it made is no unknown one."""
+def _refuse_unmade(
+    acls: Authorization, context: RequestContext, response: MetadataResponse
+) -> None:
+    """Refuse a topic that was not created because the caller may not create it; its error is not
+    that of an unknown topic.
+    """
     for row in response.topics:
         is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_unknown and not acls.may_make_topic(context, row.name):
+        if is_unknown and not acls.may_make_topic(context, row.name or ""):
             row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             row.topic_authorized_operations = _NOT_REQUESTED
 
 
-def _visible_topics(acls: Authorization, context: RequestContext, response: Any) -> Any:
+def _visible_topics(
+    acls: Authorization, context: RequestContext, response: MetadataResponse
+) -> MetadataResponse:
     response.topics = acls.visible(context, _TOPIC, response.topics, attrgetter("name"))
     return response
 
 
 def _narrow_operations(
-    acls: Authorization, context: RequestContext, request: Any, response: Any
-) -> Any:
+    acls: Authorization,
+    context: RequestContext,
+    request: MetadataRequest,
+    response: MetadataResponse,
+) -> MetadataResponse:
     if request.include_topic_authorized_operations:
         for row in response.topics:
             if row.topic_authorized_operations >= 0:
-                bits = acls.permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name)
+                bits = acls.permitted(context, TOPIC_OPERATIONS, _TOPIC, row.name or "")
                 row.topic_authorized_operations = bits
     return _narrow_cluster_operations(acls, context, request, response)
 
 
 def _narrow_cluster_operations(
-    acls: Authorization, context: RequestContext, request: Any, response: Any
-) -> Any:
+    acls: Authorization,
+    context: RequestContext,
+    request: MetadataRequest | DescribeClusterRequest,
+    response: OfCluster,
+) -> OfCluster:
     if request.include_cluster_authorized_operations:
         may_see = acls.is_allowed(context, _O.DESCRIBE, _CLUSTER)
         response.cluster_authorized_operations = (
@@ -364,9 +491,15 @@ def _narrow_cluster_operations(
 
 
 def _describe_cluster(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
-    return _narrow_cluster_operations(acls, context, request, served.handle(context, request))
+    acls: Authorization,
+    served: Served[DescribeClusterRequest, DescribeClusterResponse],
+    context: RequestContext,
+    request: DescribeClusterRequest,
+) -> Handled[DescribeClusterResponse]:
+    def narrow(response: DescribeClusterResponse) -> DescribeClusterResponse:
+        return _narrow_cluster_operations(acls, context, request, response)
+
+    return then(served.handle(context, request), narrow)
 
 
 _CLUSTER_ACTION: Final = whole(_O.CLUSTER_ACTION)
@@ -401,9 +534,7 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: _ALTER,
     ApiKey.DESCRIBE_LOG_DIRS: _DESCRIBE,
     ApiKey.CREATE_PARTITIONS: each(topic(_O.ALTER), "topics", "results"),
-    ApiKey.DELETE_GROUPS: each(
-        lambda context, group: Need(_O.DELETE, _GROUP, group), "groups_names", "results"
-    ),
+    ApiKey.DELETE_GROUPS: each(named(_O.DELETE, _GROUP), "groups_names", "results"),
     ApiKey.ELECT_LEADERS: _ALTER,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: each(_config(_O.ALTER_CONFIGS), "resources", "responses"),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _ALTER,
@@ -416,4 +547,6 @@ RULES: Final[dict[int, Rule]] = {
     ApiKey.ALTER_PARTITION: _CLUSTER_ACTION,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.ALLOCATE_PRODUCER_IDS: _CLUSTER_ACTION,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _READ_GROUP,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_consumer_groups,
 }

@@ -1,8 +1,7 @@
-"""The operation bit sets that "authorized operations" fields carry
-(`AclEntry.supportedOperations`).
+"""The bit sets of operations in "authorized operations" fields (`AclEntry.supportedOperations`).
 
-Without an authorizer everybody may do everything a resource supports; with one,
-`server.authorization` leaves of these bits what the principal may do.
+Without an authorizer every principal may perform all operations of a resource. With one,
+`server.authorization` keeps the bits of the allowed operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cluster as clients see it."""
+"""The cluster's metadata for clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClusterView:
 
     @property
     def image(self) -> MetadataImage:
-        """The metadata now."""
+        """The present metadata."""
         return self._metadata.image
 
     def nodes(self, listener: str) -> list[Node]:

@@ -1,4 +1,4 @@
-"""From a frame to a handler and back to bytes."""
+"""Dispatches requests: decodes a frame, calls the handler, and encodes the response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from kafkapy.common.errors import ApiError, ErrorCode, MessageTooLarge, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
@@ -25,14 +25,23 @@ from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE, refusal
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
-from kafkapy.server.requests.served import Served
-from kafkapy.server.requests.turns import Work, worked
+from kafkapy.server.requests.turns import worked
 
 if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
+    from kafkapy.server.api.served import AnyServed
     from kafkapy.server.api.throttler import Throttler
     from kafkapy.server.counts.metrics import RequestMetrics
-    from kafkapy.server.requests.request_handler import Caller, FastPath
-    from kafkapy.server.requests.turns import Turns
+    from kafkapy.server.requests.outcomes import Outcome
+    from kafkapy.server.requests.request_handler import (
+        Caller,
+        Encodable,
+        FastPath,
+        Parts,
+        Reply,
+        Running,
+    )
+    from kafkapy.server.requests.turns import Turns, Work
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -41,12 +50,13 @@ _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
 ROOM_AT_ONCE_BYTES: Final = 1 << 19
-"""What a request may take in memory to be decoded in one go: some 2,000 rows, 2 ms."""
+"""The memory of a request that is decoded in one slice: some 2,000 rows, 2 ms."""
 ROOM_BYTES_MIN: Final = 1 << 24
 ROOM_BYTES_MAX: Final = 1 << 27
 ROOM_PER_BYTE: Final = 20
-"""What any request may take: so much for each of its bytes. Rows of real requests need as much with
-their answers; a frame of 1 MB whose rows are a byte each would take 200 MB."""
+"""The memory that a request may take for each of its bytes. Rows of real requests, with their
+responses, need this much; a frame of 1 MB with rows of one byte would take 200 MB.
+"""
 
 
 class Dispatcher:
@@ -54,7 +64,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        table: Mapping[int, Served],
+        table: Mapping[int, AnyServed],
         metrics: RequestMetrics,
         throttler: Throttler,
         turns: Turns,
@@ -69,8 +79,8 @@ class Dispatcher:
         self._produce_fast_path = produce_fast_path
         self._fetch_fast_path = fetch_fast_path
 
-    def dispatch(self, connection: Caller, request: Request) -> Any:
-        """Handle one request: its encoded response, a `Pending`, or how to end.
+    def dispatch(self, connection: Caller, request: Request) -> Reply:
+        """Handle one request. Returns its encoded response, a `Pending`, or the way to end.
 
         Raises:
             ProtocolViolation: unknown key, unserved version or undecodable body; the caller closes.
@@ -91,7 +101,9 @@ class Dispatcher:
             # KIP-511: an unknown ApiVersions version is answered in v0 with what is served.
             header = header._replace(api_version=0)
             context.header, context.version = header, 0
-            return self.encode(header, served.handle(context, None))
+            # Its handler answers at once.
+            return self.encode(header, served.handle(context, None))  # type: ignore[arg-type]
+        outcome: Outcome[Message] | Running
         try:
             message, _ = decoder(served.request_class, version)(
                 request.frame, request.body, ROOM_AT_ONCE_BYTES
@@ -115,9 +127,12 @@ class Dispatcher:
         # Hot: rows answer rows, and those of the request were few enough to be decoded at once.
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
-    def _handle_large(self, served: Served, context: RequestContext, request: Request) -> Work[Any]:
-        """Decode and handle a request of many rows. A violation of the protocol is the result: it
-        is the connection's to deal with."""
+    def _handle_large(
+        self, served: AnyServed, context: RequestContext, request: Request
+    ) -> Work[Outcome[Message] | ProtocolViolation]:
+        """Decode and handle a request with many rows. Returns a protocol violation, which the
+        connection handles.
+        """
         frame = request.frame
         if len(frame) <= SCRATCH_BYTES_MAX:
             # What arrives meanwhile is received where this frame lies.
@@ -126,8 +141,8 @@ class Dispatcher:
         return self._decode_and_handle(served, context, frame, request.body, room)
 
     def _decode_and_handle(
-        self, served: Served, context: RequestContext, frame: memoryview, body: int, room: int
-    ) -> Work[Any]:
+        self, served: AnyServed, context: RequestContext, frame: memoryview, body: int, room: int
+    ) -> Work[Outcome[Message] | ProtocolViolation]:
         decode = sliced_decoder(served.request_class, context.version)
         try:
             message, _ = yield from decode(frame, body, room)
@@ -138,8 +153,10 @@ class Dispatcher:
             return violation
         return outcome
 
-    def _learn(self, connection: Caller, request: Request, message: Any) -> None:
-        """Later requests of this kind may take the fast path."""
+    def _learn(  # type: ignore[explicit-any]
+        self, connection: Caller, request: Request, message: Any
+    ) -> None:
+        """Later requests of this kind may take the fast path. The message is of the key's class."""
         key = request.header.api_key
         if key == ApiKey.PRODUCE:
             if connection.fast_path is None:
@@ -163,18 +180,24 @@ class Dispatcher:
             connection.is_token,
         )
 
-    def _call(self, served: Served, context: RequestContext, message: Any) -> Any:
+    def _call(
+        self, served: AnyServed, context: RequestContext, message: Message
+    ) -> Outcome[Message] | Running:
         try:
-            return served.handle(context, message)
+            return served.handle(context, message)  # type: ignore[return-value]
         except ProtocolViolation:
             raise
         except Exception as fault:
             return _refusal(served, context, message, fault)
 
     def _go_on(
-        self, served: Served, context: RequestContext, message: Any, work: Work[Any]
-    ) -> Work[Any]:
-        """The rest of a handler's work, within the same boundary."""
+        self,
+        served: AnyServed,
+        context: RequestContext,
+        message: Message,
+        work: Work[Outcome[Message]],
+    ) -> Work[Outcome[Message]]:
+        """Continue a handler's work, with the same handling of errors."""
         try:
             return (yield from work)
         except ProtocolViolation:
@@ -182,9 +205,12 @@ class Dispatcher:
         except Exception as fault:
             return (yield from worked(_refusal(served, context, message, fault)))
 
-    def repeat(self, connection: Caller, fast_path: FastPath, frame: memoryview) -> Any:
-        """Handle a request on the connection's fast path: its encoded response, a `Pending` of one,
-        or how to end; None, and nothing done, if it must take the general path."""
+    def repeat(
+        self, connection: Caller, fast_path: FastPath, frame: memoryview
+    ) -> bytes | Reply | None:
+        """Handle a request on the connection's fast path. Returns its encoded response, a
+        `Pending`, or the way to end; None, without an effect, if it must take the general path.
+        """
         started = time.perf_counter()
         try:
             answer = fast_path.handle(frame)
@@ -200,7 +226,15 @@ class Dispatcher:
             fast_path.times.add(time.perf_counter() - started)
         return answer
 
-    def encode(self, header: RequestHeader, response: Any) -> Any:
+    @overload
+    def encode(
+        self, header: RequestHeader, response: Message | CloseConnection | Running
+    ) -> Reply: ...
+
+    @overload
+    def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation: ...
+
+    def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation:
         """A response as bytes: now, or in slices a large one and one that is still to be made.
         The endings, and bytes, pass through."""
         if isinstance(response, _NOT_TO_ENCODE):
@@ -217,12 +251,14 @@ class Dispatcher:
             return _unencodable(error)
 
 
-def _make_and_encode(response: Work[Any], header: RequestHeader) -> Work[Any]:
+def _make_and_encode(
+    response: Work[Outcome[Message]], header: RequestHeader
+) -> Work[Outcome[Parts | Message]]:
     made = yield from response
-    return made if isinstance(made, _NOT_TO_ENCODE) else (yield from _encode_large(made, header))
+    return made if isinstance(made, _NOT_MESSAGES) else (yield from _encode_large(made, header))
 
 
-def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
+def _encode_large(response: Message, header: RequestHeader) -> Work[Parts | CloseConnection]:
     try:
         return (yield from sliced_encode_response(response, header))
     except ValueError as error:
@@ -230,16 +266,20 @@ def _encode_large(response: Any, header: RequestHeader) -> Work[Any]:
 
 
 def _unencodable(error: ValueError) -> CloseConnection:
-    """Nothing can be answered in the client's version: it learns it at once, not by a timeout."""
+    """Close a connection whose response cannot be encoded in the client's version, so that the
+    client gets an error at once, not a timeout.
+    """
     logger.error("Closing a connection whose response cannot be encoded: %s", error)
     return CLOSE_CONNECTION
 
 
-def _refusal(served: Served, context: RequestContext, message: Any, fault: Exception) -> Any:
+def _refusal(
+    served: AnyServed, context: RequestContext, message: Message, fault: Exception
+) -> Message | CloseConnection | Running:
     if not isinstance(fault, ApiError):
         logger.error(
             "Error while handling %s from %s", served.name, context.client_host, exc_info=fault
         )
         fault = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     # An ApiError: a handler that has no row for a refusal of the whole request says it so.
-    return refusal(served.refuse, message, fault, context.version)
+    return refusal(served.refuse, message, fault, context.version)  # type: ignore[return-value]

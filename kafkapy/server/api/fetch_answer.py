@@ -1,10 +1,10 @@
-"""Answers to fetches, on the general path and on the fast one."""
+"""Responses to fetches, for the general path and the fast path."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.fetch import (
@@ -21,7 +21,7 @@ from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.server.api.authorization import Need
 from kafkapy.server.api.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 NEEDS_OF_FOLLOWER: Final = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
-"""With these a follower may read all that it follows."""
+"""The operation and resource that a follower's fetch needs."""
 FIRST_VERSION_WITH_IDS: Final = 13
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 @dataclass(frozen=True)
 class FetchAnswers:
-    """Makes the answers of one broker."""
+    """Creates the responses of one broker."""
 
     replicas: ReplicaManager
     metrics: Metrics
@@ -46,8 +46,9 @@ class FetchAnswers:
     def answer(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
     ) -> FetchResponse | Work[FetchResponse]:
-        """The response that a session's rows come to, or the work that makes it of many rows, or of
-        rows to convert."""
+        """The response with a session's rows; for many rows, or rows to convert, the work that
+        creates it.
+        """
         if context.version < FIRST_VERSION_AS_STORED:
             replicas = self.replicas
             results = adapt(replicas, context.version, results)
@@ -58,9 +59,10 @@ class FetchAnswers:
 
     def _answer_converted(
         self, context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
-    ) -> Work[Any]:
+    ) -> Work[FetchResponse]:
         results = yield from work
-        return (yield from worked(self._answer(context, session, results)))
+        answer = self._answer(context, session, results)
+        return answer if isinstance(answer, FetchResponse) else (yield from answer)
 
     def _answer(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]

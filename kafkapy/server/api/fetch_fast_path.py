@@ -1,16 +1,15 @@
 """The fast path of a follower's fetches: decodes and encodes without messages and handler.
 
-Hot file. A request of the shape that its session's last ones had (`protocol.fetch_shape`) is taken
-note of for all partitions of the session, and answered or parked (`replication.follower_wait`).
-A request that is not plain takes the general path by `Dispatcher`: nothing was done yet that it
-would not do as well. An answer that is not of the shape is made as on the general path. Per
-connection: the shape, the session's place in the purgatory, and whether ACLs allow the client to
-fetch as a follower.
+Hot file. A request with the shape of its session's last ones (`protocol.fetch_shape`) is noted for
+all partitions of the session, and answered or kept waiting (`replication.follower_wait`). Other
+requests take the general path of `Dispatcher`, which repeats everything that was done here. A
+response of another shape is built as on the general path. State per connection: the shape, the
+session's entry in the purgatory, and whether ACLs allow the client to fetch as a follower.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.protocol.fetch_shape import FetchShape
@@ -37,10 +36,11 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.fetch_reader import FetchReader
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.request_handler import Parts
 
 
 def is_of_session(request: FetchRequest) -> bool:
-    """Whether a fetch is a follower's that goes on with a session and names one partition of it."""
+    """Whether a fetch is a follower's, continues a session, and names one partition of it."""
     return (
         request.replica_state.replica_id >= 0
         and request.session_epoch > 0
@@ -82,7 +82,7 @@ class FetchFastPath:
         self._context = context
         self._correlation_id = 0  # of the fetch that is served or parked
         self._params: FetchParams
-        self._pending: Pending[Any] | None = None
+        self._pending: Pending[Parts] | None = None
         self._shape: FetchShape | None = None
         self.times = metrics.requests.by_name["Fetch"]
         self._wait: FollowerWait | None = None
@@ -96,7 +96,7 @@ class FetchFastPath:
             )
 
     def learn(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
-        """A request that `is_of_session` went the general path; later ones need not."""
+        """Prepare for later requests, after one that `is_of_session` took the general path."""
         if self._shape is not None and self._shape.match(frame) is not None:
             return
         self.close()
@@ -112,9 +112,10 @@ class FetchFastPath:
             listener=self._context.listener,
         )
 
-    def handle(self, frame: memoryview) -> list[Any] | Pending[Any] | None:
-        """Take note and answer: the whole frame, now or later. None if the request must take the
-        general path, which finds nothing else than it would have found at once."""
+    def handle(self, frame: memoryview) -> Parts | Pending[Parts] | None:
+        """Note the follower's position, and answer with the whole frame, now or later. Returns None
+        if the request must take the general path; nothing that was done here affects that.
+        """
         shape = self._shape
         asked = None if shape is None else shape.match(frame)
         if shape is None or asked is None:
@@ -147,7 +148,7 @@ class FetchFastPath:
         return self._answer() if finds_records else self._park(wait, now_ms)
 
     def _waiting(self, session: FetchSession) -> FollowerWait | None:
-        """The session as it is watched; None while a partition of it is not hosted here."""
+        """The session's watched operation; None while one of its partitions is not hosted here."""
         wait = self._wait
         if wait is not None and wait.is_of(session):
             return wait
@@ -165,9 +166,9 @@ class FetchFastPath:
         self._wait = wait
         return wait
 
-    def _park(self, wait: FollowerWait, now_ms: int) -> Pending[Any]:
+    def _park(self, wait: FollowerWait, now_ms: int) -> Pending[Parts]:
         wait_ms = self._reader.wait_ms(self._params, len(wait.pairs), now_ms)
-        pending: Pending[Any] = Pending(blocks=True)
+        pending: Pending[Parts] = Pending(blocks=True)
         self._pending = pending
         self._replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
         return pending
@@ -177,7 +178,7 @@ class FetchFastPath:
         if pending is not None:
             pending.complete(self._answer())
 
-    def _answer(self) -> list[Any]:
+    def _answer(self) -> Parts:
         wait = self._wait
         assert wait is not None
         news = wait.news()
@@ -193,9 +194,10 @@ class FetchFastPath:
 
     def _records(
         self, session: FetchSession, partition: Partition, wanted: FetchPartition
-    ) -> list[Any] | None:
-        """The answer with what one partition has got since; None if that is not all there is to
-        it."""
+    ) -> Parts | None:
+        """The response with one partition's new records; None if the response needs more than
+        that.
+        """
         log, shape = partition.log, self._shape
         assert shape is not None
         if self._replicas.quotas.leader.limit is not None:  # since the fetch was parked
@@ -218,7 +220,7 @@ class FetchFastPath:
         )  # fmt: skip
 
     def close(self) -> None:
-        """The session is watched no more."""
+        """Stop watching the session."""
         if self._wait is not None:
             self._replicas.fetch_purgatory.cancel(self._wait)
             self._wait = None

@@ -1,13 +1,14 @@
-"""Shared helpers of handlers: a coroutine or the controller behind a `Pending`; the resource types
-of configs."""
+"""Shared helpers of handlers: responses from coroutines and from the controller, resource types of
+configs.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.controller.events import Event
@@ -24,10 +25,14 @@ from kafkapy.server.admin.acl_admin import AclAdmin, Binding
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.outcomes import CloseConnection, Later, Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, elsewhere, worked
 
 if TYPE_CHECKING:
+    from kafkapy.protocol.messages.create_acls import AclCreation
+    from kafkapy.protocol.messages.delete_acls import DeleteAclsFilter
+    from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
+    from kafkapy.protocol.schema import Message
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.requests.background_tasks import BackgroundTasks
@@ -36,6 +41,8 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 R = TypeVar("R")
 S = TypeVar("S")
+M = TypeVar("M", bound="Message")
+Q = TypeVar("Q", bound="Message")
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -45,12 +52,12 @@ _START_WAIT_MS: Final = 20_000
 
 
 def unsupported_resource(resource_type: int) -> ApiError:
-    """The refusal of configs of another resource type."""
+    """The error for configs of another resource type."""
     return ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
 
 
 def refusal(
-    refuse: Callable[[Any, ApiError, int], R], request: Any, error: ApiError, version: int
+    refuse: Callable[[Q, ApiError, int], R], request: Q, error: ApiError, version: int
 ) -> R | Work[R]:
     """The response that refuses a whole request. One of many rows is the work of another thread."""
     make = partial(refuse, request, error, version)
@@ -61,11 +68,11 @@ def refusal(
 def run_async(
     tasks: BackgroundTasks,
     context: RequestContext,
-    work: Coroutine[Any, Any, Any],
-    refuse: Callable[[ApiError], Any],
-) -> Pending[Any]:
-    """Run `work` as a task of the broker; its result, or the refusal, answers the request."""
-    pending: Pending[Any] = Pending()
+    work: Later[M | Work[M]],
+    refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
+) -> Pending[M]:
+    """Run `work` as a task of the broker. Its result or error is the response."""
+    pending: Pending[M] = Pending()
 
     async def answer() -> None:
         try:
@@ -85,12 +92,13 @@ def run_async(
 
 def gather(
     starts: Sequence[Callable[[Callable[[R], None]], None]],
-    to_response: Callable[[list[R]], Any],
+    to_response: Callable[[list[R]], M | Work[M]],
     units: int = ROW_UNITS,
-) -> Work[Any]:
-    """Start each with the function that takes its result, at a cost of `units`; the response is
-    made when all have come, in the order of the starts."""
-    pending: Pending[Any] = Pending()
+) -> Work[Outcome[M]]:
+    """Start operations, each with the function that gets its result, at a cost of `units`. The
+    response is created after all results, in the order of the starts.
+    """
+    pending: Pending[M] = Pending()
     results: dict[int, R] = {}
 
     def answered(number: int, result: R) -> None:
@@ -107,20 +115,21 @@ def gather(
 
 
 def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
-    """The rows of a request with each key once, the last of its kind, in the order of the first:
-    a resource that is named 50,000 times is one resource."""
+    """The rows of a request with each key once: the last row of a key, in the order of the first
+    ones. A request may name a resource 50,000 times.
+    """
     return list({key(row): row for row in rows}.values())
 
 
 def not_controller() -> ApiError:
-    """NOT_CONTROLLER: the client refreshes its metadata and asks the controller."""
+    """The error NOT_CONTROLLER, after which the client refreshes its metadata and retries."""
     return ApiError(
         ErrorCode.NOT_CONTROLLER, "This is not the correct controller for this cluster."
     )
 
 
 def require_controller(task: ControllerTask) -> None:
-    """Only the active controller serves this.
+    """Require that this broker is the active controller.
 
     Raises:
         ApiError: NOT_CONTROLLER.
@@ -131,12 +140,14 @@ def require_controller(task: ControllerTask) -> None:
 
 
 async def controller_answer(
-    controller: ControllerTask, event_with: Callable[[Callable[[Any], None]], Event]
-) -> Any:
-    """The reply of this broker's controller to the event made of a reply function."""
-    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    controller: ControllerTask, event_with: Callable[[Callable[[R], None]], Event]
+) -> R:
+    """Queue an event for this broker's controller, and wait for its reply. The event is created
+    from a reply function.
+    """
+    answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
-    def reply(result: Any) -> None:
+    def reply(result: R) -> None:
         # The broker may have stopped waiting, because it stops.
         if not answer.done():
             answer.set_result(result)
@@ -150,8 +161,9 @@ def ask_controller(
     event_with: Callable[[Callable[[R], None]], Event],
     to_response: Callable[[R], S],
 ) -> S | Pending[S]:
-    """Queue the event made of a reply function for this broker's controller; its reply, or its
-    refusal if it is not the active one, answers the request."""
+    """Queue an event for this broker's controller, created from a reply function. The response is
+    its reply, or its error if it is not active.
+    """
     pending: Pending[S] = Pending()
     event = event_with(lambda result: pending.complete(to_response(result)))
     controller.submit(event)
@@ -159,27 +171,29 @@ def ask_controller(
 
 
 def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
-    """A transactional API's error; its older versions know no PRODUCER_FENCED (KIP-588)."""
+    """A transactional API's error. Older versions do not have PRODUCER_FENCED (KIP-588)."""
     if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
 
 
 async def metadata_known(waiter: MetadataWaiter) -> None:
-    """Wait, within limits, until this broker has heard what there is in its cluster."""
+    """Wait, with a limit, until this broker has the cluster's metadata."""
     await waiter.when(lambda _: waiter.is_known, _START_WAIT_MS)
 
 
 def mutations(
     quotas: ClientQuotas, context: RequestContext, strict_since: int | None = None
 ) -> Mutations:
-    """Changes that the caller's quota allows the request; older versions are refused nothing."""
+    """The number of changes that the caller's quota allows. Requests of older versions are never
+    refused.
+    """
     strict = strict_since is not None and context.version >= strict_since
     return quotas.mutations(client_of(context), strict)
 
 
 def told(error: ApiError) -> str | None:
-    """The message of a row: none if it says no more than the code does."""
+    """The message of a row; None if it equals the code's standard one."""
     return None if error.message == error.code.name else error.message
 
 
@@ -187,18 +201,18 @@ def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configu
     """The entries of all resources.
 
     Raises:
-        ApiError: SECURITY_DISABLED, there is no authorizer that would use them.
+        ApiError: SECURITY_DISABLED, there is no authorizer.
     """
     if admin is None:
         raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
     return admin
 
 
-def acl_binding(row: Any) -> Binding:
+def acl_binding(row: AclCreation) -> Binding:
     """The entry of a CreateAcls row.
 
     Raises:
-        ApiError: INVALID_REQUEST, a code is not Kafka's.
+        ApiError: INVALID_REQUEST, a code is unknown.
     """
     return _binding(
         (row.resource_type, row.resource_name, row.resource_pattern_type),
@@ -207,11 +221,11 @@ def acl_binding(row: Any) -> Binding:
     )
 
 
-def acl_filter(row: Any) -> Binding:
+def acl_filter(row: DescribeAclsRequest | DeleteAclsFilter) -> Binding:
     """The filter of a DescribeAcls or DeleteAcls row.
 
     Raises:
-        ApiError: INVALID_REQUEST, a code is not Kafka's.
+        ApiError: INVALID_REQUEST, a code is unknown.
     """
     return _binding(
         (row.resource_type_filter, row.resource_name_filter, row.pattern_type_filter),
@@ -221,7 +235,9 @@ def acl_filter(row: Any) -> Binding:
 
 
 def _binding(
-    resource: tuple[int, str | None, int], who: tuple[str | None, str | None], row: Any
+    resource: tuple[int, str | None, int],
+    who: tuple[str | None, str | None],
+    row: AclCreation | DescribeAclsRequest | DeleteAclsFilter,
 ) -> Binding:
     kind, name, pattern = resource
     try:

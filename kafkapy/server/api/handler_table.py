@@ -1,19 +1,18 @@
-"""The handlers of a broker by area, each built with the parts that it uses.
+"""Creates the handlers of a broker by area, each with the parts that it uses.
 
-`broker` builds the areas; nothing else knows them all.
+Only `broker` creates all areas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from types import CoroutineType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Union
 
-from kafkapy.common.errors import ApiError
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.schema import Message
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.admin.acl_admin import AclAdmin
 from kafkapy.server.admin.auto_creator import AutoCreator
@@ -32,10 +31,12 @@ from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.produce_answer import ProduceAnswers
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.served import AnyServed, Handle, Served
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.api.transaction_rules import TRANSACTION_RULES
 from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
@@ -50,22 +51,32 @@ from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
+from kafkapy.server.requests.outcomes import Handled, Later
 from kafkapy.server.requests.request_handler import Caller
-from kafkapy.server.requests.served import Served
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import Turns, Work
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
-Handle = Callable[[RequestContext, Any], Any]
-Handlers = dict[int, Handle]
+if TYPE_CHECKING:
+    from kafkapy.server.api.served import Refuse
+
+# In a table, each handler takes requests of its own API.
+AnyHandle = Handle[Any, Message]  # type: ignore[explicit-any]
+BackgroundHandle = Callable[  # type: ignore[explicit-any]
+    [RequestContext, Any],
+    Union[Handled[Message], Later[Message | Work[Message]]],  # noqa: UP007
+]
+Handlers = dict[int, AnyHandle]
+BackgroundHandlers = dict[int, BackgroundHandle]
+"""Handlers that may return coroutines."""
 
 
 F = TypeVar("F")
 
 
 class Paths(NamedTuple, Generic[F]):
-    """The general path of an API's requests, and what makes the fast path of a connection."""
+    """The general path of an API's requests, and the factory of a connection's fast path."""
 
-    general: Handle
+    general: AnyHandle
     fast: Callable[[RequestContext, Caller], F]
 
 
@@ -123,7 +134,12 @@ def logs(replicas: ReplicaManager, clock: Clock) -> Handlers:
     }
 
 
-def groups(groups: GroupService, metadata: MetadataCache, authorization: Authorization) -> Handlers:
+def groups(
+    groups: GroupService,
+    metadata: MetadataCache,
+    authorization: Authorization,
+    features: ClusterFeatures,
+) -> Handlers:
     """Consumer groups and their offsets."""
     return {
         ApiKey.JOIN_GROUP: partial(handlers.join_group.handle, groups),
@@ -136,6 +152,12 @@ def groups(groups: GroupService, metadata: MetadataCache, authorization: Authori
         ApiKey.OFFSET_COMMIT: partial(handlers.offset_commit.handle, groups, metadata),
         ApiKey.OFFSET_FETCH: partial(handlers.offset_fetch.handle, groups, authorization),
         ApiKey.OFFSET_DELETE: partial(handlers.offset_delete.handle, groups, authorization),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: partial(
+            handlers.consumer_group_heartbeat.handle, groups, features, authorization
+        ),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: partial(
+            handlers.consumer_group_describe.handle, groups, features
+        ),
     }
 
 
@@ -146,7 +168,7 @@ def transactions(
     verifier: TransactionVerifier,
     markers: MarkerWriter,
     producer_ids: ProducerIdManager,
-) -> Handlers:
+) -> BackgroundHandlers:
     """Transactions and producer ids."""
     return {
         ApiKey.INIT_PRODUCER_ID: partial(
@@ -177,8 +199,11 @@ def cluster(
     quotas: ClientQuotas,
     turns: Turns,
     tasks: BackgroundTasks,
+    features: ClusterFeatures,
 ) -> Handlers:
-    """Descriptions of the cluster and its APIs, coordinators, and logins out of turn."""
+    """Descriptions of the cluster and its APIs, coordinators, and SASL requests outside of a
+    login.
+    """
     description = handlers.metadata.Handler(
         cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
     )
@@ -187,7 +212,7 @@ def cluster(
         ApiKey.METADATA: description.handle,
         ApiKey.FIND_COORDINATOR: coordinators.handle,
         ApiKey.DESCRIBE_CLUSTER: partial(handlers.describe_cluster.handle, cluster),
-        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED),
+        ApiKey.API_VERSIONS: partial(handlers.api_versions.handle, SERVED, features),
         ApiKey.SASL_HANDSHAKE: handlers.sasl_handshake.handle,
         ApiKey.SASL_AUTHENTICATE: handlers.sasl_authenticate.handle,
     }
@@ -203,8 +228,8 @@ def topics(
     authorization: Authorization,
     quotas: ClientQuotas,
     turns: Turns,
-) -> Handlers:
-    """Topics are made, grow and go."""
+) -> BackgroundHandlers:
+    """Creation, expansion and deletion of topics."""
     creation = handlers.create_topics.Handler(admin, controller, waiter, configs, quotas, turns)
     growth = handlers.create_partitions.Handler(admin, controller, waiter, quotas, turns)
     deletion = handlers.delete_topics.Handler(
@@ -224,7 +249,7 @@ def configs(
     metadata: MetadataCache,
     broker_id: int,
     turns: Turns,
-) -> Handlers:
+) -> BackgroundHandlers:
     """Configs of topics and brokers."""
     description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, turns)
     return {
@@ -236,7 +261,7 @@ def configs(
     }
 
 
-def acls(admin: AclAdmin | None, turns: Turns) -> Handlers:
+def acls(admin: AclAdmin | None, turns: Turns) -> BackgroundHandlers:
     """Access control entries."""
     return {
         ApiKey.DESCRIBE_ACLS: partial(handlers.describe_acls.handle, admin),
@@ -245,7 +270,7 @@ def acls(admin: AclAdmin | None, turns: Turns) -> Handlers:
     }
 
 
-def quotas(admin: QuotaAdmin, changes: ConfigChangeListener, turns: Turns) -> Handlers:
+def quotas(admin: QuotaAdmin, changes: ConfigChangeListener, turns: Turns) -> BackgroundHandlers:
     """Client quotas."""
     return {
         ApiKey.DESCRIBE_CLIENT_QUOTAS: partial(
@@ -259,7 +284,7 @@ def quotas(admin: QuotaAdmin, changes: ConfigChangeListener, turns: Turns) -> Ha
 
 def scram(
     admin: ScramAdmin, changes: ConfigChangeListener, controller: ControllerTask, turns: Turns
-) -> Handlers:
+) -> BackgroundHandlers:
     """SCRAM credentials."""
     return {
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(
@@ -276,7 +301,7 @@ def delegation_tokens(
     tokens: DelegationTokens,
     authorization: Authorization,
     tasks: BackgroundTasks,
-) -> Handlers:
+) -> BackgroundHandlers:
     """Delegation tokens."""
     return {
         ApiKey.CREATE_DELEGATION_TOKEN: partial(
@@ -292,8 +317,8 @@ def delegation_tokens(
 
 def controller(
     controller: ControllerTask, metadata: MetadataCache, waiter: MetadataWaiter, clock: Clock
-) -> Handlers:
-    """Requests to the controller: elections, reassignments, and those of brokers."""
+) -> BackgroundHandlers:
+    """Requests to the controller: elections, reassignments, and requests of brokers."""
     election = handlers.elect_leaders.Handler(controller, metadata, waiter, clock)
     return {
         ApiKey.ELECT_LEADERS: election.handle,
@@ -309,8 +334,10 @@ def controller(
     }
 
 
-def control_requests(receiver: ControlRequestHandler, inter_broker_listener: str) -> Handlers:
-    """Requests of the controller to this broker."""
+def control_requests(
+    receiver: ControlRequestHandler, inter_broker_listener: str
+) -> BackgroundHandlers:
+    """Commands of the controller to this broker."""
     return {
         ApiKey.LEADER_AND_ISR: partial(
             handlers.leader_and_isr.handle, receiver, inter_broker_listener
@@ -320,7 +347,7 @@ def control_requests(receiver: ControlRequestHandler, inter_broker_listener: str
     }
 
 
-def in_background(tasks: BackgroundTasks, *areas: Handlers) -> Handlers:
+def in_background(tasks: BackgroundTasks, *areas: BackgroundHandlers) -> Handlers:
     """Areas whose handlers may return coroutines: they run as tasks of the broker."""
     return {
         key: partial(_handle, tasks, handle, SERVED[key].refuse)
@@ -331,24 +358,24 @@ def in_background(tasks: BackgroundTasks, *areas: Handlers) -> Handlers:
 
 def _handle(
     tasks: BackgroundTasks,
-    handle: Handle,
-    refuse: Callable[[Any, ApiError, int], Any],
+    handle: BackgroundHandle,
+    refuse: Refuse[Message, Message],
     context: RequestContext,
-    request: Any,
-) -> Any:
+    request: Message,
+) -> Handled[Message]:
     outcome = handle(context, request)
-    if not isinstance(outcome, CoroutineType):
+    if not isinstance(outcome, Coroutine):
         return outcome
     refused = partial(refusal, refuse, request, version=context.version)
     return run_async(tasks, context, outcome, refused)
 
 
 def table(
-    handles: Mapping[int, Handle], authorization: Authorization, auto_create_topics: bool
-) -> dict[int, Served]:
-    """The APIs of a broker; where there is an authorizer, behind their rules."""
+    handles: Mapping[int, AnyHandle], authorization: Authorization, auto_create_topics: bool
+) -> dict[int, AnyServed]:
+    """The APIs of a broker; with an authorizer, each with its rule."""
     served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
-    # Decided here, so that nothing is asked of a request where everything is allowed.
+    # Decided here, so that requests need no check without an authorizer.
     if authorization.authorizer is None:
         return served
     return guard(served, rules(auto_create_topics), authorization)

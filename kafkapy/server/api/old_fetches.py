@@ -1,4 +1,4 @@
-"""Answers to old versions of Fetch, which know neither today's batches nor today's errors.
+"""Responses to old versions of Fetch, which have older record formats and error codes.
 
 | version | |
 |---|---|
@@ -7,7 +7,7 @@
 | 0-5 | KAFKA_STORAGE_ERROR is NOT_LEADER_OR_FOLLOWER: an unknown error is not retried |
 | 0-9 | topics that the broker compresses with zstd are refused (KIP-110) |
 
-Records are converted in another thread. (`KafkaApis.handleFetchRequest`.)
+Records are converted in another thread, as in `KafkaApis.handleFetchRequest`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _FIRST_VERSION_WITH_BATCHES: Final = 4
 _FIRST_VERSION_WITH_STORAGE_ERROR: Final = 6
 _FIRST_VERSION_WITH_TIMESTAMPS: Final = 2
 CONVERTED_BYTES_MAX: Final = 1 << 20
-"""Of one answer, beyond the first batch of each partition: half a second if records are small."""
+"""The limit of converted bytes in one response, beyond the first batch of each partition. Small
+records take half a second.
+"""
 
 
 def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:
-    """The rows of a fetch before `FIRST_VERSION_AS_STORED`, with the refusals of its version."""
+    """The rows of a fetch before `FIRST_VERSION_AS_STORED`, with the errors of its version."""
     return [
         _known_error(_refused(replicas, version, result) or result, version) for result in results
     ]
@@ -64,15 +66,16 @@ def _known_error(result: FetchResult, version: int) -> FetchResult:
 def convert(
     replicas: ReplicaManager, version: int, results: list[FetchResult]
 ) -> Work[list[FetchResult]] | None:
-    """The work that makes message sets of what was read; None if nothing is to be converted. The
-    records are read at once: later their files may be closed."""
+    """The work that converts records to message sets; None if nothing must be converted. The
+    records are read at once, because their files may be closed later.
+    """
     if version >= _FIRST_VERSION_WITH_BATCHES or not any(r.size_bytes for r in results):
         return None
     return _converted(version, [_read(replicas, version, result) for result in results])
 
 
 def _read(replicas: ReplicaManager, version: int, result: FetchResult) -> FetchResult:
-    """The row with its records in memory, or with the error that they cannot be read."""
+    """The row with its records in memory, or with an error if they cannot be read."""
     records, partition = result.records, _partition(replicas, result)
     if isinstance(records, bytes) or partition is None:
         return result

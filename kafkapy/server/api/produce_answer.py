@@ -1,4 +1,4 @@
-"""Answers of refused produce rows, on the general path and on the fast one."""
+"""Refused rows of produce responses, for the general path and the fast path."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FIRST_VERSION_WITH_LEADERS: Final = 10
 
 
 class ProduceAnswers:
-    """Completes the answers of one broker."""
+    """Completes the responses of one broker."""
 
     def __init__(self, metrics: Metrics, cluster: ClusterView) -> None:
         self._metrics = metrics
         self._cluster = cluster
 
     def refuse_row(self, topic: str, row: PartitionProduceResponse, error: ApiError) -> None:
-        """Make a row that of a refused append, which is counted."""
+        """Set the error of a refused append in a row, and count it."""
         row.error_code = error.code
         row.base_offset = -1
         row.error_message = error.message if error.message != error.code.name else None
@@ -46,7 +46,7 @@ class ProduceAnswers:
                 )
 
     def add_leaders(self, context: RequestContext, response: ProduceResponse) -> None:
-        """Where the leaders are that refused rows name."""
+        """Add the addresses of the leaders in refused rows."""
         if context.version < _FIRST_VERSION_WITH_LEADERS:
             return
         leaders = {

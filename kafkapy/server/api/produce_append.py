@@ -1,16 +1,16 @@
 """Rules of a produce append. Hot file.
 
-The handler and the fast path both append here. They only decode requests and encode answers, so no
-rule can hold on one path and not on the other: which requests are refused as a whole, which wait
-for a transaction's coordinator, which rows are refused, what is counted, and what becomes of an
-unexpected exception.
+The handler and the fast path both append here. They only decode requests and encode responses, so
+both paths have the same rules: which requests are refused as a whole, which wait for a
+transaction's coordinator, which rows are refused, the metrics, and the handling of unexpected
+exceptions.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
@@ -39,8 +39,8 @@ _ADMIN_CLIENT_ID: Final = "__admin_client"
 _NONE_UNVERIFIED: Final[list[Writing]] = []
 
 
-def writing(topic: str, index: int, records: Any) -> Writing | None:
-    """The partition and producer of a batch that is part of a transaction; None of any other."""
+def writing(topic: str, index: int, records: memoryview | bytes | None) -> Writing | None:
+    """The partition and producer of a transactional batch; None for others."""
     producer = transactional_producer(records or b"")
     if producer is None:
         return None
@@ -79,9 +79,9 @@ def append(
     """Append one row, and count it.
 
     Raises:
-        TakesLong: nothing was done. Another thread is to prepare the records (`ahead`).
-        ApiError: the row's refusal; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or
-            not the records are in the log.
+        TakesLong: nothing was done. Another thread must prepare the records (`ahead`). ApiError:
+        the row's error; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or not the
+        records are in the log.
     """
     if topic in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT_ID:
         raise ApiError(
@@ -119,7 +119,7 @@ def answer_later(
     waits: list[ProduceWait],
     answer: Callable[[], R],
 ) -> Pending[R]:
-    """The response that `answer` makes when none of `waits` waits any more, or time is over."""
+    """The response that `answer` creates after all of `waits`, or after the timeout."""
     pending: Pending[R] = Pending()
     purgatory = replicas.produce_purgatory
     operation = DelayedProduce(

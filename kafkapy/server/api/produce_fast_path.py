@@ -1,16 +1,16 @@
 """The fast path of a producer's requests: decodes and encodes without messages and handler.
 
-Hot file. A request of the shape that its connection's last ones had is appended as the handler
-appends (`produce_append`), and its answer is packed into a template. A request that is not plain -
-another shape, a client that ACLs refuse or a quota limits, a transaction that must be verified -
-takes the general path by `Dispatcher`: nothing was done yet. With acks=all the answer waits in the
-purgatory as on the general path. Per connection: the shape, the topic produced to last, and the
-decisions that stand.
+Hot file. A request with the shape of its connection's last ones is appended as in the handler
+(`produce_append`), and its response is packed into a template. Other requests - another shape, a
+client that ACLs refuse or a quota limits, a transaction that must be verified - take the general
+path of `Dispatcher`, before anything is done here. With acks=all the response waits in the
+purgatory as on the general path. State per connection: the shape, the last topic, and the decisions
+that still hold.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.request_handler import Parts
 
 
 class ProduceFastPath:
@@ -89,8 +90,9 @@ class ProduceFastPath:
         self._unlimited: StandingDecision
 
     def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
-        """A request took the general path: when it repeats the topic of the last one, later ones
-        need not."""
+        """Prepare for later requests, after one on the general path with the same topic as the one
+        before.
+        """
         topics = request.topic_data
         topic = topics[0].name if len(topics) == 1 else None
         repeats = topic is not None and topic == self._last_topic
@@ -105,7 +107,7 @@ class ProduceFastPath:
             self._decide_anew()
 
     def _decide_anew(self) -> None:
-        """Whether the clients of this connection may do what the shape asks is not known yet."""
+        """Begin new decisions about this connection's client, for the present shape."""
         context, shape = self._context, self._shape
         assert shape is not None
         authorizer, quotas = self._authorizer, self._quotas
@@ -124,13 +126,14 @@ class ProduceFastPath:
             )
 
     def close(self) -> None:
-        """The connection is gone; what waits was abandoned."""
+        """Handle the end of the connection. Its waiting operations are abandoned."""
 
     def handle(
         self, frame: memoryview
-    ) -> bytes | list[Any] | Pending[Any] | NoResponse | CloseConnection | None:
-        """Append and answer: the whole frame, now or later, or how to end. None, and nothing done,
-        if the request must take the general path."""
+    ) -> bytes | Parts | Pending[bytes] | NoResponse | CloseConnection | None:
+        """Append, and answer with the whole frame, now or later, or with the way to end. Returns
+        None, without an effect, if the request must take the general path.
+        """
         shape = self._shape
         if shape is None:
             return None
@@ -167,7 +170,7 @@ class ProduceFastPath:
         )  # fmt: skip
 
     def _is_to_be_verified(self, index: int, records: memoryview) -> bool:
-        """Whether a transactional batch is refused, or has to wait for the coordinator."""
+        """Whether a transactional batch is refused, or must wait for the coordinator."""
         shape = self._shape
         assert shape is not None
         found = writing(shape.topic, index, records)
@@ -178,9 +181,7 @@ class ProduceFastPath:
         except ApiError:
             return True
 
-    def _refused(
-        self, correlation_id: int, index: int, error: ApiError
-    ) -> list[Any] | CloseConnection:
+    def _refused(self, correlation_id: int, index: int, error: ApiError) -> Parts | CloseConnection:
         shape = self._shape
         assert shape is not None
         row = PartitionProduceResponse(index=index)
@@ -195,7 +196,7 @@ class ProduceFastPath:
 
     def _wait(
         self, shape: ProduceShape, correlation_id: int, wait: ProduceWait, info: LogAppendInfo
-    ) -> Pending[Any]:
+    ) -> Pending[bytes]:
         index = wait.partition.topic_partition.partition
 
         def answer() -> bytes:

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 class RequestContext:
-    """Per request: who asks (`User:alice`; `is_token`: by a delegation token), over which listener,
-    and in which version."""
+    """The context of one request: the caller's principal (`User:alice`; `is_token`: by a delegation
+    token), the listener, and the version.
+    """
 
     __slots__ = ("client_host", "header", "is_token", "listener", "principal", "version")
 

@@ -1,4 +1,4 @@
-"""A decision about one connection's client that holds until what it rests on changes."""
+"""A decision about one connection's client, which holds until its basis changes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Protocol
 
 
 class Versioned(Protocol):
-    """The basis of decisions: ACLs or quotas. `version` is another one after every change."""
+    """The basis of decisions: ACLs or quotas. Every change has a new `version`."""
 
     version: int
 
 
 class Authenticated(Protocol):
-    """A connection: its principal may be another one after a renewed login."""
+    """A connection. Its principal may change with a renewed login."""
 
     principal: str
 
 
 class StandingDecision:
-    """Whether `decide(principal)`, asked again only when `basis` or the principal has changed.
+    """The result of `decide(principal)`, which is called again only after a change of `basis` or
+    the principal.
 
-    A fast path asks with each request of a connection, so this costs two comparisons.
+    A fast path checks it with each request of a connection, so it costs two comparisons.
     """
 
     __slots__ = ("_basis", "_client", "_decide", "_holds", "_principal", "_version")

@@ -1,9 +1,9 @@
-"""Charges each request to its client, and makes who is beyond a quota pause (KIP-219): the answer
-goes out at once and says for how long; the connection handles nothing meanwhile.
+"""Charges each request to its client, and throttles clients beyond a quota (KIP-219): the response
+is sent at once with the time of the pause, during which the connection handles nothing.
 
-The time of a request is that of the event loop in its handler: 100 percent are all that one broker
-has, where Kafka has 100 for each of its threads. What brokers ask of brokers is exempt
-(`kafka.server.RequestHandlerHelper`). Nothing here is called where no quota is set.
+The time of a request is that of the event loop in its handler: a broker has 100 percent in total,
+whereas Kafka has 100 for each thread. Requests between brokers are exempt
+(`kafka.server.RequestHandlerHelper`). Without a quota nothing here is called.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
@@ -22,6 +22,8 @@ from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pend
 
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.protocol.schema import Message
+    from kafkapy.server.requests.outcomes import Outcome
     from kafkapy.server.requests.request_handler import Caller
 
 _EXEMPT: Final = frozenset(
@@ -45,7 +47,7 @@ Pauses = dict[QuotaKind, int]  # ms
 
 
 class Asked(Protocol):
-    """Of a request, whose it is and what it asks for."""
+    """The client and the API of a request."""
 
     principal: str
     header: RequestHeader
@@ -57,7 +59,7 @@ def client_of(context: Asked) -> Client:
 
 
 class Throttler:
-    """Of one broker."""
+    """The throttler of one broker."""
 
     def __init__(self, quotas: ClientQuotas, clock: Clock) -> None:
         self.quotas = quotas
@@ -70,18 +72,19 @@ class Throttler:
         connection: Caller,
         context: Asked,
         request: Request,
-        outcome: Any,
+        outcome: Outcome[Message],
         seconds: float,
-    ) -> Any:
-        """A handler's outcome, which took it `seconds`, with what it costs the client in it. A
-        `Pending` is charged when it is answered."""
+    ) -> Outcome[Message]:
+        """Charge a handler's outcome, which took `seconds`, to the client, and add the pause. A
+        `Pending` is charged when it is answered.
+        """
         key = context.header.api_key
         if key in _EXEMPT:
             self._exempt.record(seconds * 100, self._clock.monotonic_ms())
             return outcome
         if outcome is CLOSE_CONNECTION:
             return outcome
-        if key == ApiKey.FETCH:  # its handler has asked its meter
+        if key == ApiKey.FETCH:  # its handler has used its meter
             return then(outcome, partial(_mute_as_told, connection))
         client = client_of(context)
         costs: dict[QuotaKind, float] = {}
@@ -93,12 +96,12 @@ class Throttler:
             self._pause(connection, client, self._charge(client, costs))
             return outcome
 
-        def charge(response: Any) -> Any:
+        def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
                 costs[QuotaKind.REQUEST] += outcome.seconds * 100
             pauses = self._charge(client, costs)
             if key in _MUTATIONS:
-                pauses[QuotaKind.CONTROLLER_MUTATION] = response.throttle_time_ms
+                pauses[QuotaKind.CONTROLLER_MUTATION] = _throttle_time_ms(response)
             longest_ms = self._pause(connection, client, pauses)
             if longest_ms and hasattr(response, "throttle_time_ms"):
                 response.throttle_time_ms = longest_ms
@@ -107,7 +110,7 @@ class Throttler:
         return then(outcome, charge)
 
     def meter(self, context: Asked) -> FetchMeter:
-        """Of a consumer's fetch that begins now."""
+        """The meter of a consumer's fetch that begins now."""
         return FetchMeter(self._quotas, self._clock, client_of(context))
 
     def _charge(self, client: Client, costs: dict[QuotaKind, float]) -> Pauses:
@@ -115,7 +118,7 @@ class Throttler:
         return {k: self._quotas[k].record(client, cost, now_ms) for k, cost in costs.items()}
 
     def _pause(self, connection: Caller, client: Client, pauses: Pauses) -> int:
-        """Pause the connection for the longest of the pauses, which is noted."""
+        """Pause the connection for the longest of the pauses, and note it."""
         kind = max(pauses, key=pauses.__getitem__)
         longest_ms = pauses[kind]
         if longest_ms:
@@ -125,8 +128,9 @@ class Throttler:
 
 
 class FetchMeter:
-    """The cost of a consumer's fetch. One that must pause gets no records, and is not charged for
-    them; waiting for records costs nothing."""
+    """The cost of a consumer's fetch. A client that must pause gets no records, and is not charged
+    for them. Waiting for records costs nothing.
+    """
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")
 
@@ -139,13 +143,15 @@ class FetchMeter:
         self.bytes_max = quotas[QuotaKind.FETCH].burst(client)
 
     def park(self) -> None:
-        """It waits from now on."""
+        """Note that the fetch waits from now on."""
         if self._started_s is not None:
             self._seconds = time.perf_counter() - self._started_s
             self._started_s = None
 
     def pause_ms(self, size_bytes: int) -> int:
-        """It is to be answered with so many bytes of records; or, if not 0, with none."""
+        """The pause before a response with so many bytes of records. If it is not 0, the response
+        has none.
+        """
         self.park()
         client, now_ms = self._client, self._clock.monotonic_ms()
         fetched = self._quotas[QuotaKind.FETCH]
@@ -160,7 +166,13 @@ class FetchMeter:
         return pause_ms
 
 
-def _mute_as_told(connection: Caller, response: Any) -> Any:
-    if response.throttle_time_ms:
-        connection.mute(response.throttle_time_ms)
+def _mute_as_told(connection: Caller, response: Message) -> Message:
+    pause_ms = _throttle_time_ms(response)
+    if pause_ms:
+        connection.mute(pause_ms)
     return response
+
+
+def _throttle_time_ms(response: Message) -> int:
+    pause_ms: int = getattr(response, "throttle_time_ms", 0)
+    return pause_ms

@@ -10,7 +10,7 @@ from kafkapy.server.requests.outcomes import ANONYMOUS
 
 
 class TokenRequests:
-    """Admits requests to the tokens of the cluster; without a secret there is no `admin`."""
+    """Admits requests for the cluster's tokens. Without a secret there is no `admin`."""
 
     def __init__(self, config: KafkaConfig, admin: TokenAdmin | None) -> None:
         self._config = config
@@ -28,7 +28,7 @@ class TokenRequests:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
     def admin(self) -> TokenAdmin:
-        """The tokens of the cluster.
+        """The administration of the cluster's tokens.
 
         Raises:
             ApiError: DELEGATION_TOKEN_AUTH_DISABLED, the broker has no secret.
@@ -38,6 +38,6 @@ class TokenRequests:
         return self._admin
 
     def admitted(self, context: RequestContext) -> TokenAdmin:
-        """Both of the above."""
+        """`admit` and `admin` together."""
         self.admit(context)
         return self.admin()

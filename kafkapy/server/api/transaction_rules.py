@@ -1,21 +1,45 @@
-"""Authorization of the APIs of transactions: the other rows of `authorization_rules`."""
+"""Authorization rules of the transaction APIs, which are part of `authorization_rules`."""
 
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import Operation, ResourceKind
-from kafkapy.server.api.authorization import Authorization, Need
-from kafkapy.server.api.authorization_rules import Rule, each, split, topic, whole, with_rows
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.authorization_rules import (
+    Rule,
+    each,
+    named,
+    split,
+    topic,
+    whole,
+    with_rows,
+)
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import then
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Handled, Outcome, then
 from kafkapy.server.requests.turns import Work, worked
 
 if TYPE_CHECKING:
-    from kafkapy.server.requests.served import Served
+    from kafkapy.protocol.messages.add_partitions_to_txn import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+    )
+    from kafkapy.protocol.messages.describe_transactions import (
+        DescribeTransactionsRequest,
+        DescribeTransactionsResponse,
+    )
+    from kafkapy.protocol.messages.list_transactions import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
+    from kafkapy.protocol.messages.write_txn_markers import (
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
+    )
+    from kafkapy.server.api.served import Served
 
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _FIRST_VERSION_BETWEEN_BROKERS: Final = 4
@@ -26,21 +50,26 @@ def _write(name: str = "transactional_id", after: Rule | None = None) -> Rule:
 
 
 def _refuse_others(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Work[Any]:
-    """Of the topics of one request all are added or none."""
+    acls: Authorization,
+    served: Served[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse],
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
+) -> Work[Outcome[AddPartitionsToTxnResponse]]:
+    """Refuse the other topics of a request too: either all are added or none."""
     field = "v3_and_below_topics"
     passed, refused = yield from split(acls, context, request, field, topic(Operation.WRITE))
     if not refused:
         return (yield from worked(served.handle(context, request)))
-    response = None
+    response: AddPartitionsToTxnResponse | None = None
     refused[ErrorCode.OPERATION_NOT_ATTEMPTED] = passed
     for code, rows in refused.items():
         part = served.refuse(with_rows(request, field, rows), ApiError(code), context.version)
+        assert part is not CLOSE_CONNECTION
         if response is None:
             response = part
         else:
             response.results_by_topic_v3_and_below += part.results_by_topic_v3_and_below
+    assert response is not None
     return response
 
 
@@ -48,8 +77,11 @@ _ADD: Final = _write("v3_and_below_transactional_id", _refuse_others)
 
 
 def _add_partitions(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
+    acls: Authorization,
+    served: Served[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse],
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
+) -> Handled[AddPartitionsToTxnResponse]:
     if context.version < _FIRST_VERSION_BETWEEN_BROKERS:
         return _ADD(acls, served, context, request)
     acls.require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
@@ -57,15 +89,23 @@ def _add_partitions(
 
 
 def _write_markers(
-    acls: Authorization, served: Served, context: RequestContext, request: Any
-) -> Any:
+    acls: Authorization,
+    served: Served[WriteTxnMarkersRequest, WriteTxnMarkersResponse],
+    context: RequestContext,
+    request: WriteTxnMarkersRequest,
+) -> Handled[WriteTxnMarkersResponse]:
     if not acls.is_allowed(context, Operation.ALTER, ResourceKind.CLUSTER):
         acls.require(context, Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
     return served.handle(context, request)
 
 
-def _describe(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
-    def narrow(response: Any) -> Any:
+def _describe(
+    acls: Authorization,
+    served: Served[DescribeTransactionsRequest, DescribeTransactionsResponse],
+    context: RequestContext,
+    request: DescribeTransactionsRequest,
+) -> Handled[DescribeTransactionsResponse]:
+    def narrow(response: DescribeTransactionsResponse) -> DescribeTransactionsResponse:
         for row in response.transaction_states:
             row.topics = acls.visible(context, ResourceKind.TOPIC, row.topics, attrgetter("topic"))
         return response
@@ -74,14 +114,19 @@ def _describe(acls: Authorization, served: Served, context: RequestContext, requ
 
 
 _DESCRIBE_ROWS: Final = each(
-    lambda context, name: Need(Operation.DESCRIBE, _TRANSACTIONAL_ID, name),
+    named(Operation.DESCRIBE, _TRANSACTIONAL_ID),
     "transactional_ids",
     "transaction_states",
 )
 
 
-def _list(acls: Authorization, served: Served, context: RequestContext, request: Any) -> Any:
-    def narrow(response: Any) -> Any:
+def _list(
+    acls: Authorization,
+    served: Served[ListTransactionsRequest, ListTransactionsResponse],
+    context: RequestContext,
+    request: ListTransactionsRequest,
+) -> Handled[ListTransactionsResponse]:
+    def narrow(response: ListTransactionsResponse) -> ListTransactionsResponse:
         response.transaction_states = acls.visible(
             context,
             _TRANSACTIONAL_ID,

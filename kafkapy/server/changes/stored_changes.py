@@ -40,6 +40,16 @@ class ChangeStore(Protocol[Change, Key_co]):
         """Delete those of the notifications that are old."""
 
 
+class Followed(Protocol):
+    """Part of ZooKeeper that a broker follows from its start to its stop."""
+
+    async def reload(self) -> None:
+        """Read everything: whatever was missed while there was no session."""
+
+    async def stop(self) -> None:
+        """End following."""
+
+
 class StoredChanges(ABC, Generic[Change, Key]):
     """Has everything at `start`, then each change. Fixed: the store, and how what is stored is
     called in the log."""

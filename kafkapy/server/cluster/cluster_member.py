@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import SessionExpired, Startup
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.metadata.cache import MetadataCache
     from kafkapy.server.changes.config_changes import ConfigChangeListener
-    from kafkapy.server.changes.stored_changes import StoredChanges
+    from kafkapy.server.changes.stored_changes import Followed
     from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.metadata_connection import MetadataConnection
@@ -60,7 +60,8 @@ class ClusterMember:
         controller: ControllerTask,
         receiver: ControlRequestHandler,
         config_changes: ConfigChangeListener,
-        stored_changes: Sequence[StoredChanges[Any, Any]],
+        followed: Sequence[Followed],
+        features: tuple[Feature, ...],
         waiter: MetadataWaiter,
         metadata: MetadataCache,
         replicas: ReplicaManager,
@@ -76,7 +77,8 @@ class ClusterMember:
         self._controller = controller
         self._receiver = receiver
         self._config_changes = config_changes
-        self._stored_changes = stored_changes
+        self._followed = followed
+        self._features = features
         self._waiter = waiter
         self._metadata = metadata
         self._spawn = spawn
@@ -163,7 +165,7 @@ class ClusterMember:
 
     def _info(self) -> BrokerInfo:
         rack = self._config.get_str("broker.rack") or None
-        return BrokerInfo(self._broker_id, self._endpoints, rack)
+        return BrokerInfo(self._broker_id, self._endpoints, rack, self._features)
 
     async def _register(self, previous_session_id: int = 0) -> None:
         self.broker_epoch = await self._store.brokers.register(
@@ -231,8 +233,8 @@ class ClusterMember:
                 await self._register(expired)
                 await self._config_changes.apply_all()
                 await self._config_changes.process()
-                for changes in self._stored_changes:
-                    await changes.reload()
+                for each in self._followed:
+                    await each.reload()
             except KafkapyError as error:
                 logger.error("Cannot join the cluster again, trying once more: %s", error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
@@ -253,7 +255,7 @@ class ClusterMember:
 
     async def hand_over(self) -> None:
         """Ask the controller to move this broker's leaders, and wait as long as that may take."""
-        if self._config.is_embedded or not self._config.get_bool("controlled.shutdown.enable"):
+        if self._config.is_alone or not self._config.get_bool("controlled.shutdown.enable"):
             return
         client = ControlledShutdownClient(
             self._broker_id,
@@ -284,8 +286,8 @@ class ClusterMember:
         self._fetchers.stop()
         await self._isr_changes.stop()
         await self._config_changes.stop()
-        for changes in self._stored_changes:
-            await changes.stop()
+        for each in self._followed:
+            await each.stop()
         if not await self._controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
             await self.end_session()
             await self._controller.stop()

@@ -1,4 +1,4 @@
-"""Where this broker's cluster keeps its metadata: the embedded store, or a ZooKeeper ensemble.
+"""Connects to the metadata of this broker's cluster: the embedded store, or a ZooKeeper ensemble.
 
 Everything above the `ZooKeeper` port is the same for both.
 """
@@ -6,10 +6,10 @@ Everything above the `ZooKeeper` port is the same for both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkapy.common.errors import LogDirFailure
-from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
+from kafkapy.storage.embedded_store_file import EMBEDDED_STORE_FILE, EmbeddedStoreFile
 from kafkapy.zk.zookeeper import ZooKeeper
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kafkapy.storage.filesystem import FileSystem
     from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 
-EMBEDDED_STORE_FILE: Final = "embedded-store"
-
 
 class Close(Protocol):
     """Closes a connection."""
@@ -29,31 +27,36 @@ class Close(Protocol):
 
 
 class MetadataConnection(NamedTuple):
-    """The port, how to begin a new session after one expired, and how to end it all.
+    """The port, a function that begins a new session after one expired, and one that closes it.
 
     `on_session_expired(callback)` names who is told of an expiry. `close(limit_s)` waits so
-    long, by default as long as is usual, for the answer to its farewell.
+    long, by default as long as is usual, for the answer to its farewell. `on_failure(callback)`
+    names who is told that nothing can be stored any more.
     """
 
     zookeeper: ZooKeeper
     reconnect: Callable[[], Awaitable[None]]
     close: Close
     on_session_expired: Callable[[Callable[[], None]], None]
+    on_failure: Callable[[Callable[[BaseException], None]], None] = lambda _: None
 
 
 async def connect(
     config: KafkaConfig, fs: FileSystem, clock: Clock, metrics: ZooKeeperMetrics
 ) -> MetadataConnection:
-    """Open the embedded store in the first log directory, or connect to `zookeeper.connect`.
+    """Open the embedded store in the first log directory, and serve it where the configuration says
+    so; or connect to `zookeeper.connect`.
 
     Raises:
         JournalCorrupt: the embedded store's file is damaged.
         LogDirFailure: it cannot be written.
         ZooKeeperUnavailable: no server answers within `zookeeper.connection.timeout.ms`.
-        ConfigError: a `zookeeper.*` key is wrong.
+        ConfigError: a `zookeeper.*` key is wrong, or the store's address cannot be listened on.
     """
     if config.is_embedded:
-        return _open_embedded(config, fs, clock)
+        if config.zookeeper_listen is None:
+            return _open_embedded(config, fs, clock)
+        return await _open_served(config, config.zookeeper_listen, fs, clock)
     return await _open_remote(config, metrics)
 
 
@@ -61,14 +64,11 @@ def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> Metadat
     from kafkapy.zk.embedded.journal import Journal
     from kafkapy.zk.embedded.memory import MemoryServer
 
-    path = f"{config.log_dirs[0].rstrip('/')}/{EMBEDDED_STORE_FILE}"
-    file = EmbeddedStoreFile(fs, path)
+    file = EmbeddedStoreFile(fs, _store_path(config))
     try:
         client = MemoryServer(clock, Journal(file)).connect()
     except OSError as error:
-        raise LogDirFailure(
-            config.log_dirs[0], f"Cannot write {path}: {error.strerror or error}"
-        ) from error
+        raise _cannot_write(config, error) from error
 
     async def close(limit_s: float | None = None) -> None:
         await client.close()
@@ -81,6 +81,35 @@ def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> Metadat
         client.on_session_expired = callback
 
     return MetadataConnection(client, reconnect, close, listen)
+
+
+async def _open_served(
+    config: KafkaConfig, address: tuple[str, int], fs: FileSystem, clock: Clock
+) -> MetadataConnection:
+    from kafkapy.server.cluster.served_store import open_served_store
+
+    file = EmbeddedStoreFile(fs, _store_path(config))
+    try:
+        store = await open_served_store(config, address, file, clock)
+    except OSError as error:
+        raise _cannot_write(config, error) from error
+
+    async def close(limit_s: float | None = None) -> None:
+        await store.close()
+
+    async def reconnect() -> None:
+        """The session does not expire."""
+
+    return MetadataConnection(store.zookeeper, reconnect, close, lambda _: None, store.on_failure)
+
+
+def _store_path(config: KafkaConfig) -> str:
+    return f"{config.log_dirs[0].rstrip('/')}/{EMBEDDED_STORE_FILE}"
+
+
+def _cannot_write(config: KafkaConfig, error: OSError) -> LogDirFailure:
+    message = f"Cannot write {_store_path(config)}: {error.strerror or error}"
+    return LogDirFailure(config.log_dirs[0], message)
 
 
 async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> MetadataConnection:

@@ -19,6 +19,7 @@ from kafkapy.common.config_def import (
     Validator,
     at_least,
     between,
+    list_of,
     one_of,
 )
 from kafkapy.server.config.unserved_configs import UNSERVED_ROWS, WHY_UNSERVED
@@ -85,6 +86,7 @@ _BUFFER: Final = at_least(-1)
 _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
+_ASSIGNORS: Final = "org.apache.kafka.coordinator.group.assignor"
 # In the order in which Kafka shows it.
 _PROTOCOLS: Final = ("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT")
 
@@ -216,7 +218,37 @@ BROKER_CONFIG_ROWS: Final = (
     _i("group.min.session.timeout.ms", 6000),
     _i("group.max.session.timeout.ms", 1800000),
     _i("group.max.size", INT_MAX, _POSITIVE),
-    _csv("group.coordinator.rebalance.protocols", ["classic"]),
+    _row(
+        ConfigType.LIST,
+        "group.coordinator.rebalance.protocols",
+        ["classic", "consumer"],
+        list_of("classic", "consumer"),
+    ),
+    _row(
+        ConfigType.LIST,
+        "group.consumer.assignors",
+        [f"{_ASSIGNORS}.UniformAssignor", f"{_ASSIGNORS}.RangeAssignor"],
+        list_of(
+            "uniform",
+            "range",
+            f"{_ASSIGNORS}.UniformAssignor",
+            f"{_ASSIGNORS}.RangeAssignor",
+        ),
+    ),
+    _i("group.consumer.heartbeat.interval.ms", 5000, _POSITIVE),
+    _i("group.consumer.min.heartbeat.interval.ms", 5000, _POSITIVE),
+    _i("group.consumer.max.heartbeat.interval.ms", 15000, _POSITIVE),
+    _i("group.consumer.session.timeout.ms", 45000, _POSITIVE),
+    _i("group.consumer.min.session.timeout.ms", 45000, _POSITIVE),
+    _i("group.consumer.max.session.timeout.ms", 60000, _POSITIVE),
+    _i("group.consumer.max.size", INT_MAX, _POSITIVE),
+    _internal(
+        _s(
+            "group.consumer.migration.policy",
+            "disabled",
+            one_of("disabled", "downgrade", "upgrade", "bidirectional"),
+        )
+    ),
     # transactions and producers
     _i("transaction.state.log.num.partitions", 50, _POSITIVE),
     _row(ConfigType.SHORT, "transaction.state.log.replication.factor", 3, _POSITIVE),
@@ -320,6 +352,11 @@ BROKER_CONFIG_ROWS: Final = (
         "The scheme and credentials of ZooKeeper's addauth, for example digest:user:password.",
     ),
     _own(
+        _s("kafkapy.zookeeper.listen", None),
+        "HOST:PORT at which a broker without zookeeper.connect serves its embedded store to further"
+        " brokers, as a ZooKeeper.",
+    ),
+    _own(
         _s("kafkapy.java.security.auth.login.config", None),
         "The JAAS file that KAFKA_OPTS may name, where there is none.",
     ),
@@ -369,7 +406,7 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "delete.records.purgatory.purge.interval.requests": "completed requests leave at once",
     "early.start.listeners": "all listeners start together",
     "fetch.purgatory.purge.interval.requests": "completed requests leave at once",
-    "group.coordinator.rebalance.protocols": "only the classic protocol is served",
+    "group.consumer.migration.policy": "a group changes its protocol only while it is empty",
     "inter.broker.protocol.version": "brokers speak version 3.9 with each other",
     "log.cleaner.io.buffer.load.factor": _CLEANER,
     "log.cleaner.io.buffer.size": _CLEANER,

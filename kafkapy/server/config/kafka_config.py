@@ -38,6 +38,8 @@ NOT_SERVED: Final = {
     "controller.quorum.voters": "KRaft is not served: kafkapy is Kafka 3.9 in ZooKeeper mode",
 }
 
+_LISTEN: Final = "kafkapy.zookeeper.listen"
+
 _EMBEDDED_DEFAULTS: Final = {
     "offsets.topic.replication.factor": 1,
     "transaction.state.log.replication.factor": 1,
@@ -94,13 +96,19 @@ class KafkaConfig:
         )
         self.inter_broker_listener = self._inter_broker_listener()
         self.log_dirs = self._log_dirs()
+        self.zookeeper_listen = self._zookeeper_listen()
         self.jaas = jaas_file.of_properties(self.properties)
         self._cross_check()
 
     @property
     def is_embedded(self) -> bool:
-        """Whether metadata is kept in the embedded store: one broker, no ZooKeeper."""
+        """Whether metadata is kept in the embedded store of this broker."""
         return not self.values["zookeeper.connect"]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there can be no other broker: nobody else reaches the embedded store."""
+        return self.is_embedded and self.zookeeper_listen is None
 
     def _apply_embedded_defaults(self) -> None:
         if self.is_embedded:
@@ -165,6 +173,22 @@ class KafkaConfig:
             )
         return name
 
+    def _zookeeper_listen(self) -> tuple[str, int] | None:
+        """Where the embedded store is served."""
+        text = self.get_str(_LISTEN)
+        if not text:
+            return None
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isdecimal() or not 0 < int(port) <= 65535:
+            raise ConfigError(f"Invalid value {text} for configuration {_LISTEN}: write HOST:PORT")
+        if not self.is_embedded:
+            raise ConfigError(
+                f"{_LISTEN} and zookeeper.connect exclude each other: a broker serves its own"
+                " metadata, or uses a ZooKeeper's"
+            )
+        return host, int(port)
+
     def producers(self) -> ProducerConfig:
         """Settings of logs for producers."""
         return ProducerConfig(
@@ -212,9 +236,29 @@ class KafkaConfig:
                 f"{queued}={self.get_int(queued)} must be larger or equal to"
                 f" {largest}={self.get_int(largest)}"
             )
+        self._check_groups()
         wait = self.get_int("replica.fetch.wait.max.ms")
         for key in ("replica.socket.timeout.ms", "replica.lag.time.max.ms"):
             if wait > self.get_int(key):
                 raise ConfigError(
                     f"replica.fetch.wait.max.ms={wait} must be at most {key}={self.get_int(key)}"
                 )
+
+    def _check_groups(self) -> None:
+        if "classic" not in self.get_list("group.coordinator.rebalance.protocols"):
+            raise ConfigError("Disabling the 'classic' rebalance protocol is not supported.")
+        for what in ("session.timeout.ms", "heartbeat.interval.ms"):
+            key = f"group.consumer.{what}"
+            low, high = f"group.consumer.min.{what}", f"group.consumer.max.{what}"
+            for less, more in ((low, key), (key, high)):
+                if self.get_int(less) > self.get_int(more):
+                    raise ConfigError(
+                        f"{less}={self.get_int(less)} must be at most {more}={self.get_int(more)}"
+                    )
+        beat, session = "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"
+        if self.get_int(beat) >= self.get_int(session):
+            raise ConfigError(
+                f"{beat}={self.get_int(beat)} must be less than {session}={self.get_int(session)}"
+            )
+        if not self.get_list("group.consumer.assignors"):
+            raise ConfigError("group.consumer.assignors must name at least one assignor")

@@ -44,22 +44,7 @@ UNSERVED: Final[Mapping[str, tuple[ConfigKey, ...]]] = {
         ConfigKey("metadata.max.retention.ms", _L, 604800000),
         ConfigKey("sasl.mechanism.controller.protocol", _S, "GSSAPI"),
     ),
-    "only the classic protocol of groups is served": (
-        ConfigKey(
-            "group.consumer.assignors",
-            _LIST,
-            [
-                "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
-                "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
-            ],
-        ),
-        ConfigKey("group.consumer.heartbeat.interval.ms", _I, 5000),
-        ConfigKey("group.consumer.max.heartbeat.interval.ms", _I, 15000),
-        ConfigKey("group.consumer.max.session.timeout.ms", _I, 60000),
-        ConfigKey("group.consumer.max.size", _I, 2147483647),
-        ConfigKey("group.consumer.min.heartbeat.interval.ms", _I, 5000),
-        ConfigKey("group.consumer.min.session.timeout.ms", _I, 45000),
-        ConfigKey("group.consumer.session.timeout.ms", _I, 45000),
+    "the group coordinator appends each change at once, on the event loop": (
         ConfigKey("group.coordinator.append.linger.ms", _I, 10),
         ConfigKey("group.coordinator.threads", _I, 1),
     ),

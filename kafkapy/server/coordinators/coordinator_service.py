@@ -19,13 +19,15 @@ from kafkapy.record.batch_header import Buffer
 from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.counts.request_times import RequestTimes
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.outcomes import Pending, Work
 
 if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
     from kafkapy.zk.stores.store import ZkStore
 
 E = TypeVar("E", bound=Effects[Any])
 R = TypeVar("R")
+M = TypeVar("M", bound="Message")
 
 
 E_co = TypeVar("E_co", bound=Effects[Any], covariant=True)
@@ -71,10 +73,11 @@ class CoordinatorService(Generic[C, E]):
         self,
         method: Callable[[int, Any, Any], E],
         request: Any,
-        to_response: Callable[[Any], R],
-    ) -> R | Pending[R]:
-        """Run one request; its response, or the `Pending` of one that must wait."""
-        token: AnswerToken[R] = AnswerToken(to_response)
+        to_response: Callable[[Any], M | Work[M]],
+    ) -> M | Pending[M]:
+        """Run one request; its response, or the `Pending` of one that must wait. A large response
+        may be made in slices."""
+        token: AnswerToken[M] = AnswerToken(to_response)
         token.on_abandon = lambda: self.coordinator.forget_token(token)
         self._perform(method(self._clock.monotonic_ms(), token, request))
         return token.response if token.done else token
@@ -86,9 +89,10 @@ class CoordinatorService(Generic[C, E]):
         to_response: Callable[[Any], R],
     ) -> R:
         """Run one request that never waits; its response."""
-        outcome = self.call(method, request, to_response)
-        assert not isinstance(outcome, Pending), "the request waits"
-        return outcome
+        token: AnswerToken[R] = AnswerToken(to_response)
+        self._perform(method(self._clock.monotonic_ms(), token, request))
+        assert token.done, "the request waits"
+        return token.response
 
     def ask(
         self, method: Callable[[int, Any, Any], E], request: Any, answered: Callable[[Any], None]
@@ -178,7 +182,7 @@ class AnswerToken(Pending[R]):
 
     __slots__ = ("_to_response",)
 
-    def __init__(self, to_response: Callable[[Any], Any]) -> None:
+    def __init__(self, to_response: Callable[[Any], R | Work[R]]) -> None:
         super().__init__()
         self._to_response = to_response
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from kafkapy.common.ports import Clock
+from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import GroupEffects
 from kafkapy.record.codec import Codec
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
 from kafkapy.server.coordinators.coordinator_service import CoordinatorService
+from kafkapy.server.coordinators.group_topics import GroupTopics
 
 if TYPE_CHECKING:
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -47,3 +49,17 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         """Forget their offsets."""
         time_ms = self._clock.time_ms()
         self.run(lambda _: self.coordinator.on_partitions_deleted(partitions, time_ms))
+
+
+def set_up_groups(
+    config: KafkaConfig,
+    topics: GroupTopics,
+    replicas: ReplicaManager,
+    clock: Clock,
+    random: Random,
+    call_later: CallLater,
+) -> GroupService:
+    """The group coordinator of a broker in its shell."""
+    group_config = GroupConfig.from_values(config.values)
+    coordinator = GroupCoordinator(group_config, random, clock, topics=topics)
+    return GroupService(coordinator, replicas, clock, config, call_later)

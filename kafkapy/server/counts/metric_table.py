@@ -194,6 +194,9 @@ METRICS: Final[dict[str, Metric]] = {
         "summary", (), "Milliseconds from a request to ZooKeeper to its answer"
     ),
     **dict(_of_groups()),
+    "kafka_server_groupcoordinatormetrics_consumer_group_count": Metric(
+        "gauge", ("state",), "Groups of the consumer protocol coordinated here"
+    ),
     "kafka_coordinator_transaction_transactionstatemanager_numtransactionalids": Metric(
         "gauge", ("state",), "Transactional ids coordinated here"
     ),

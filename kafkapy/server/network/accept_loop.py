@@ -1,8 +1,8 @@
-"""Accepting at one listening socket, also when descriptors run out.
+"""Accepts connections at one listening socket, also when descriptors run out.
 
-asyncio's own servers accept whatever comes, and uvloop's closes its socket for good at the first
-error of `accept`. Here nothing is accepted while there is no room: clients wait in the backlog, as
-with Kafka's acceptors.
+asyncio's servers accept without a limit, and uvloop's closes its socket for good at the first error
+of `accept`. This loop accepts nothing at a limit: clients wait in the backlog, as with Kafka's
+acceptors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 RETRY_S: Final = 0.1
 SPARE: Final = 32
-"""The last descriptors of a process that no socket may take."""
+"""The number of descriptors that are never used for sockets."""
 _NO_ROOM: Final = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
 
 
 def has_spare_descriptors() -> bool:
-    """Whether this process may take a descriptor for a socket: the lowest that is free tells how
-    many are taken."""
+    """Whether this process may open a descriptor for a socket. The lowest free descriptor shows how
+    many are open.
+    """
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     try:
         free = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -37,8 +38,9 @@ def has_spare_descriptors() -> bool:
 
 
 class AcceptLoop:
-    """Accepts from `start` until `close`. Fixed: a name for the log, the bound socket, what serves
-    each accepted one and then owns it, and what waits until one may be accepted."""
+    """Accepts from `start` until `close`. Fixed: a name for the log, the bound socket, a function
+    that takes over each accepted socket, and one that waits until a connection may be accepted.
+    """
 
     def __init__(
         self,
@@ -55,12 +57,12 @@ class AcceptLoop:
         self._is_out = False
 
     def start(self, backlog: int) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         self._bound.listen(backlog)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting connections."""
         if self._task is not None:
             self._task.cancel()
 

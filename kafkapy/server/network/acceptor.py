@@ -57,8 +57,9 @@ def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
 
 
 class Acceptor:
-    """Binds every listener, then makes a `Connection` of each accepted socket. `security` has what
-    secures each listener, by name; one that it does not have is PLAINTEXT."""
+    """Binds every listener, then makes a `Connection` of each accepted socket. `security` maps the
+    names of secured listeners to their settings; others are PLAINTEXT.
+    """
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Acceptor:
         )
 
     def serve(self, dispatcher: RequestHandler) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         self._dispatcher = dispatcher
         for name in list(self._sockets):
             self._serve_one(name, dispatcher)
@@ -132,9 +133,10 @@ class Acceptor:
         logger.info("Awaiting socket connections on %s:%d.", *bound.getsockname()[:2])
 
     def change(self, config: KafkaConfig, added: Mapping[str, ListenerSecurity]) -> None:
-        """Serve the listeners of `config`: those that are gone are closed with their connections,
-        new ones, secured as `added` says, are opened. One that cannot be bound is named in the log
-        and left out. A listener that stays keeps its socket, whatever its address is now."""
+        """Change the listeners to those of `config`. Removed listeners are closed with their
+        connections; new ones are opened with the security in `added`. One that cannot be bound is
+        logged and left out. A listener that remains keeps its socket, even if its address changed.
+        """
         self._config = config
         names = {listener.name for listener in config.listeners}
         for name in self._sockets.keys() - names:
@@ -166,7 +168,7 @@ class Acceptor:
         return TlsConnection(*parts, security.principals)
 
     def stop_accepting(self) -> None:
-        """Close the listening sockets; open connections go on."""
+        """Close the listening sockets. Open connections stay."""
         for name in self._sockets:
             self._close(name)
 
@@ -178,7 +180,9 @@ class Acceptor:
 
 
 def _host_name() -> str:
-    """This machine's name if it can be looked up, else localhost: what an empty host advertises."""
+    """The host to advertise for an empty one: this machine's name if it resolves, else
+    localhost.
+    """
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)

@@ -1,6 +1,6 @@
 """Counts of logins on a broker's listeners (`Selector.SelectorMetrics`, SocketServer).
 
-Counted once a login. PLAINTEXT listeners have none.
+Each login is counted once. PLAINTEXT listeners have no counts.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import Final
 from kafkapy.server.counts.request_times import RequestTimes
 
 TLS: Final = "SSL"
-"""The mechanism of a client that failed, or needed, nothing but the handshake of TLS."""
+"""The mechanism in counts of TLS handshakes."""
 
 Login = tuple[str, str]
-"""(listener, mechanism): of what is configured, so that clients cannot make counters. The mechanism
-is empty for who was turned away before one was chosen."""
+"""(listener, mechanism) of configured ones, so that clients cannot create counters. The mechanism
+is empty for clients that were refused before they chose one.
+"""
 
 
 class AuthenticationCounts:
-    """By listener and mechanism; `renewal_times` and `expired_killed` by listener."""
+    """Counts by listener and mechanism; `renewal_times` and `expired_killed` by listener."""
 
     def __init__(self) -> None:
         self.succeeded: Counter[Login] = Counter()
@@ -30,5 +31,5 @@ class AuthenticationCounts:
         self.expired_killed: Counter[str] = Counter()
 
     def handshake_failed(self, listener: str) -> None:
-        """A client of a TLS listener did not get through the handshake."""
+        """Count a failed TLS handshake."""
         self.failed[listener, TLS] += 1

@@ -1,12 +1,11 @@
 """One client connection on the event loop: bytes in, requests to the dispatcher, responses out in
 order.
 
-Decides nothing about Kafka: framing and order are `protocol.server_connection`, meaning is the
-dispatcher. What it owns is back-pressure: a client that does not read its responses is not read
-from (`_may_handle`), and the frames already received wait as copies, at most one scratch buffer of
-them.
+`protocol.server_connection` does the framing and keeps the order; the dispatcher handles requests.
+This module adds back-pressure: it does not read from a client that does not read its responses
+(`_may_handle`). Frames received by then wait as copies, at most one scratch buffer of them.
 
-Per broker: `ConnectionTable`. Per connection: `_wire`, the deque of frames that wait, the parked
+State per broker: `ConnectionTable`. State per connection: `_wire`, the waiting frames, the waiting
 requests, and the fast path of a producer or follower.
 """
 
@@ -157,23 +156,26 @@ class Connection(asyncio.BufferedProtocol):
     # ours
 
     def close(self) -> None:
-        """Close after what is buffered has gone out."""
+        """Close after sending what is buffered."""
         if self._sender is not None:
             self._sender.close()
         elif self._transport is not None:
             self._transport.close()
 
     def close_quiet(self) -> None:
-        """Close a connection whose peer does nothing: to wait for it would be for ever."""
+        """Close the connection of an idle peer at once, since its buffered output may never be
+        read.
+        """
         if self._unsent_bytes():
             self._transport.abort()
         else:
             self.close()
 
     def quiet_ms(self, now_ms: int) -> int:
-        """For how long the peer has done nothing: taken no byte of the answers that wait for it,
-        whatever it sends; or sent none, if no answer waits and none is due. To be called now and
-        then: what the peer took since the last call counts as activity now, as in Kafka."""
+        """The time for which the peer has been idle. While responses wait, it is idle if it reads
+        none of their bytes, whatever it sends; otherwise if it sends nothing and no response is
+        due. Call this regularly: bytes read since the last call count as activity now, as in Kafka.
+        """
         unsent = self._unsent_bytes()
         taken = self._given_bytes - unsent
         if taken != self._taken_bytes:
@@ -197,11 +199,13 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits for an answer on this connection."""
+        """Whether no response is due on this connection."""
         return not self._parked and not self._waiting and self._mute is None and self._reading
 
     def mute(self, pause_ms: int) -> None:
-        """Handle nothing for so long, because a quota is exceeded; answers still go out."""
+        """Stop handling requests for a time, because a quota is exceeded. Responses are still
+        sent.
+        """
         until_ms = self._now_ms() + pause_ms
         if self._mute is not None:
             if until_ms <= self._muted_until_ms:
@@ -263,7 +267,7 @@ class Connection(asyncio.BufferedProtocol):
             self._park(request.slot, outcome, partial(self._dispatcher.encode, request.header))
 
     def _park(self, slot: int, pending: Pending[Any], encode: Callable[[Any], Any]) -> None:
-        """Answer when there is a response: its parts, or how to end, as `encode` gives them."""
+        """Wait for a response: its parts, or the way to end, as `encode` returns them."""
         self._parked[pending] = None
         if pending.blocks:
             self._blocking = pending
@@ -305,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._hold(parts)
 
     def _hold(self, parts: list[Any]) -> None:
-        """Records that wait for the client, or for an answer before theirs, stay what they are."""
+        """Keep the files of records that wait for the client, or for an earlier response."""
         try:
             hold_regions(parts)
         except OSError as error:
@@ -325,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.writelines(parts)
 
     def _drain(self) -> None:
-        """Send what is due, and go on with the frames that waited."""
+        """Send the responses that are due, then handle the waiting frames."""
         self._flush()
         waiting = self._waiting
         if waiting:
@@ -338,8 +342,9 @@ class Connection(asyncio.BufferedProtocol):
         self._adjust_reading()
 
     def _adjust_reading(self) -> None:
-        """Read while no frame waits: not to read meanwhile would cost each parked fetch some system
-        calls, and hide that its client went away."""
+        """Read while no frame waits. To pause reading during each waiting fetch would cost system
+        calls, and hide that its client has closed the connection.
+        """
         wanted = not self._waiting
         if self._lease is not None:
             queued_bytes = sum(map(len, self._waiting))
@@ -361,5 +366,5 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _as_parts(answer: bytes | list[Any]) -> list[Any]:
-    """A response that is encoded already."""
+    """The parts of a response that is encoded already."""
     return [answer] if isinstance(answer, bytes) else answer

@@ -1,9 +1,9 @@
-"""Limits of connections, counted from accept to close (`kafka.network.ConnectionQuotas`
-without its rates): `max.connections` of the broker and of a listener, `max.connections.per.ip` with
-its overrides, and the descriptors that the machine gives.
+"""Limits of connections, counted from accept to close (`kafka.network.ConnectionQuotas` without its
+rates): `max.connections` of the broker and of a listener, `max.connections.per.ip` with its
+overrides, and the process's limit of open descriptors.
 
-At a limit of addresses a connection is refused. At the other limits nothing is accepted, so that
-clients wait in the backlog. The inter-broker listener is protected when there are others: the
+A connection beyond the limit of its address is refused. At the other limits nothing is accepted, so
+that clients wait in the backlog. The inter-broker listener is protected when there are others: the
 broker's `max.connections` does not stop it.
 """
 
@@ -26,10 +26,9 @@ _PER_IP: Final = "max.connections.per.ip"
 _OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 RESERVE: Final = 64
-"""Descriptors that neither clients nor segments of logs may take: for brokers, checkpoints, the
-journal, ZooKeeper."""
+"""Descriptors that are reserved for brokers, checkpoints, the journal and ZooKeeper."""
 BROKERS_RESERVE: Final = 32
-"""Of them, how many connections of the inter-broker listener may take."""
+"""The part of them for connections to the inter-broker listener."""
 
 
 def parse_overrides(text: str) -> dict[str, int]:
@@ -48,14 +47,16 @@ def parse_overrides(text: str) -> dict[str, int]:
 
 
 def sockets_at_most(descriptors: int) -> int:
-    """The number of connections that leaves enough descriptors for logs and all else."""
+    """The number of connections that leaves enough descriptors for logs and everything else."""
     if descriptors <= 0:  # the system names no limit
         return INT_MAX
     return max(RESERVE, descriptors - open_files_for_logs(descriptors) - RESERVE)
 
 
 class ConnectionLimits:
-    """Fixed: the inter-broker listener, and how many descriptors this process may have."""
+    """Fixed: the inter-broker listener, and the number of descriptors that this process may
+    open.
+    """
 
     def __init__(self, config: KafkaConfig, descriptors: int = 0) -> None:
         """
@@ -72,12 +73,12 @@ class ConnectionLimits:
         self.have((listener.name for listener in config.listeners), config.properties)
 
     def have(self, listeners: Iterable[str], given: Mapping[str, str]) -> None:
-        """There are these listeners now. Raises ConfigError as `update`."""
+        """Replace the set of listeners. Raises ConfigError as `update`."""
         self._names = tuple(listeners)
         self.update(given)
 
     def update(self, given: Mapping[str, str]) -> None:
-        """Take over the limits of the broker's configs.
+        """Apply the limits of the broker's configs.
 
         Raises:
             ConfigError: one is not allowed; nothing has changed.
@@ -94,12 +95,12 @@ class ConnectionLimits:
         self.on_change()
 
     def is_protected(self, listener: str) -> bool:
-        """Whether it is for brokers and there are others, for clients."""
+        """Whether the listener is for brokers, and clients have others."""
         return listener == self._of_brokers and len(self._names) > 1
 
     @property
     def excess(self) -> int:
-        """The number of client connections to close, because brokers came when all were taken."""
+        """The number of client connections to close, because brokers connected at the limit."""
         return self.total - self._max
 
     def has_room(self, listener: str) -> bool:
@@ -118,7 +119,7 @@ class ConnectionLimits:
             await left
 
     def enter(self, listener: str, host: str) -> str | None:
-        """Count a connection, or say which limit of its address it would pass."""
+        """Count a connection, or return the limit of its address that it would exceed."""
         most = self._overrides.get(host, self._max_per_ip)
         if self._per_host[host] >= most:
             return f"{host} already has max.connections.per.ip={most} connections"
@@ -132,7 +133,7 @@ class ConnectionLimits:
         self._per_listener[listener] += 1
 
     def leave(self, listener: str, host: str) -> None:
-        """A connection that was counted is no more."""
+        """Stop counting a connection."""
         self.total -= 1
         self._per_listener[listener] -= 1
         self._per_host[host] -= 1

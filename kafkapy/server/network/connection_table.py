@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 class OpenConnection(Protocol):
-    """One that the table may have to close."""
+    """A connection that the table may close."""
 
     listener: str
     client_host: str
     last_active_ms: int
 
     def quiet_ms(self, now_ms: int) -> int:
-        """For how long nothing happened."""
+        """The time for which the peer has been idle."""
 
     def close(self) -> None:
-        """After what is to be sent."""
+        """Close after sending what is buffered."""
 
     def close_quiet(self) -> None:
-        """It was quiet for too long."""
+        """Close because the peer was idle for too long."""
 
     def abort(self) -> None:
-        """At once."""
+        """Close at once."""
 
 
 class ConnectionTable:
@@ -46,7 +46,7 @@ class ConnectionTable:
         rates: ConnectionRates | None = None,
         creations: CreationRates | None = None,
     ) -> None:
-        """`rates` bounds how often addresses may connect, `creations` how often anybody."""
+        """`rates` limits connections from one address, `creations` those from all."""
         self.limits = limits or ConnectionLimits(config)
         self._idle_max_ms = config.get_int("connections.max.idle.ms")
         self._rates = rates
@@ -71,12 +71,13 @@ class ConnectionTable:
         await self.limits.room(listener)
 
     def pause_ms(self, listener: str, now_ms: int) -> int:
-        """After how many ms a connection to a listener that was accepted may be served."""
+        """The time in ms until an accepted connection may be served."""
         return 0 if self._creations is None else self._creations.connected(listener, now_ms)
 
     def delay_ms(self, listener: str, host: str, now_ms: int) -> int:
-        """0, or after how many ms to close a connection of an address that comes too often. Until
-        then it is no open one."""
+        """The time in ms until a connection is closed because its address connects too often; 0 to
+        serve it. Until then it does not count as open.
+        """
         if self._rates is None:
             return 0
         pause_ms = self._rates.connected(host, now_ms)
@@ -87,7 +88,9 @@ class ConnectionTable:
         return pause_ms
 
     def admit(self, listener: str, host: str) -> str | None:
-        """Count a connection until it is `opened` or lost, or say which limit it would pass."""
+        """Count a connection until it is `opened` or lost, or return the limit that it would
+        exceed.
+        """
         refusal = self.limits.enter(listener, host)
         if refusal is not None:
             self.rejected += 1
@@ -97,19 +100,20 @@ class ConnectionTable:
         return None
 
     def opened(self, connection: OpenConnection) -> None:
-        """The connection begins, and counts until it is forgotten."""
+        """Add a connection, which counts until `forget`."""
         self.limits.count(connection.listener, connection.client_host)
         self._open[connection] = None
 
     def forget(self, connection: OpenConnection) -> None:
-        """The connection is closed."""
+        """Remove a connection, which is closed."""
         if connection in self._open:
             del self._open[connection]
             self.limits.leave(connection.listener, connection.client_host)
 
     def close_excess(self) -> None:
-        """Close connections of clients while there are more than `max.connections`, those first
-        that were quiet for longest (`Processor.closeExcessConnections`)."""
+        """Close client connections beyond `max.connections`, the longest idle first
+        (`Processor.closeExcessConnections`).
+        """
         if self.limits.excess <= 0:
             return
         protected = self.limits.is_protected
@@ -124,9 +128,9 @@ class ConnectionTable:
         return Counter(connection.listener for connection in self._open)
 
     def close_idle(self, now_ms: int) -> None:
-        """Close connections on which nothing happened for `connections.max.idle.ms`: a peer that
-        neither sent anything nor waits for an answer, or one that takes nothing of its answers,
-        whatever it sends meanwhile."""
+        """Close connections whose peer was idle for `connections.max.idle.ms`: it sent nothing and
+        waits for no response, or it reads nothing of its responses.
+        """
         if self._idle_max_ms < 0:
             return
         for connection in list(self._open):
@@ -135,7 +139,7 @@ class ConnectionTable:
                 connection.close_quiet()
 
     def close_listener(self, listener: str) -> None:
-        """Close the connections of a listener that is no more."""
+        """Close the connections of a removed listener."""
         for connection in list(self._open):
             if connection.listener == listener:
                 connection.close()

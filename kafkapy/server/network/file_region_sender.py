@@ -1,12 +1,12 @@
-"""Responses whose records are still in their files: sent by the kernel (`sendfile`), in order.
+"""Sends responses in order, with records straight from their files (`sendfile`).
 
-asyncio has `loop.sendfile` for one whole transfer, and uvloop has none. So the transport writes
-what is bytes, and only while it has nothing left to write are file regions given to its socket.
-When the socket is full, a piece is read for the transport to wait with, so that whoever owns the
-connection hears `pause_writing`, and calls `go_on` from `resume_writing`. Over TLS there is nothing
-for the kernel to send: pieces are read and written until the transport has enough to wait with.
+asyncio's `loop.sendfile` makes one whole transfer, and uvloop has none. So the transport writes
+bytes, and file regions go to its socket only while the transport's buffer is empty. When the socket
+is full, a piece is read into the transport's buffer, so that the connection's owner gets
+`pause_writing`, and calls `go_on` from `resume_writing`. Over TLS the kernel cannot send files:
+pieces are read and written until the transport's buffer is full.
 
-A fetch costs the broker a third of what the copies did (docs/decisions/0023).
+A fetch costs the broker a third of what it costs with copies (docs/decisions/0023).
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from kafkapy.storage.file_records import FileRegion
 logger = logging.getLogger("kafka.network.SocketServer")
 
 FIRST_BYTES: Final = 1 << 14
-"""Of a region, read to leave together with the header before it: a packet less, and a wake-up."""
+"""The bytes of a region that are read and sent together with the header before it, which saves a
+packet and a wake-up.
+"""
 WAITING_BYTES: Final = 1 << 16
-"""Of a region, read for the transport to wait with until the socket takes more."""
+"""The bytes of a region that are read into the transport's buffer while the socket is full."""
 
 
 def has_region(parts: list[Any]) -> bool:
-    """Whether some of a response is still in a file."""
+    """Whether a part of a response is a file region."""
     return any(type(part) is FileRegion for part in parts)
 
 
 def hold_regions(parts: list[Any]) -> None:
-    """Keep the files of regions that are not sent yet, while there are descriptors to keep them by.
-    Without, they are sent as long as their logs have these files.
+    """Keep the files of unsent regions open, while descriptors are free. Otherwise a region can be
+    sent only as long as its log has the file.
 
     Raises:
         OSError: a file is gone.
@@ -48,7 +50,7 @@ def hold_regions(parts: list[Any]) -> None:
 
 
 class FileRegionSender:
-    """Writes to one transport in order. `high_water_bytes`: its limit while no region is sent."""
+    """Writes to one transport in order. `high_water_bytes` is its limit while no region is sent."""
 
     __slots__ = ("_fd", "_high_water_bytes", "_is_closing", "_is_tls", "_transport", "_unsent")
 
@@ -64,7 +66,7 @@ class FileRegionSender:
 
     @property
     def unsent_bytes(self) -> int:
-        """The number of bytes that the transport was not given yet."""
+        """The number of bytes that were not passed to the transport yet."""
         return sum(map(len, self._unsent))
 
     def send(self, parts: list[Any]) -> None:
@@ -78,13 +80,13 @@ class FileRegionSender:
             self.go_on()
 
     def close(self) -> None:
-        """Close the transport when all is sent."""
+        """Close the transport after everything is sent."""
         self._is_closing = True
         if not self._unsent:
             self._transport.close()
 
     def go_on(self) -> None:
-        """Send as much as the socket takes."""
+        """Send as much as the socket accepts."""
         unsent = self._unsent
         if not unsent:
             return
@@ -92,8 +94,8 @@ class FileRegionSender:
         if transport.is_closing():
             unsent.clear()
             return
-        # Written at once or told of (`pause_writing`): a region may only follow what has left.
-        # Over TLS all goes by the transport, which must not fall below what it is told of.
+        # All is written at once, or `pause_writing` is called: a region must follow sent bytes.
+        # Over TLS the transport writes all, and its limit must not be below `high_water_bytes`.
         limit_bytes = self._high_water_bytes if self._is_tls else 1
         if not self._is_tls:
             transport.set_write_buffer_limits(0)
@@ -112,7 +114,9 @@ class FileRegionSender:
                 transport.close()
 
     def _send_next(self) -> None:
-        """Write the bytes before the next region with its beginning, or send some of the region."""
+        """Write the bytes before the next region together with its first piece, or send a piece of
+        it.
+        """
         unsent = self._unsent
         if type(unsent[0]) is FileRegion:
             self._send_some(unsent[0])
@@ -122,7 +126,7 @@ class FileRegionSender:
                 together.append(unsent.popleft())
             if unsent:
                 together.append(unsent[0].take(FIRST_BYTES))
-            # asyncio's `writelines` of 3.12 and 3.13 pauses nobody (CVE-2024-12254).
+            # asyncio's `writelines` of 3.12 and 3.13 never calls `pause_writing` (CVE-2024-12254).
             self._transport.write(b"".join(together))
         if unsent and not len(unsent[0]):
             unsent.popleft()

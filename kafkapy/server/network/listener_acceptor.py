@@ -1,7 +1,6 @@
 """Accepts the connections of one listener: rates and limits first, then TLS if the listener has it.
 
-Each connection counts from its accept on, so that one that never ends its handshake takes a place
-like any other.
+Each connection counts from its accept on, so that unfinished handshakes count as well.
 """
 
 from __future__ import annotations
@@ -23,16 +22,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.network.SocketServer")
 
 DELAYED_MAX: Final = 100
-"""How many sockets of addresses that connect too often are kept open to slow them down."""
+"""The largest number of sockets that are kept open to slow down addresses that connect too
+often.
+"""
 SHUTDOWN_LIMIT_S: Final = 5.0
-"""How long a client may take to answer the end of TLS."""
+"""The time that a client has to answer the end of TLS."""
 _UNREAD_BYTES_MAX: Final = 1 << 16
 # What OpenSSL makes of a Kafka request, or of HTTP, where a ClientHello should be.
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
 class _Handshake:
-    """One under way. `_run` is the task that `abort` ends."""
+    """A TLS handshake in progress. `abort` ends its task, `_run`."""
 
     __slots__ = ("client_host", "task")
 
@@ -47,7 +48,9 @@ class _Handshake:
 
 class ListenerAcceptor:
     """Accepts until `close`. Fixed: the listener, its socket, the table that counts connections,
-    and what makes a protocol. `context` gives the TLS context of each handshake, None for none."""
+    and the protocol factory. `context` returns the TLS context for each handshake; it is None
+    without TLS.
+    """
 
     def __init__(
         self,
@@ -68,11 +71,11 @@ class ListenerAcceptor:
         self._delayed: dict[socket.socket, asyncio.TimerHandle] = {}
 
     def start(self, backlog: int) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         self._accepts.start(backlog)
 
     def close(self) -> None:
-        """Accept no more, and drop what is no connection yet."""
+        """Stop accepting, and drop unfinished handshakes."""
         self._accepts.close()
         for task in list(self._tasks):
             task.cancel()
@@ -82,7 +85,7 @@ class ListenerAcceptor:
             self._end(delayed)
 
     async def _serve(self, accepted: socket.socket) -> None:
-        """Take a socket in, unless a rate or a limit is against it."""
+        """Serve an accepted socket, unless a rate or a limit forbids it."""
         try:
             host, port = accepted.getpeername()[:2]
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,7 +94,7 @@ class ListenerAcceptor:
             return
         table, listener, client_host = self._table, self._listener, client_address(str(host))
         pause_ms = table.pause_ms(listener, self._now_ms())
-        if pause_ms:  # as Kafka's acceptor: who comes next waits in the backlog
+        if pause_ms:  # as Kafka's acceptor: later clients wait in the backlog
             try:
                 await asyncio.sleep(pause_ms / 1000)
                 await table.room(listener)
@@ -115,7 +118,9 @@ class ListenerAcceptor:
             table.unauthenticated.begin(handshake)
 
     def _delay(self, accepted: socket.socket, delay_ms: int) -> None:
-        """Close it later: to close at once would only have the client come again at once."""
+        """Close a socket later. If it were closed at once, the client would connect again at
+        once.
+        """
         if len(self._delayed) >= DELAYED_MAX:
             _hang_up(accepted)
             return
@@ -133,7 +138,7 @@ class ListenerAcceptor:
         return task
 
     async def _connect(self, accepted: socket.socket, client_host: str, **tls: Any) -> None:
-        """Create the protocol of a socket; from `connection_made` on that counts itself.
+        """Create the protocol of a socket. From `connection_made` on the protocol counts itself.
 
         Raises:
             ssl.SSLError: the handshake failed.
@@ -172,7 +177,7 @@ class ListenerAcceptor:
 
 
 def _hang_up(accepted: socket.socket) -> None:
-    """Close a socket. With bytes unread the client would hear of a reset instead of the end."""
+    """Close a socket, after reading what was received: otherwise the client would get a reset."""
     try:
         accepted.recv(_UNREAD_BYTES_MAX, socket.MSG_DONTWAIT)
     except OSError:

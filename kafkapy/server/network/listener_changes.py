@@ -1,5 +1,6 @@
-"""Changes of the listeners while the broker runs: listeners come and go, TLS stores are replaced
-(`DynamicBrokerConfig`, `DynamicListenerConfig`)."""
+"""Changes of listeners while the broker runs: they are added and removed, TLS stores are replaced
+(`DynamicBrokerConfig`, `DynamicListenerConfig`).
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class ListenerChanges:
-    """The listeners that there are, and the TLS of those that have it. Fixed: who has others
-    instead, and what runs that in the background."""
+    """Applies listener and TLS changes at run time. Fixed: the listener set, and a function that
+    runs its changes in the background.
+    """
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class ListenerChanges:
         self.listeners = listeners
 
     def begin(self, configs: Mapping[str, str]) -> None:
-        """Load the stores that the configs named when this broker stopped, before it listens."""
+        """Load the stores that stored configs name, before the broker listens."""
         for tls in self._tls.values():
             try:
                 stores = tls.renewed(configs, compared=False)
@@ -52,9 +54,9 @@ class ListenerChanges:
                 tls.replace(stores)
 
     def prepare(self, before: Mapping[str, str], after: Mapping[str, str]) -> Callable[[], None]:
-        """A function that changes the listeners from the configs `before` to those `after`.
+        """Prepare a function that changes the listeners from the configs `before` to those `after`.
 
-        All files are read now: what is returned cannot fail.
+        All files are read now, so the returned function cannot fail.
 
         Raises:
             ConfigError: names the listener, the key or file, and what is wrong; nothing changed.

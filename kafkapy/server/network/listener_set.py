@@ -1,5 +1,6 @@
-"""Which listeners a broker has, while it runs (KIP-226, `DynamicListenerConfig`): the configs
-`listeners`, `advertised.listeners` and `listener.security.protocol.map` of the broker itself."""
+"""The listeners of a running broker (KIP-226, `DynamicListenerConfig`), from its configs
+`listeners`, `advertised.listeners` and `listener.security.protocol.map` of the broker itself.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ Secure = Callable[[KafkaConfig, "Listener"], "ListenerSecurity"]
 
 
 class ListenerPlan(NamedTuple):
-    """`kept` are the names of the listeners that stay; `secured` what secures each new one that is
-    not PLAINTEXT; `names` all that there will be."""
+    """`kept` has the names of the listeners that remain, `secured` the security settings of new
+    ones that are not PLAINTEXT, `names` all names after the change.
+    """
 
     names: tuple[str, ...]
     kept: frozenset[str]
@@ -34,8 +36,9 @@ class ListenerPlan(NamedTuple):
 
 
 class ListenerSet:
-    """Fixed: who accepts, what secures a new listener, and what to wait for before it is served.
-    `on_change` hears of each change: all the listeners, and what to advertise from now on."""
+    """Fixed: the acceptor, a factory of security settings, and a condition to wait for before a new
+    listener is served. `on_change` is called with all listeners and the endpoints to advertise.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class ListenerSet:
         secure: Secure,
         have_ready: Callable[[], Awaitable[None]],
     ) -> None:
-        """`config` has the listeners that there are."""
+        """`config` has the present listeners."""
         self._config = config
         self._acceptor = acceptor
         self._secure = secure
@@ -53,10 +56,10 @@ class ListenerSet:
         self.on_change: Callable[[KafkaConfig, tuple[Endpoint, ...]], Awaitable[None]] | None = None
 
     def planned(self, given: Mapping[str, str]) -> ListenerPlan | None:
-        """A plan for the listeners of these configs; None if there are no others.
+        """A plan for the listeners of these configs; None if nothing changes.
 
         Raises:
-            ConfigError: there cannot be such listeners, or not while the broker runs.
+            ConfigError: the listeners are invalid, or cannot be changed while the broker runs.
         """
         now = self._config.properties
         if all(given.get(key) == now.get(key) for key in LISTENER_SETS):

@@ -1,4 +1,4 @@
-"""The listeners of a broker that starts, with what secures and changes them."""
+"""Sets up the listeners of a starting broker, with their security and their run-time changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Listening(NamedTuple):
-    """The listeners of a broker, and what logs in at them and at other brokers."""
+    """The listeners of a broker, and the authentication for them and for other brokers."""
 
     acceptor: Acceptor
     changes: ListenerChanges
@@ -42,7 +42,7 @@ def set_up_listeners(
     clock: Clock,
     random: Random,
 ) -> Listening:
-    """The listeners of `config`, as it secures them; nothing is bound yet.
+    """Set up the listeners of `config` with their security. Nothing is bound yet.
 
     Raises:
         ConfigError: names the listener, the property and what is wrong; nothing has changed.

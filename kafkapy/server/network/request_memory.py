@@ -1,10 +1,10 @@
-"""The memory of requests that are not handled yet: `queued.max.request.bytes`, a pool that all
-connections share (`org.apache.kafka.common.memory.SimpleMemoryPool`, not strict).
+"""The memory pool of requests that are not handled yet: `queued.max.request.bytes`, one for all
+connections (`org.apache.kafka.common.memory.SimpleMemoryPool`, not strict).
 
-A request that does not arrive in one piece takes its whole size from the pool when its size is
-known, so that what has begun can always end. While the pool is used up, connections whose next
-request needs some are not read. Requests that wait for others of their connection are in the pool
-too. One that arrives whole and is handled at once takes nothing.
+A request that does not arrive in one piece takes its whole size from the pool as soon as its size
+is known, so that a request that was begun can always be read to its end. While the pool is empty,
+connections whose next request needs memory are not read. Requests that wait for others of their
+connection are in the pool too. A request that arrives whole and is handled at once takes nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from collections.abc import Callable
 
 
 class RequestMemory:
-    """A pool of so many bytes."""
+    """A pool with a number of bytes."""
 
     def __init__(self, size_bytes: int) -> None:
         self.available_bytes = size_bytes
         self._starved: dict[Lease, None] = {}  # in the order in which they began to wait
 
     def take(self, size: int, lease: Lease) -> bool:
-        """Whether there is any left; the last to take may take more than there is."""
+        """Take bytes if any are left; the last request may take more than that. Returns whether it
+        did.
+        """
         if self.available_bytes > 0:
             self.available_bytes -= size
             self._starved.pop(lease, None)
@@ -29,7 +31,7 @@ class RequestMemory:
         return False
 
     def give_back(self, size: int) -> None:
-        """Bytes are free again; less than 0 are taken without asking."""
+        """Return bytes to the pool. A negative number takes bytes without a check."""
         self.available_bytes += size
         if size > 0:
             for lease in list(self._starved):
@@ -38,12 +40,12 @@ class RequestMemory:
                 lease.try_again()
 
     def forget(self, lease: Lease) -> None:
-        """It waits no more."""
+        """Remove a lease from those that wait."""
         self._starved.pop(lease, None)
 
 
 class Lease:
-    """One connection's share of the pool. `try_again` leads to another `settle`."""
+    """One connection's share of the pool. `try_again` makes the connection call `settle` again."""
 
     __slots__ = ("_awaited_bytes", "_memory", "_queued_bytes", "try_again")
 
@@ -54,8 +56,9 @@ class Lease:
         self.try_again = try_again
 
     def settle(self, awaited_bytes: int, queued_bytes: int) -> bool:
-        """Take as much as a request that has begun to arrive, and those that wait, need; whether
-        the connection may be read."""
+        """Take what the arriving request and the waiting ones need. Returns whether the connection
+        may be read.
+        """
         if queued_bytes != self._queued_bytes:
             freed, self._queued_bytes = self._queued_bytes - queued_bytes, queued_bytes
             self._memory.give_back(freed)
@@ -70,7 +73,7 @@ class Lease:
         return True
 
     def close(self) -> None:
-        """The connection is no more."""
+        """Return the share of a closed connection."""
         freed = self._awaited_bytes + self._queued_bytes
         self._awaited_bytes = self._queued_bytes = 0
         self._memory.forget(self)

@@ -1,8 +1,8 @@
-"""A connection whose client must log in first: the shell around `protocol.sasl_authenticator`.
+"""A connection whose client must authenticate first, with `protocol.sasl_authenticator`.
 
-Until the login stands, frames go to the authenticator; from then on they take the ordinary way of
-`Connection`, but for a session that ends: it must be renewed by SaslHandshake before the first
-request that comes too late (KIP-368).
+Before authentication, frames go to the authenticator; afterwards `Connection` handles them. A
+session with an end must be renewed by SaslHandshake in time; a later request closes the connection
+(KIP-368).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REASON_CHARS_MAX: Final = 500
 
 
 class SaslConnection(Connection):
-    """Fixed: the listener's settings, and the bound of requests from who has logged in."""
+    """Fixed: the listener's settings, and the largest request of an authenticated client."""
 
     __slots__ = (
         "_authenticator",
@@ -115,7 +115,7 @@ class SaslConnection(Connection):
         self._wire.allow(self._request_bytes_max)
 
     def _refuse(self, step: SaslStep, mechanism: str) -> None:
-        """Answer and close after the delay that makes guessing slow."""
+        """Answer and close after a delay, which slows down the guessing of passwords."""
         counts = self._table.logins
         failed = counts.failed if self._login is None else counts.failed_to_renew
         failed[self.listener, mechanism] += 1

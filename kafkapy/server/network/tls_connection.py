@@ -1,4 +1,4 @@
-"""A connection over TLS without SASL: its user is who its certificate names."""
+"""A connection over TLS without SASL. Its principal is the subject of the client's certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 
 class TlsConnection(Connection):
-    """`Connection` that asks for the peer's certificate, once."""
+    """`Connection` that reads the peer's certificate once."""
 
     __slots__ = ("_principals",)
 

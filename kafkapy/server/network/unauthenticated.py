@@ -1,8 +1,8 @@
-"""Connections that have not authenticated yet: TLS handshakes and SASL logins under way.
+"""Connections that have not authenticated yet: TLS handshakes and SASL logins in progress.
 
-Anybody can have one, so they are bounded: each by time as a whole, whether the client makes
-progress or not, and all by number. Beyond the number the oldest is closed of the address that has
-most, so that who opens many crowds out nobody else.
+Any client can open one, so they are bounded: each by its total time, whether the client makes
+progress or not, and all by number. Beyond that number, the oldest connection of the address with
+most connections is closed, so that one client cannot crowd out others.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ logger = logging.getLogger("kafka.network.SocketServer")
 
 
 class Login(Protocol):
-    """A handshake, or a connection that must log in."""
+    """A TLS handshake, or a connection that must authenticate."""
 
     @property
     def client_host(self) -> str: ...
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
 
 
 class Unauthenticated:
-    """Fixed: how many there may be, and for how long."""
+    """Fixed: the largest number of connections, and the time that each may take."""
 
     def __init__(self, config: KafkaConfig) -> None:
         self._max = config.get_int("kafkapy.max.unauthenticated.connections")
@@ -42,7 +42,7 @@ class Unauthenticated:
         return self._count
 
     def begin(self, login: Login) -> None:
-        """It has begun, and must `end` in time."""
+        """Add a login, which must `end` in time."""
         call_later = asyncio.get_running_loop().call_later
         timer = call_later(self.limit_s, partial(self._close, login, "it took too long"))
         self._by_host.setdefault(login.client_host, {})[login] = timer
@@ -53,7 +53,7 @@ class Unauthenticated:
             self._is_full = False
 
     def end(self, login: Login) -> None:
-        """It is over, one way or the other."""
+        """Remove a login that succeeded or failed."""
         logins = self._by_host.get(login.client_host)
         timer = None if logins is None else logins.pop(login, None)
         if timer is None:

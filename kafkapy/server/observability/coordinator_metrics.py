@@ -2,7 +2,7 @@
 
 Names are those that the JMX exporter gives Kafka's beans (`GroupMetadataManager`,
 `TransactionMarkerChannelManager`, `group-coordinator-metrics`, `transaction-coordinator-metrics`);
-Kafka does not count transactional ids.
+consumer groups are counted as in Kafka 4. Kafka does not count transactional ids.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroupState
 from kafkapy.coordinator.groups.group import GroupState
 from kafkapy.coordinator.transactions.state import TransactionState
 from kafkapy.server.counts.metric_table import gauge
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kafkapy.server.coordinators.transaction_service import TransactionService
 
 _GROUPS: Final = "kafka_coordinator_group_groupmetadatamanager"
+_CONSUMER_GROUPS: Final = "kafka_server_groupcoordinatormetrics_consumer_group_count"
 _IDS: Final = "kafka_coordinator_transaction_transactionstatemanager_numtransactionalids"
 _MARKERS: Final = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
 
@@ -48,6 +50,11 @@ class CoordinatorMetrics:
         values |= {f"numgroups{state.value.lower()}": groups[state] for state in GroupState}
         for name, value in values.items():
             yield gauge(f"{_GROUPS}_{name}", value)
+        consumer_groups = coordinator.consumer_groups_by_state()
+        family = gauge(_CONSUMER_GROUPS)
+        for state in ConsumerGroupState:
+            family.add_metric([state.value.lower()], consumer_groups[state])
+        yield family
 
     def _transaction_gauges(self) -> Iterator[Any]:
         coordinator = self._transactions.coordinator

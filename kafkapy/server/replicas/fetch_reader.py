@@ -1,7 +1,6 @@
-"""Reading for consumers and followers: many partitions under one byte budget, or parked until
-there is enough.
+"""Reads partitions for consumers and followers, under one byte budget for each fetch.
 
-`kafka.server.ReplicaManager.fetchMessages` and `readFromLog`.
+A fetch with too few bytes waits. As `kafka.server.ReplicaManager.fetchMessages` and `readFromLog`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class FetchReader:
         plan: list[FetchPartition],
         answer: Callable[[list[FetchResult]], None],
     ) -> DelayedFetch | None:
-        """Call `answer` with the rows, now or later; returns the parked operation if later."""
+        """Call `answer` with the rows, now or later. Returns the waiting operation if later."""
         results, waits = self._read(params, plan, is_first=True)
         if waits is None or not plan or params.max_wait_ms <= 0:
             self._answer(params, results, answer)
@@ -64,7 +63,7 @@ class FetchReader:
             keys.append(params.replica_id)  # a leader that begins calls its followers
             if params.min_bytes <= 1:
                 # There is not one byte, or it would have been read. (A consumer's offset may lie
-                # beyond the high watermark, which is told at once.)
+                # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
                 return operation
         if purgatory.try_complete_else_watch(operation, keys):
@@ -74,7 +73,7 @@ class FetchReader:
     def read_in_slices(
         self, params: FetchParams, plan: list[FetchPartition]
     ) -> Work[list[FetchResult] | None]:
-        """The rows of a plan of many; None if `fetch` is to wait for more."""
+        """The rows of a plan with many partitions; None if `fetch` must wait for more bytes."""
         results: list[FetchResult] = []
         is_due = params.max_wait_ms <= 0
         taken = 0
@@ -92,13 +91,15 @@ class FetchReader:
         return results
 
     def read_again(self, params: FetchParams, plan: list[FetchPartition]) -> list[FetchResult]:
-        """The rows of a plan, for the answer to a fetch that has been taken note of."""
+        """Read the rows of a plan again, for a fetch whose follower position is noted already."""
         results = self._read(params, plan, is_first=False)[0]
         self._count(params, results)
         return results
 
     def wait_ms(self, params: FetchParams, partitions: int, now_ms: int) -> int:
-        """The time to park a fetch: not long if its follower has more to ask for."""
+        """The time that a fetch waits at most; short while its follower must fetch other partitions
+        soon.
+        """
         if not params.is_from_follower:
             return params.max_wait_ms
         wait_ms = self._replicas.awaited_followers.wait_ms(params.replica_id, partitions, now_ms)
@@ -129,7 +130,9 @@ class FetchReader:
         return self._replicas.quotas.leader.covers(throttled, wanted.partition)
 
     def _is_held_back(self, params: FetchParams, partition: Partition) -> bool:
-        """Whether a follower gets nothing now: throttled, out of sync, and the quota exceeded."""
+        """Whether the quota holds a replica back: it is throttled, out of sync, and the quota
+        exceeded.
+        """
         quota = self._replicas.quotas.leader
         return (
             params.is_from_follower
@@ -145,10 +148,10 @@ class FetchReader:
     def _read(
         self, params: FetchParams, plan: Sequence[FetchPartition], *, is_first: bool, taken: int = 0
     ) -> tuple[list[FetchResult], list[FetchWait] | None]:
-        """Rows in plan order; and what to wait for, or None if the answer must go out now.
+        """The rows in plan order, and the partitions to wait for; None if the answer must not wait.
 
-        Only the first reading of a fetch says where its follower is. `taken` bytes are those of
-        rows read before.
+        Only the first read of a fetch notes its follower's position. `taken` is the number of bytes
+        of the rows that were read before.
         """
         results: list[FetchResult] = []
         readable: list[Partition] = []
@@ -171,7 +174,7 @@ class FetchReader:
                 for partition, wanted in zip(readable, plan, strict=True)
             ]
         except StorageShortage:
-            return results, None  # what there is; the client asks again
+            return results, None  # what there is; the client retries
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
             return self._read(params, plan, is_first=False, taken=taken)
@@ -185,11 +188,13 @@ class FetchReader:
         is_first: bool,
         now_ms: int,
     ) -> tuple[FetchResult, Partition | None]:
-        """One partition's row; no partition means a row that is told at once."""
+        """One partition's row. Without a partition, the row has an error and the answer does not
+        wait.
+        """
         replicas = self._replicas
         try:
             if wanted.topic is None:
-                # Never resolved here: whoever resolves must authorize.
+                # Never resolved here: a resolved topic must be authorized.
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 raise ApiError(code if unresolved(wanted) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             partition = replicas.get(wanted.topic, wanted.partition)
@@ -228,7 +233,7 @@ class FetchReader:
     def _nearest(
         self, params: FetchParams, partition: Partition, wanted: FetchPartition
     ) -> FetchResult | None:
-        """A row that sends a consumer to a replica in its rack (KIP-392), if that is not this one.
+        """A row that redirects a consumer to a replica in its rack (KIP-392), if there is one.
 
         Raises:
             ApiError: the consumer's leader epoch is not this leader's.

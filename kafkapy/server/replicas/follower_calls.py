@@ -1,7 +1,7 @@
-"""A follower's fetches as bytes, and what its leader answers as rows.
+"""Encodes a follower's fetch requests, and decodes its leader's responses.
 
-Hot file. Most requests of a session name one partition and are answered with one: those are packed
-and read by their `FetchShape`, all others by the codec. Per leader: the shape of the session.
+Hot file. Most requests and responses of a session contain one partition. `FetchShape` encodes and
+decodes those, the general codec all others. There is one shape for each leader.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VERSION_WITH_NAMES: Final = 12
 
 
 class LeaderAnswer(NamedTuple):
-    """A leader's answer: the error of all of it, the session, and its rows."""
+    """A leader's response: the top-level error, the session id, and the rows."""
 
     error: int
     session_id: int
@@ -42,7 +42,7 @@ class LeaderAnswer(NamedTuple):
 
 
 class FollowerCalls:
-    """The fetches of broker `broker_id` by one client; `broker_epoch()` is asked for each."""
+    """The fetches of broker `broker_id` by one client. Each request calls `broker_epoch()`."""
 
     def __init__(
         self,
@@ -62,7 +62,8 @@ class FollowerCalls:
         self._shape_epoch = -1
 
     def send(self, fetch: FollowerFetch, on_answer: OnAnswer) -> None:
-        """Ask the leader; `on_answer` gets what `answer` reads, or NodeUnavailable.
+        """Send a fetch to the leader. `on_answer` receives the decoded response, or
+        NodeUnavailable.
 
         Raises:
             NodeUnavailable: the client was closed.
@@ -152,7 +153,7 @@ def answer(fetch: FollowerFetch, outcome: AnsweredRow | FetchResponse) -> Leader
 
 
 def _name(fetch: FollowerFetch, topic_id: bytes) -> str:
-    """The name of a topic that was asked for; of no topic if it was not."""
+    """The name of a requested topic; empty if the topic was not requested."""
     for row in fetch.rows:
         if row.topic_id == topic_id:
             return row.topic_partition.topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class IsrCounts:
-    """Changes of the ISRs of partitions led here, as the controller answered them."""
+    """Counts ISR changes that the controller confirmed, of partitions that this broker leads."""
 
     __slots__ = ("expands", "failed_updates", "shrinks")
 
@@ -14,6 +14,6 @@ class IsrCounts:
         self.failed_updates = 0
 
     def committed(self, before: int, after: int) -> None:
-        """An ISR of `before` members has `after` now."""
+        """Count a change of an ISR from `before` to `after` members."""
         self.shrinks += after < before
         self.expands += after > before

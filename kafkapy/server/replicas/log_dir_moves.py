@@ -1,7 +1,7 @@
-"""Carrying logs from one directory of the broker to another (`kafka.server.ReplicaAlterLogDirs`).
+"""Moves logs from one directory of the broker to another (`kafka.server.ReplicaAlterLogDirs`).
 
-Pieces are copied on the event loop, which serves requests between them; the loop's thread is the
-only one that appends, so a copy that has everything can take the log's place at once.
+Pieces are copied on the event loop, which serves requests between them. Only the loop's thread
+appends, so a complete copy can replace the log at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class LogDirMoves:
         self._clock = clock
 
     def step(self) -> bool:
-        """Copy a piece of the log whose turn it is; whether there is more to do right away."""
+        """Copy a piece of the next log. Returns whether more can be copied at once."""
         quota, now_ms = self._replicas.quotas.log_dirs, self._clock.monotonic_ms()
         copies = self._replicas.log_manager.futures.logs
         if not copies or quota.is_exceeded(now_ms):
@@ -36,7 +36,7 @@ class LogDirMoves:
             return True
 
     def _replace(self, topic_partition: TopicPartition) -> bool:
-        """Replace the log by its copy, if that has everything."""
+        """Replace the log with its copy, if the copy is complete."""
         log = self._replicas.log_manager.futures.replace(topic_partition, self._clock.time_ms())
         if log is None:
             return False

@@ -1,7 +1,7 @@
-"""Following leaders: one task for each (leader, fetcher id), as `num.replica.fetchers` says.
+"""Replica fetchers: one task for each leader and fetcher id, as `num.replica.fetchers` sets.
 
-`ReplicaFetcherManager`. What an answer means is `replication.follower_fetcher`'s; this sends and
-receives.
+As Kafka's `ReplicaFetcherManager`. `replication.follower_fetcher` interprets responses; this module
+sends and receives.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LATEST, _EARLIEST = -1, -2
 
 
 def fetcher_id(topic_partition: TopicPartition, fetchers: int) -> int:
-    """Which of the fetchers of a leader a partition belongs to (`AbstractFetcherManager`)."""
+    """The id of the fetcher that fetches a partition (`AbstractFetcherManager.getFetcherId`)."""
     mixed = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
     signed = mixed - (1 << 32) if mixed >= 1 << 31 else mixed
     return (0 if signed == -(1 << 31) else abs(signed)) % fetchers
 
 
 class ReplicaFetchers:
-    """All fetchers of this broker. `broker_epoch()` and `endpoint(id)` are asked when needed."""
+    """All fetchers of this broker. `broker_epoch()` and `endpoint(id)` are called when needed."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ReplicaFetchers:
         self._waiting: dict[TopicPartition, Partition] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch from the partition's leader from now on; when it is known, if it is not yet."""
+        """Start to fetch a partition from its leader, or wait until the leader is known."""
         topic_partition = partition.topic_partition
         self.unfollow(topic_partition)
         endpoint = self._endpoint(partition.leader_id)
@@ -99,7 +99,7 @@ class ReplicaFetchers:
         task.follow(partition)
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
-        """Fetch it no more; a fetcher without partitions ends."""
+        """Stop fetching a partition. A fetcher without partitions ends."""
         self._waiting.pop(topic_partition, None)
         key = self._home.pop(topic_partition, None)
         if key is None:
@@ -111,13 +111,15 @@ class ReplicaFetchers:
             task.stop()
 
     def metadata_changed(self) -> None:
-        """UpdateMetadata may name leaders that LeaderAndIsr has named already."""
+        """Start to follow leaders whose address is known now: LeaderAndIsr may come before
+        UpdateMetadata.
+        """
         for partition in list(self._waiting.values()):
             if self._endpoint(partition.leader_id) is not None:
                 self.follow(partition)
 
     def _restart(self, task: _FetcherTask) -> None:
-        """The leader came back at another address: everything it leads is followed there."""
+        """Connect to a leader at its new address."""
         partitions = task.fetcher.partitions
         for partition in partitions:
             self.unfollow(partition.topic_partition)
@@ -134,7 +136,7 @@ class ReplicaFetchers:
 
     @property
     def max_lag(self) -> int:
-        """The most records that a followed partition is known to be behind by."""
+        """The largest known lag of a followed partition, in records."""
         return max((task.fetcher.max_lag for task in self._fetchers.values()), default=0)
 
 
@@ -203,7 +205,9 @@ class _FetcherTask:
         return True
 
     def _answered(self, fetch: FollowerFetch, outcome: Any) -> None:
-        """Take an answer and fetch on; the task is needed only when that does not go on."""
+        """Apply a response and send the next fetch. The task runs only if there is no next
+        fetch.
+        """
         pause = self._pause
         if pause.done():  # stopped meanwhile
             return
@@ -224,7 +228,7 @@ class _FetcherTask:
             raise  # and the connection
 
     async def _rest(self) -> None:
-        """Until there is another partition, or a delayed one is due."""
+        """Wait until a partition is added, or a delayed one is due."""
         self._wake.clear()
         due_ms = self.fetcher.next_due_ms()
         delay_s = None

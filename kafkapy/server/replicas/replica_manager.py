@@ -1,8 +1,9 @@
-"""The partitions hosted here, and the requests that wait on them (`kafka.server.ReplicaManager`).
+"""The partitions of this broker, and the requests that wait for them
+(`kafka.server.ReplicaManager`).
 
-Produce and fetch find their partition here; the controller's commands make it leader or follower,
-or stop it. One thread, the event loop's, calls all of this. The purgatories are checked after each
-change: an append, a follower's fetch, a command, a failed disk.
+Produce and fetch look up partitions here. The controller's commands make a partition leader or
+follower, or stop it. Only the event loop's thread calls this module. Each change (an append, a
+follower's fetch, a command, a failed disk) checks the purgatories.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ _IS_OFFLINE: Final = "as the local replica for the partition is in an offline lo
 
 
 class _Repetition(ApiError):
-    """The controller says what it has said before: refused, and no reason to worry."""
+    """The controller repeated a command: the row is refused, which is no fault."""
 
 
 class _Applied(NamedTuple):
-    """A row that was applied. `before` is the leader and leader epoch that it took over from."""
+    """A row that was applied. `before` is the previous leader and leader epoch."""
 
     partition: Partition
     row: LeaderAndIsrPartition
@@ -64,12 +65,12 @@ class _Applied(NamedTuple):
 
 
 class ReplicaManager:
-    """Hosts partitions and makes them what the controller says.
+    """Hosts partitions, and applies the controller's commands to them.
 
     Fixed: broker id, log manager, clock. Shared with handlers: `partitions[topic][index]`, the
-    purgatories, the replication quotas. `controller_epoch` is the newest heard of, for all
-    commands. The `on_*` tell the other parts: of leadership the coordinators, of a failed log
-    directory the controller.
+    purgatories, the replication quotas. `controller_epoch` is the newest one in any command. The
+    `on_*` functions notify others: coordinators of leadership, the controller of a failed log
+    directory.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class ReplicaManager:
 
     @property
     def live_brokers(self) -> Mapping[int, BrokerInfo]:
-        """The brokers that the controller says are live."""
+        """Update the live brokers, as the controller lists them."""
         return self._metadata.image.brokers
 
     def is_live(self, broker_id: int) -> bool:
@@ -147,7 +148,7 @@ class ReplicaManager:
         briefly: bool = False,
         ahead: PreparedAhead | None = None,
     ) -> tuple[LogAppendInfo, Partition]:
-        """Append to a partition led here and wake what waits on it.
+        """Append to a partition that this broker leads, and check the requests that wait for it.
 
         Raises:
             ApiError: the refusal for this partition's row.
@@ -171,8 +172,10 @@ class ReplicaManager:
         return info, partition
 
     def _advanced(self, partition: Partition, committed: bool) -> None:
-        """Records were appended or replicated. Produces wait for what is `committed` only: with
-        many of them in flight, looking at each for every one of them would cost their square."""
+        """Check waiting requests after records were appended or replicated. Produce requests are
+        checked only if records were `committed`: checking all of them after each append would be
+        quadratic.
+        """
         if committed and self.produce_purgatory.size:
             self.produce_purgatory.check(partition.topic_partition)
         if self.fetch_purgatory.size:
@@ -181,11 +184,13 @@ class ReplicaManager:
             self.delete_records_purgatory.check(partition.topic_partition)
 
     def checked(self, partition: Partition) -> None:
-        """The partition's end, high watermark or leadership may have changed: look who waited."""
+        """Check all requests that wait for a partition: its end, high watermark or leader may have
+        changed.
+        """
         self._advanced(partition, committed=True)
 
     def recheck(self, partition: Partition) -> None:
-        """A config that bounds the high watermark changed."""
+        """Update the high watermark after a change of a config that bounds it."""
         if partition.is_leader:
             partition.maybe_increment_high_watermark(self._clock.monotonic_ms())
         self.checked(partition)
@@ -193,8 +198,9 @@ class ReplicaManager:
     # in-sync replicas
 
     def followed(self, partition: Partition, broker_id: int, high_watermark: int) -> None:
-        """A follower fetched: the high watermark, `high_watermark` before, may have moved, the
-        follower may have caught up."""
+        """Handle the fetch of a follower: the high watermark, `high_watermark` before, may have
+        moved, and the follower may have caught up.
+        """
         if partition.log.high_watermark > high_watermark:
             self.checked(partition)
         elif self.delete_records_purgatory.size:
@@ -213,7 +219,7 @@ class ReplicaManager:
                 self.on_isr_change(partition, change)
 
     def shrink_isrs(self) -> None:
-        """Propose to leave out the members that lag for too long; every half lag time."""
+        """Propose to remove ISR members that lag for too long. Called every half lag time."""
         now_ms = self._clock.monotonic_ms()
         for partition in list(self.all_partitions()):
             change = partition.propose_shrinking(now_ms)
@@ -230,9 +236,9 @@ class ReplicaManager:
     # log directories
 
     def log_dir_failed(self, failure: LogDirFailure) -> None:
-        """Take every partition of a failed directory offline; the others go on.
+        """Take every partition of a failed directory offline. Other partitions are unaffected.
 
-        `on_fatal` is called when that was the last directory, else `on_log_dir_failure`.
+        Calls `on_fatal` if it was the last directory, else `on_log_dir_failure`.
         """
         if failure.log_dir not in self.log_manager.live_log_dirs:
             return
@@ -255,7 +261,7 @@ class ReplicaManager:
             self.on_fatal(last)
         else:
             self.on_log_dir_failure()
-        # Only now: whoever hears of it must find the directory gone.
+        # Only now: the callbacks must find the directory gone.
         for partition in gone:
             self.on_unfollow(partition.topic_partition)
         for partition in led:
@@ -264,7 +270,7 @@ class ReplicaManager:
             self.checked(partition)
 
     def stop(self) -> None:
-        """Answer what waits: the broker stops."""
+        """Answer all waiting requests, because the broker stops."""
         self.produce_purgatory.complete_all()
         self.fetch_purgatory.complete_all()
         self.delete_records_purgatory.complete_all()
@@ -272,7 +278,7 @@ class ReplicaManager:
     # commands of the controller
 
     def is_stale_controller(self, controller_epoch: int) -> bool:
-        """Whether a newer controller has spoken; remembers the newest, for all its commands."""
+        """Whether a newer controller has sent a command. Remembers the newest epoch."""
         if controller_epoch < self.controller_epoch:
             return True
         self.controller_epoch = controller_epoch
@@ -286,8 +292,8 @@ class ReplicaManager:
     ) -> CommandResult:
         """Apply LeaderAndIsr, partition by partition, in the order of Kafka's checks.
 
-        Others have their turn in between: the caller lets no other command in until this is done.
-        `topic_overrides` has the topic configs of the command's topics, for logs that are made now.
+        Yields to other tasks in between: the caller must serialise commands. `topic_overrides` has
+        the configs of the command's topics, for logs that are created now.
         """
         result = CommandResult()
         log = CommandLog(self.broker_id, command, correlation_id)
@@ -315,7 +321,7 @@ class ReplicaManager:
         log: CommandLog,
         result: CommandResult,
     ) -> list[_Applied]:
-        """Apply some rows, make the result durable at once, and only then announce it."""
+        """Apply some rows, make the result durable, then announce it."""
         applied: list[_Applied] = []
         with self.log_manager.together():
             for row in rows:
@@ -332,7 +338,7 @@ class ReplicaManager:
         return served
 
     def _call_followers(self, began: Iterable[Partition]) -> None:
-        """Ask followers to fetch partitions that are led from now on."""
+        """Make followers fetch the partitions that this broker leads from now on."""
         now_ms = self._clock.monotonic_ms()
         followers: set[int] = set()
         for partition in began:
@@ -386,7 +392,9 @@ class ReplicaManager:
         return _Applied(partition, row, before, is_new_epoch)
 
     def _announce(self, done: _Applied, log: CommandLog) -> None:
-        """Tell who waits, who fetches and who coordinates: the leader epoch is on the disk now."""
+        """Notify waiting requests, fetchers and coordinators. The leader epoch is on disk by
+        now.
+        """
         partition, leads = done.partition, done.partition.is_leader
         if done.is_new_epoch:
             starts = log.leader_starts if leads else log.follower_starts
@@ -443,7 +451,7 @@ class ReplicaManager:
         except StorageShortage:
             raise
         except (ApiError, LogDirFailure) as failure:
-            # It is in a directory that is offline, or cannot be made: nobody can be served.
+            # It is in an offline directory, or cannot be created: it cannot be served.
             if not isinstance(failure, ApiError) or failure.code is _OFFLINE:
                 self.offline.add(row.topic_partition)
             raise
@@ -467,9 +475,9 @@ class ReplicaManager:
     async def stop_replicas(
         self, command: StopReplicaCommand, correlation_id: int = 0
     ) -> CommandResult:
-        """Apply StopReplica: stop serving, and delete the log where told to.
+        """Apply StopReplica: stop serving partitions, and delete their logs if requested.
 
-        Others have their turn in between: the caller lets no other command in until this is done.
+        Yields to other tasks in between: the caller must serialise commands.
         """
         result = CommandResult()
         log = CommandLog(self.broker_id, command, correlation_id)

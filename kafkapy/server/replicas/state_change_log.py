@@ -43,7 +43,7 @@ class CommandLog:
         self._what = type(command).__name__.removesuffix("Command")
 
     def handling(self) -> None:
-        """LeaderAndIsr or StopReplica has its turn."""
+        """Log that LeaderAndIsr or StopReplica is being handled."""
         _logger.info(
             "%s Handling %s request correlationId %d from controller %d for %d partitions",
             self._prefix,
@@ -54,7 +54,7 @@ class CommandLog:
         )
 
     def finished(self, elapsed_ms: int) -> None:
-        """A LeaderAndIsr is done."""
+        """Log that LeaderAndIsr is finished."""
         _logger.info(
             "%s Finished %s request in %dms correlationId %d from controller %d for %d partitions",
             self._prefix,
@@ -66,7 +66,7 @@ class CommandLog:
         )
 
     def stale_controller(self, latest_epoch: int) -> None:
-        """A newer controller has spoken: nothing of this command is done."""
+        """Log that the command is ignored because a newer controller has sent one."""
         if isinstance(self._command, UpdateMetadataCommand):
             text = (
                 "%s Received update metadata request with correlation id %d from an old controller"
@@ -87,7 +87,7 @@ class CommandLog:
         )
 
     def ignored(self, partition: TopicPartition, reason: str, level: int = logging.WARNING) -> None:
-        """One row is not obeyed; the reason begins with "since" or "as"."""
+        """Log that one row is ignored. The reason begins with "since" or "as"."""
         _logger.log(
             level,
             "%s Ignoring %s request from controller %d with correlation id %d epoch %d for"
@@ -104,7 +104,7 @@ class CommandLog:
     def leader_starts(
         self, partition: Partition, row: LeaderAndIsrPartition, before: tuple[int, int]
     ) -> None:
-        """This broker leads; `before` is the leader and leader epoch that it knew."""
+        """Log that this broker leads. `before` is the previous leader and leader epoch."""
         _logger.info(
             "%s Leader %s with topic id Some(%s) starts at leader epoch %d from offset %d with"
             " partition epoch %d, high watermark %d, ISR %s, adding replicas %s and removing"
@@ -126,7 +126,7 @@ class CommandLog:
     def follower_starts(
         self, partition: Partition, row: LeaderAndIsrPartition, before: tuple[int, int]
     ) -> None:
-        """This broker follows, or waits for a leader to follow."""
+        """Log that this broker follows, or waits for a leader."""
         if row.state.leader == NO_LEADER:
             _logger.error(
                 "%s Received LeaderAndIsrRequest with correlation id %d from controller %d epoch %d"
@@ -156,7 +156,7 @@ class CommandLog:
         )
 
     def stopped_fetchers(self, leaders: int, followers: int) -> None:
-        """Fetchers of partitions that got another leader were stopped."""
+        """Log that fetchers were stopped because their partitions have another leader."""
         if leaders:
             _logger.info(
                 "%s Stopped fetchers as part of LeaderAndIsr request correlationId %d from"
@@ -179,7 +179,7 @@ class CommandLog:
             )
 
     def metadata_updated(self, added: int, deleted: int) -> None:
-        """An UpdateMetadata is done."""
+        """Log that UpdateMetadata was applied."""
         _logger.info(
             "%s Add %d partitions and deleted %d partitions from metadata cache in response to"
             " UpdateMetadata request sent by controller %d epoch %d with correlation id %d",

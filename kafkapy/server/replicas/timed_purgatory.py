@@ -30,7 +30,7 @@ class TimedPurgatory(Purgatory):
         self._arm(deadline_ms)
 
     def _arm(self, due_ms: int) -> None:
-        """Set the timer to `due_ms` or earlier; a timer that fires too early only arms again."""
+        """Set the timer to `due_ms` or earlier. A timer that fires too early is set again."""
         if self._timer is not None:
             if self._due_ms <= due_ms:
                 return

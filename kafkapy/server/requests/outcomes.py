@@ -2,18 +2,24 @@
 
 A handler is a function of a context and a request. It returns the response; or a `Pending` which
 it, or whoever it handed it to, completes later; or `NO_RESPONSE` (a produce with acks=0). A handler
-whose work grows with the rows of its request is a generator function: see `turns`. So may be the
-function that makes the response of a `Pending`. One that waits for ZooKeeper or the controller
-returns a coroutine (`Later`), which runs in the background (`handler_table.in_background`).
-The place of the answer on the connection is fixed when the handler is called.
+whose work grows with the rows of its request is a generator function (`Work`): see `turns`. So may
+be the function that makes the response of a `Pending`. One that waits for ZooKeeper or the
+controller returns a coroutine (`Later`), which runs in the background
+(`handler_table.in_background`). The place of the answer on the connection is fixed when the handler
+is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Final, Generic, TypeVar, Union
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, TypeVar, Union, overload
+
+from kafkapy.common.errors import ProtocolViolation
 
 R = TypeVar("R")
+S = TypeVar("S")
+R_co = TypeVar("R_co", covariant=True)
 
 _UNANSWERED: Any = None
 
@@ -24,13 +30,28 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 """Who did not say who they are (`KafkaPrincipal.ANONYMOUS`)."""
 
 
-class Pending(Generic[R]):
+class Elsewhere(NamedTuple):
+    """Work for another thread: the work that yields it goes on when that is done. If
+    `may_drop`, it is not begun when nobody waits for the answer any more."""
+
+    function: Callable[[], object]
+    may_drop: bool
+
+
+Work = Generator[int | Elsewhere, Any, R]
+"""Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
+own."""
+
+
+class Pending(Generic[R_co]):
     """A response that will come later.
 
     `blocks` keeps the connection from handling further requests meanwhile, as Kafka does for every
     request; only fetches, whose answers are large, and requests handled in slices need it here.
     `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
     the callbacks know the request and it them, which only the garbage collector would undo.
+
+    Its type is covariant: who passes it on as that of any message does not complete it.
     """
 
     __slots__ = ("_on_complete", "blocks", "done", "on_abandon", "response", "seconds")
@@ -39,21 +60,22 @@ class Pending(Generic[R]):
         self.blocks = blocks
         self.done = False
         self.seconds = 0.0
-        self.response: R = _UNANSWERED
+        self.response: R_co = _UNANSWERED
         self.on_abandon: Callable[[], None] | None = None
-        self._on_complete: Callable[[Any], None] | None = None
+        self._on_complete: Callable[[Completion[R_co]], None] | None = None
 
-    def complete(self, response: Any) -> None:
+    def complete(self, response: Completion[R_co]) -> None:
         """Give the response; later calls are ignored, for a timeout may race with the answer."""
         if self.done:
             return
         self.done = True
-        self.response = response
+        # What else it may be is for who sends it to look at; a handler passes it on.
+        self.response = response  # type: ignore[assignment]
         callback, self._on_complete, self.on_abandon = self._on_complete, None, None
         if callback is not None:
             callback(response)
 
-    def follow(self, outcome: Any) -> None:
+    def follow(self, outcome: Handled[R_co] | ProtocolViolation) -> None:
         """Adopt a handler's outcome: a response, or that of another `Pending`."""
         if isinstance(outcome, Pending):
             self.on_abandon = outcome.abandon
@@ -61,7 +83,7 @@ class Pending(Generic[R]):
         else:
             self.complete(outcome)
 
-    def when_complete(self, callback: Callable[[Any], None]) -> None:
+    def when_complete(self, callback: Callable[[Completion[R_co]], None]) -> None:
         """Run `callback(response)` when there is one: at once if there already is."""
         if self.done:
             callback(self.response)
@@ -77,34 +99,59 @@ class Pending(Generic[R]):
                 callback()
 
 
-class NoResponse:
-    """The type of `NO_RESPONSE`."""
+class NoResponse(Enum):
+    """The type of `NO_RESPONSE`: of an enum, so that `is` tells it apart for a type checker."""
+
+    NO_RESPONSE = "no response"
 
 
-class CloseConnection:
+class CloseConnection(Enum):
     """The type of `CLOSE_CONNECTION`."""
 
+    CLOSE_CONNECTION = "close connection"
 
-NO_RESPONSE: Final = NoResponse()
-CLOSE_CONNECTION: Final = CloseConnection()
+
+NO_RESPONSE: Final = NoResponse.NO_RESPONSE
+CLOSE_CONNECTION: Final = CloseConnection.CLOSE_CONNECTION
 
 Outcome = Union[R, Pending[R], NoResponse, CloseConnection]  # noqa: UP007
 """The outcomes of a handler whose responses are `R`."""
 
+Handled = Union[Outcome[R], Work[Outcome[R]]]  # noqa: UP007
+"""An outcome, or the work that comes to one."""
 
-def then(outcome: Any, change: Callable[[Any], Any]) -> Any:
+Completion = Union[  # noqa: UP007
+    R, NoResponse, CloseConnection, ProtocolViolation, Work[Outcome[R]]
+]
+"""The end of a `Pending`. A large request turns out to violate the protocol when it is decoded."""
+
+
+@overload
+def then(outcome: Outcome[R], change: Callable[[R], S]) -> Outcome[S]: ...
+
+
+@overload
+def then(outcome: Handled[R], change: Callable[[R], S]) -> Handled[S]: ...
+
+
+def then(outcome: Handled[Any], change: Callable[[Any], S]) -> Handled[S]:
     """The outcome of a handler with `change` made of its response, now or when it comes."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):
         return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
-    later: Pending[Any] = Pending(outcome.blocks)
+    later: Pending[S] = Pending(outcome.blocks)
     later.on_abandon = outcome.abandon
-    outcome.when_complete(lambda response: later.complete(then(response, change)))
+
+    def completed(response: Completion[Any]) -> None:
+        if isinstance(response, ProtocolViolation):
+            later.complete(response)
+        else:
+            later.follow(then(response, change))
+
+    outcome.when_complete(completed)
     return later.response if later.done else later
 
 
-def _then(
-    work: Generator[int, None, Any], change: Callable[[Any], Any]
-) -> Generator[int, None, Any]:
+def _then(work: Work[Outcome[R]], change: Callable[[R], S]) -> Work[Outcome[S]]:
     return then((yield from work), change)

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from types import GeneratorType
+
+    from kafkapy.common.errors import ProtocolViolation
     from kafkapy.protocol.headers import RequestHeader
+    from kafkapy.protocol.primitives import Buffer
+    from kafkapy.protocol.schema import Message
     from kafkapy.protocol.server_connection import Request
+    from kafkapy.server.counts.request_times import RequestTimes
+    from kafkapy.server.requests.outcomes import (
+        CloseConnection,
+        Elsewhere,
+        NoResponse,
+        Outcome,
+        Pending,
+    )
+
+Parts: TypeAlias = "list[Buffer]"
+"""A response as it is sent, its size first."""
+Reply: TypeAlias = "Parts | Pending[bytes | Parts | Message] | NoResponse | CloseConnection"
+"""A response as it is sent; what comes later may still have to be encoded."""
+Running: TypeAlias = "GeneratorType[int | Elsewhere, object, Outcome[Message]]"
+"""Work (`outcomes.Work`), by the class that all of it has."""
+Encodable: TypeAlias = (
+    "Message | Parts | NoResponse | CloseConnection | ProtocolViolation | Running"
+)
+"""The end of a `Pending` that a connection waits for."""
 
 
 class FastPath(Protocol):
     """Handles the requests of one connection that are like one before; `times` counts them."""
 
-    times: Any
+    times: RequestTimes
 
-    def handle(self, frame: memoryview) -> Any:
+    def handle(self, frame: memoryview) -> bytes | Reply | None:
         """The encoded response, a `Pending` of one, or None: not one of those, nothing done."""
 
     def close(self) -> None:
@@ -37,15 +61,17 @@ class Caller(Protocol):
 class RequestHandler(Protocol):
     """Handles the requests of all connections."""
 
-    def dispatch(self, connection: Caller, request: Request) -> Any:
+    def dispatch(self, connection: Caller, request: Request) -> Reply:
         """The encoded response, a `Pending` of a response, or how to end.
 
         Raises:
             ProtocolViolation: it is no request; the connection closes.
         """
 
-    def repeat(self, connection: Caller, fast_path: FastPath, frame: memoryview) -> Any:
+    def repeat(
+        self, connection: Caller, fast_path: FastPath, frame: memoryview
+    ) -> bytes | Reply | None:
         """The same on the connection's fast path; None, and nothing done, if it must not."""
 
-    def encode(self, header: RequestHeader, response: Any) -> Any:
+    def encode(self, header: RequestHeader, response: Encodable) -> Reply | ProtocolViolation:
         """A response as bytes, now or later; endings pass through."""

@@ -18,24 +18,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Pending
+from kafkapy.common.errors import ProtocolViolation
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Elsewhere, Handled, Outcome, Pending
+from kafkapy.server.requests.outcomes import Work as Work  # handlers import it from here
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
 
 R = TypeVar("R")
-
-
-class Elsewhere(NamedTuple):
-    """Work for another thread: the work that yields it goes on when that is done. If
-    `may_drop`, it is not begun when nobody waits for the answer any more."""
-
-    function: Callable[[], Any]
-    may_drop: bool
-
-
-Work = Generator[int | Elsewhere, Any, R]
-"""Yields costs in units, or what is to be done elsewhere, and is sent its result; returns its
-own."""
+M = TypeVar("M", bound="Message")
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -65,7 +58,7 @@ class Turns:
         self.units_max = 0
         self.slices = 0
 
-    def run(self, work: Work[Any]) -> Any:
+    def run(self, work: Work[Outcome[R]]) -> Outcome[R]:
         """The result of `work` if it needs one slice only; otherwise a `Pending` of it."""
         units = 0
         try:
@@ -77,10 +70,13 @@ class Turns:
                     return job.pending
                 units += cost
         except StopIteration as end:
-            return end.value
+            result: Outcome[R] = end.value
+            return result
         return self.queue(work)
 
-    def queue(self, work: Work[Any], may_drop: bool = False) -> Pending[Any]:
+    def queue(
+        self, work: Work[Outcome[R] | ProtocolViolation], may_drop: bool = False
+    ) -> Pending[R]:
         """Begin `work` when its turn comes. Its connection waits: its requests are in order. If
         `may_drop`, it is not begun when nobody waits for the answer any more: who sends large
         requests and goes away leaves no work behind."""
@@ -261,12 +257,20 @@ async def finish(work: Work[R], pace: Pace) -> R:
         return result
 
 
-def worked(outcome: Any) -> Work[Any]:
+def worked(outcome: Handled[R]) -> Work[Outcome[R]]:
     """The outcome of a handler, whether it is a generator function or not."""
     return (yield from outcome) if isinstance(outcome, Generator) else outcome
 
 
-def finished(outcome: Any) -> Any:
+@overload
+def finished(outcome: M | Work[M]) -> M: ...
+
+
+@overload
+def finished(outcome: Work[R]) -> R: ...
+
+
+def finished(outcome: object) -> object:
     """The outcome of a handler whose work is done in one go: for callers that are not a client."""
     if not isinstance(outcome, Generator):
         return outcome

@@ -119,7 +119,7 @@ def _tls(config: KafkaConfig, listener: Listener, properties: PrefixedProperties
         raise ConfigError(f"{key}={client_auth}: allowed are {', '.join(CLIENT_AUTH)}")
     if listener.security_protocol == "SASL_SSL" and key == "ssl.client.auth":
         client_auth = "none"  # KIP-684: of SASL_SSL only what is meant for the listener counts
-    connects = listener.name == config.inter_broker_listener and not config.is_embedded
+    connects = listener.name == config.inter_broker_listener and not config.is_alone
     return ListenerTls(listener, config.properties, client_auth, connects)
 
 

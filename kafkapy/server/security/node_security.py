@@ -59,7 +59,7 @@ def node_security(
     """
     name = config.inter_broker_listener
     protocol = next(x.security_protocol for x in config.listeners if x.name == name)
-    if config.is_embedded or protocol == "PLAINTEXT":
+    if config.is_alone or protocol == "PLAINTEXT":
         return PLAINTEXT
     properties = of_listener(config.properties, name)
     tls = None if listener_tls is None else listener_tls.connecting

@@ -1,1 +1,1 @@
-"""The Spark sink: rows as records, at least or exactly once."""
+"""The Spark sink: writes rows as records, at least or exactly once."""

@@ -1,11 +1,11 @@
-"""Exactly once: a transaction for each task of each micro-batch, not written again once committed.
+"""Exactly once: a transaction for each task of each micro-batch, which is committed only once.
 
-The transactional id is made of query, batch and partition, so a task that runs again, in this life
-of the query or the next, asks the coordinator what became of its transaction. If it was committed
-the rows are there and are not written again; if not, beginning anew fences and aborts what is left.
+The transactional id consists of query, batch and partition. So a repeated task, also after a
+restart of the query, can look up its transaction at the coordinator. If it was committed, the rows
+are not written again. If not, a new transaction fences and aborts the old one.
 
-It rests on three things (docs/explanation/spark-guarantees.md): the rows of a batch's partition are
-the same when they are computed again, the coordinator remembers the id
+It depends on three conditions (docs/explanation/spark-guarantees.md): the rows of a batch's
+partition are the same when they are computed again, the coordinator remembers the id
 (`transactional.id.expiration.ms`, 7 days), and Spark does not run two attempts of a task at once
 (speculation is off).
 """
@@ -26,12 +26,13 @@ _BATCH_ID: Final = "streaming.sql.batchId"
 
 
 def job_id() -> str:
-    """The name of a batch write, made where it is planned, so that all its tasks share it."""
+    """The name of a batch write, created on the driver, so that all its tasks share it."""
     return uuid4().hex
 
 
 def transactional_id(prefix: str, job: str, context: Any = None) -> str:
-    """`prefix-query-batch-partition` for the running task; `job` stands for what is not a stream.
+    """`prefix-query-batch-partition` for the running task; `job` replaces query and batch outside
+    of streams.
 
     `context` is the task's `TaskContext`, by default the running one's.
     """
@@ -43,5 +44,5 @@ def transactional_id(prefix: str, job: str, context: Any = None) -> str:
 
 
 def is_committed(cluster: Cluster, name: str) -> bool:
-    """Whether the transaction has been committed before. Raises ApiError."""
+    """Whether the transaction was committed before. Raises ApiError."""
     return transaction_state(cluster, name) in _COMMITTED

@@ -1,8 +1,8 @@
-"""Rows to the open batches of their partitions, as Kafka's producer would place them.
+"""Adds rows to the open batches of their partitions, with the partitioning of Kafka's producer.
 
-A row goes to the partition that its column names; else to where murmur2 of its key says; a row
-without a key to one partition until that has a batch, then to another (KIP-480), which fills
-batches best. Runs in the executors' Python workers.
+The partition of a row is that of its column `partition`, else that of its key's murmur2 hash. Rows
+without a key fill a batch of one partition, then of another (KIP-480), which makes large batches.
+Runs in the executors' Python workers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _Rows = NDArray[np.int32]
 
 
 class RowWriter:
-    """Encodes record batches and hands full batches of Kafka's to a producer."""
+    """Encodes Kafka's record batches, and passes full ones to a producer."""
 
     def __init__(
         self, producer: BatchProducer, settings: ProducerSettings, topic: str | None
     ) -> None:
-        """`topic` wins over the column of that name."""
+        """`topic` takes precedence over the column `topic`."""
         self._producer = producer
         self._settings = settings
         self._topic = topic
@@ -43,11 +43,11 @@ class RowWriter:
         self._open: dict[TopicPartition, OpenBatch] = {}
 
     def write(self, batch: Any) -> None:
-        """Take the rows of a `pyarrow.RecordBatch`.
+        """Add the rows of a `pyarrow.RecordBatch`.
 
         Raises:
-            DeliveryError: a row has no topic, is too large, names a partition that is not there, or
-                one before it was not written.
+            DeliveryError: a row has no topic, is too large, or names a partition that does not
+              exist; or an earlier row could not be written.
         """
         columns = row_columns(batch)
         now_ms = int(time.time() * 1000)
@@ -63,12 +63,12 @@ class RowWriter:
             self._close_all()
 
     def finish(self) -> None:
-        """Send what is open and wait until all is acknowledged. Raises DeliveryError."""
+        """Send the open batches, and wait until all are acknowledged. Raises DeliveryError."""
         self._close_all()
         self._producer.flush()
 
     def _by_topic(self, batch: Any) -> Iterator[tuple[str, _Rows]]:
-        """The rows of each topic, in their order."""
+        """The rows of each topic, in order."""
         if self._topic is not None:
             yield self._topic, np.arange(batch.num_rows, dtype=np.int32)
             return
@@ -89,7 +89,7 @@ class RowWriter:
     def _chosen(
         self, topic: str, columns: RowColumns, given: NDArray[np.int32] | None, by_key: bool
     ) -> NDArray[np.int32] | None:
-        """The partition of each row, -1 for any; None when any will do for all."""
+        """The partition of each row, -1 for any; None if any will do for all rows."""
         if not by_key:
             return given
         rows = len(columns.keys.offsets) - 1
@@ -128,7 +128,7 @@ class RowWriter:
             )
 
     def _write_anywhere(self, topic: str, rows: _Rows, columns: RowColumns, now_ms: int) -> None:
-        """Fill batches one after the other, each for another partition."""
+        """Fill batches one by one, each for another partition."""
         while len(rows):
             if topic not in self._sticky:
                 self._sticky[topic] = random.randrange(self._partitions[topic])
@@ -142,8 +142,9 @@ class RowWriter:
         return (full.partition + random.randrange(1, count)) % count if count > 1 else 0
 
     def _fill(self, where: TopicPartition, rows: _Rows, columns: RowColumns, now_ms: int) -> _Rows:
-        """Add rows to the open batch of a partition; when it is full it goes, and the rest is
-        returned."""
+        """Add rows to the open batch of a partition. A full batch is sent, and the remaining rows
+        are returned.
+        """
         batch = self._open.get(where)
         if batch is None:
             batch = self._open[where] = OpenBatch(
@@ -173,7 +174,7 @@ class RowWriter:
 
 
 def _grouped(codes: NDArray[np.int32]) -> Iterator[tuple[int, _Rows]]:
-    """Each code and the places that have it, in their order."""
+    """Each code with its positions, in order."""
     order = np.argsort(codes, kind="stable").astype(np.int32)
     ordered = codes[order]
     cuts = np.flatnonzero(np.diff(ordered)) + 1

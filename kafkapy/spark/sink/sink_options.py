@@ -1,4 +1,4 @@
-"""The options and columns of a write: those of Spark's own Kafka sink. Pure."""
+"""The options and columns of a write, which are those of Spark's own Kafka sink. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FORBIDDEN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """The options of one write, checked. `topic` wins over the column of that name."""
+    """The checked options of one write. `topic` takes precedence over the column `topic`."""
 
     topic: str | None
     client_properties: dict[str, str]
@@ -43,7 +43,7 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Read and check the options of a write.
 
     Raises:
-        ConfigError: names the option and what is wrong with it.
+        ConfigError: names the option and the fault.
         ApiError: INVALID_TOPIC_EXCEPTION for a topic's name.
     """
     options = {name.lower(): value for name, value in given.items()}
@@ -81,7 +81,7 @@ def _boolean(text: str) -> bool:
 
 
 def check_columns(types: Mapping[str, str], topic: str | None) -> None:
-    """Hold the columns (name to Spark type) against what a topic takes.
+    """Check the columns (name to Spark type) of a write.
 
     Raises:
         ConfigError: names the column.

@@ -1,8 +1,8 @@
 """The sink: each task writes its rows with an idempotent producer of its own.
 
-At least once: a task that Spark runs again writes its rows again, unless `exactly_once` is asked
-for. Within a task nothing is written twice. A task succeeds when every row is acknowledged by all
-in-sync replicas.
+At least once: a task that Spark repeats writes its rows again, unless `exactly_once` is set. Within
+a task nothing is written twice. A task succeeds when every row is acknowledged by all in-sync
+replicas.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kafkapy.spark.sink.sink_options import SinkOptions
 from kafkapy.spark.workers.engine import cluster_of
 
 TRANSACTION_TIMEOUT_MS: Final = 300_000
-"""How long a task may take with `exactlyOnce`, unless `kafka.transaction.timeout.ms` says so."""
+"""The time limit of a task with `exactlyOnce`, unless `kafka.transaction.timeout.ms` is set."""
 
 
 class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """A batch write. Rows are visible before the job has ended."""
+    """A batch write. Rows are visible before the end of the job."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -42,7 +42,9 @@ class KafkapyBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
 
 
 class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """A streaming write. Made anew for every micro-batch and once more for its commit: no state."""
+    """A streaming write. It has no state, because Spark creates it anew for every micro-batch and
+    every commit.
+    """
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -52,14 +54,14 @@ class KafkapyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         return write_task(self._options, "", iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing to do: the rows are there. May come twice."""
+        """Do nothing, since the rows are written already. May be called twice."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing can be taken back."""
+        """Do nothing, since written rows cannot be removed."""
 
 
 def write_task(options: SinkOptions, job: str, batches: Iterable[Any]) -> WriterCommitMessage:
-    """Write the rows of the running task, once or at least once as the options say."""
+    """Write the rows of the running task, exactly once or at least once as the options say."""
     if options.exactly_once:
         name = exactly_once.transactional_id(options.transactional_id_prefix, job)
         write_transaction(options, name, batches)
@@ -72,20 +74,19 @@ def write_batches(options: SinkOptions, batches: Iterable[Any]) -> None:
     """Write `pyarrow.RecordBatch`es and wait until all rows are acknowledged.
 
     Raises:
-        DeliveryError: names the topic and what the broker says.
+        DeliveryError: names the topic and the broker's error.
     """
     producer = BatchProducer(cluster_of(options.client_properties), options.producer)
     _write(options, producer, batches)
 
 
 def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -> None:
-    """Write the batches in the transaction of that id, unless it has been committed before.
+    """Write the batches in a transaction with the given id, unless it was committed before.
 
     Raises:
-        DeliveryError: nothing is written; the transaction is aborted, or will be when it is begun
-            again or times out.
-        ApiError: the coordinator does not answer, or refuses. When it does not answer to the
-            commit, who asks it again (`is_committed`) will know.
+        DeliveryError: nothing is written; the transaction is aborted now, when it is begun again,
+        or after its timeout. ApiError: the coordinator does not respond, or refuses. After a commit
+        without a response, `is_committed` returns the outcome.
     """
     cluster = cluster_of(options.client_properties)
     if exactly_once.is_committed(cluster, name):

@@ -1,1 +1,1 @@
-"""The Spark source: batches, streams and segment files as rows."""
+"""The Spark source: reads batches, streams and segment files as rows."""

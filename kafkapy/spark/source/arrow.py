@@ -1,8 +1,8 @@
-"""Columns as Arrow record batches, in exactly the types that Spark's planner expects.
+"""Converts columns to Arrow record batches, with exactly the types that Spark's planner expects.
 
-Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so all is fixed here.
-Arrays are made of buffers: `pa.array` and `pa.scalar` import pandas where it is installed, which
-takes as long as all else that a task loads.
+Spark refuses `large_binary`, millisecond timestamps and other names of UTC, so the types are fixed
+here. Arrays are built from buffers, because `pa.array` and `pa.scalar` import pandas if it is
+installed, which takes as long as all other imports of a task.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIELDS: Final = {
 
 
 def arrow_schema(names: Sequence[str]) -> Any:
-    """The columns as Spark's own Kafka source has them, as a `pyarrow.Schema`."""
+    """The columns of Spark's own Kafka source, as a `pyarrow.Schema`."""
     return pa.schema([_FIELDS[name] for name in names])
 
 
@@ -59,8 +59,8 @@ def record_batches(
     """The columns `names` as record batches of at most BATCH_ROWS_MAX rows and about
     BATCH_BYTES_MAX bytes.
 
-    Rows with other timestamps are left out; else the arrays share the memory of `columns`. A record
-    without headers has null, not an empty list.
+    Rows with other timestamps are left out; otherwise the arrays share the memory of `columns`. The
+    headers of a record without any are null, not an empty list.
     """
     schema = arrow_schema(names)
     arrays = [_array(name, columns, topic_partition) for name in names]
@@ -80,7 +80,7 @@ def record_batches(
 
 
 def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
-    """A column, or, of those that are the same in every row, enough for the largest batch."""
+    """A column; for a constant one, enough values for the largest batch."""
     match name:
         case "key" if columns.keys is not None:
             return _binary(pa.binary(), columns.keys)
@@ -99,7 +99,7 @@ def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
 
 @lru_cache(maxsize=16)
 def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
-    """The columns _CONSTANT of a partition, for the largest batch."""
+    """The constant columns of a partition, for the largest batch."""
     topic = np.frombuffer(topic_partition.topic.encode(), np.uint8)
     ends = np.arange(BATCH_ROWS_MAX + 1, dtype=np.int32) * np.int32(len(topic))
     texts = [None, pa.py_buffer(ends), pa.py_buffer(np.tile(topic, BATCH_ROWS_MAX))]
@@ -110,7 +110,7 @@ def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
 
 
 def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:
-    """Spans of rows within the limits; a span has one row at least."""
+    """Spans of rows within the limits, with at least one row each."""
     rows = len(columns.offsets)
     used = np.zeros(rows + 1, np.int64)
     for column in (columns.keys, columns.values):
@@ -141,7 +141,7 @@ def _binary(kind: Any, column: BinaryColumn) -> Any:
 
 
 def _text(column: BinaryColumn) -> Any:
-    """Strings; bytes that are not UTF-8 become U+FFFD, as Java's clients read them."""
+    """A column of strings. Bytes that are not UTF-8 become U+FFFD, as in Java's clients."""
     texts = _binary(pa.string(), column)
     try:
         texts.validate(full=True)

@@ -1,7 +1,7 @@
-"""Arrow record batches from Spark as the columns that `record.row_batches` encodes: no copies.
+"""Converts Arrow record batches from Spark to columns for `record.row_batches`, without copies.
 
 Spark's binary and string columns have the same layout; with
-`spark.sql.execution.arrow.useLargeVarTypes` their offsets are 64 bits wide, and are cut here.
+`spark.sql.execution.arrow.useLargeVarTypes` their offsets have 64 bits, and are converted here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EMPTY: Final = np.empty(0, np.uint8)
 
 
 def row_columns(batch: Any) -> RowColumns:
-    """Key, value and headers of a `pyarrow.RecordBatch`; a column that it lacks is all null."""
+    """Key, value and headers of a `pyarrow.RecordBatch`. A missing column is all null."""
     headers = column(batch, "headers")
     return RowColumns(
         _binary_or_null(column(batch, "key"), batch.num_rows),
@@ -35,7 +35,7 @@ def column(batch: Any, name: str) -> Any:
 
 
 def int32s(array: Any, null: int) -> NDArray[np.int32]:
-    """An array of 32-bit integers, to be written to, with `null` for nulls."""
+    """A writable array of 32-bit integers, with `null` for nulls."""
     values = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array)].copy()
     if array.null_count:
         values[np.unpackbits(_validity(array), count=len(array), bitorder="little") == 0] = null
@@ -55,7 +55,7 @@ def _binary(array: Any) -> BinaryColumn:
 
 
 def _headers(array: Any) -> HeaderColumns:
-    """Headers by record. A null list of them is as good as an empty one: Arrow gives it no room."""
+    """Headers by record. A null list is treated like an empty one; both take no space in Arrow."""
     if pa.types.is_large_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
     pairs = array.values

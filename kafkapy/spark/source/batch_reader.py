@@ -1,4 +1,4 @@
-"""A batch read: the range is resolved once, on the driver, before any task starts."""
+"""A batch read. Its range is resolved once, on the driver, before any task starts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ log: Final = logging.getLogger("kafkapy.spark")
 
 
 PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
-"""What Spark runs to plan a read while `spark.sql.python.filterPushdown.enabled` is on."""
+"""The module that Spark runs to plan a read while `spark.sql.python.filterPushdown.enabled` is
+on.
+"""
 
 
 def batch_reader(options: SourceOptions) -> KafkapyBatchReader:
-    """The reader that may have `pushFilters`, if Spark is about to call it.
+    """A batch reader, with `pushFilters` only if Spark will call it.
 
-    Spark fails every query whose reader has that method while the conf is off, which is the
-    default. A data source cannot ask for the conf; but it can see which worker it is made in.
+    While the conf is off, which is the default, Spark fails every query whose reader has that
+    method. A data source cannot read the conf, but it can detect the worker in which it is created.
     """
     if PUSHDOWN_WORKER in sys.modules:
         return FilteringBatchReader(options)
@@ -41,7 +43,7 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
         self._bounds = Bounds()
 
     def partitions(self) -> list[RangePartition]:
-        """Resolve the offsets and cut the ranges. Raises as OffsetReader, and DataLossError."""
+        """Resolve the offsets and split the ranges. Raises as OffsetReader, and DataLossError."""
         options, bounds = self._options, self._bounds
         reader = offset_reader(options)
         everything = reader.partitions()
@@ -58,16 +60,16 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
         return [RangePartition(part, bounds.timestamp_us) for part in cut]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Runs in an executor. A plan without ranges gets one partition, which holds nothing."""
+        """Read a partition, in an executor. A plan without ranges has one empty partition."""
         if isinstance(partition, RangePartition):
             yield from read_range(self._options, partition.range, partition.timestamp_us)
 
 
 class FilteringBatchReader(KafkapyBatchReader):
-    """Asks only for what the query's filters let through."""
+    """Reads only the offsets that the query's filters need."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on topic, partition, offset and timestamp; return the others."""
+        """Use the filters on topic, partition, offset and timestamp. Returns the others."""
         self._bounds, left = push_filters(filters)
         return left
 
@@ -75,10 +77,10 @@ class FilteringBatchReader(KafkapyBatchReader):
 def _bounded(
     start: Offsets, end: Offsets, reader: OffsetReader, bounds: Bounds
 ) -> tuple[Offsets, Offsets]:
-    """The part of the ranges that the bounds let through; partitions without any are left out.
+    """The part of the ranges within the bounds. Partitions without any are left out.
 
-    Only the first of the timestamps bounds offsets: before the first record that is new enough
-    there is none, but after one that is too new there may be others, since producers set the time.
+    Only the lower bound of timestamps limits offsets: no record before the first one that is new
+    enough matches. Records after one that is too new may match, since producers set the time.
     """
     offsets = bounds.offset
     begin = {tp: max(offset, offsets.low) for tp, offset in start.items()}

@@ -1,6 +1,6 @@
-"""`format("kafkapy")`: the data source that Spark finds or is given.
+"""`format("kafkapy")`: the data source, which Spark finds or a script registers.
 
-It cannot be called `kafka`: Spark keeps that name for its own connector, installed or not.
+It cannot be named `kafka`: Spark reserves that name for its own connector.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class KafkapyDataSource(DataSource):  # type: ignore[misc]
-    """Topics as tables. Spark forbids an `__init__`, so options are read when it asks."""
+    """Topics as tables. Spark forbids an `__init__`, so options are read on demand."""
 
     @classmethod
     def name(cls) -> str:
-        """The word in `format(...)` and `USING`."""
+        """The name in `format(...)` and `USING`."""
         return "kafkapy"
 
     def schema(self) -> StructType:
@@ -52,13 +52,13 @@ class KafkapyDataSource(DataSource):  # type: ignore[misc]
         return KafkapyBatchWriter(self._sink(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        """A streaming writer; what output mode complete gives is appended. Raises ConfigError."""
+        """A streaming writer. The rows of output mode complete are appended. Raises ConfigError."""
         from kafkapy.spark.sink.writer import KafkapyStreamWriter
 
         return KafkapyStreamWriter(self._sink(schema))
 
     def _source(self, schema: StructType, *, streaming: bool) -> SourceOptions:
-        """The options, with the columns of the schema: the user's, if there is one."""
+        """The options, with the columns of the schema, which is the user's if there is one."""
         options = parse_options(self.options, streaming=streaming)
         return replace(options, columns=columns_of(schema))
 

@@ -1,4 +1,4 @@
-"""The driver's questions to the cluster: which partitions there are, and their offsets."""
+"""Reads partitions and their offsets from the cluster, for the driver."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ log: Final = logging.getLogger("kafkapy.spark")
 
 
 def offset_reader(options: SourceOptions) -> OffsetReader:
-    """A reader over this process's connections, patient as the `fetchOffset.*` options say."""
+    """A reader with this process's connections, which retries as the `fetchOffset.*` options
+    say.
+    """
     patience = {"retry.backoff.ms": str(options.fetch_offset_retry_interval_ms)}
     return OffsetReader(cluster_of(patience | options.client_properties), options)
 
 
 class OffsetReader:
-    """Asks for partitions and offsets, again a few times when the cluster is changing."""
+    """Reads partitions and offsets. Retries a few times while the cluster changes."""
 
     def __init__(self, cluster: Cluster, options: SourceOptions) -> None:
         self._cluster = cluster
         self._options = options
 
     def partitions(self, *, must_exist: bool = True) -> list[TopicPartition]:
-        """The partitions that the options ask for and that exist now, sorted.
+        """The existing partitions that the options select, sorted.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION, naming what is not there and `must_exist`; or the
-                cluster cannot be asked.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the missing names, if `must_exist`; or the
+              cluster does not respond.
         """
         subscription = self._options.subscription
         assigned = subscription.assigned
@@ -64,10 +66,10 @@ class OffsetReader:
         return self._list(dict.fromkeys(partitions, EARLIEST))
 
     def latest(self, partitions: Iterable[TopicPartition], known: Offsets | None = None) -> Offsets:
-        """The ends that a consumer may read: high watermarks or last stable offsets.
+        """The ends for a consumer: high watermarks or last stable offsets.
 
-        A new leader may not know yet that offsets in `known` are readable (KAFKA-7703), so it is
-        asked again, `fetchOffset.numRetries` times.
+        A new leader may not know yet that offsets in `known` are readable (KAFKA-7703), so the
+        request is repeated up to `fetchOffset.numRetries` times.
         """
         wanted = dict.fromkeys(partitions, LATEST)
         known = known or {}
@@ -80,20 +82,20 @@ class OffsetReader:
         return found
 
     def starting(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Where the options let a new query start, as numbers.
+        """The starting offsets of a new query, as numbers.
 
         Raises:
-            ConfigError: not every partition is named, or none of its records is new enough.
-            ApiError: the cluster cannot be asked.
+            ConfigError: a partition is not named, or none of its records is new enough.
+            ApiError: the cluster does not respond.
         """
         return self._resolve(self._options.starting, list(partitions), "starting")
 
     def ending(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Where the options let a batch end. Raises as `starting`."""
+        """The ending offsets of a batch, as numbers. Raises as `starting`."""
         return self._resolve(self._options.ending, list(partitions), "ending")
 
     def at_timestamp(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
-        """The first offset whose record is as new as the timestamp, or the end of the partition."""
+        """The offset of the first record at or after the timestamp, or the end of the partition."""
         found = self._list(dict.fromkeys(partitions, timestamp_ms))
         return found | self.latest(tp for tp, offset in found.items() if offset < 0)
 
@@ -125,7 +127,7 @@ class OffsetReader:
         return found | self.latest(unmatched)
 
     def _list(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
-        """ListOffsets; the timestamps -1 and -2 mean latest and earliest."""
+        """Send ListOffsets. The timestamps -1 and -2 mean latest and earliest."""
         if not timestamps:
             return {}
 
@@ -140,7 +142,7 @@ class OffsetReader:
         return self._retrying(ask)
 
     def _retrying(self, ask: Callable[[], T]) -> T:
-        """Ask `fetchOffset.numRetries` times more while the error may pass."""
+        """Retry up to `fetchOffset.numRetries` times after retriable errors."""
         for _ in range(self._options.fetch_offset_retries):
             try:
                 return ask()

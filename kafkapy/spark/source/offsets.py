@@ -1,4 +1,4 @@
-"""Offsets of a Spark query: their JSON, what a trigger may read, and how a range becomes tasks.
+"""Offsets of a Spark query: their JSON, the limits of a trigger, and the tasks of a range.
 
 Pure. `Offsets` maps a partition to the *next* offset to read, as Spark's own Kafka source does.
 """
@@ -21,15 +21,15 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 START_KEY: Final = "@from"
-"""Where an end offset keeps its batch's start. No topic can have this name.
+"""The key of a batch's start in its end offset. No topic can have this name.
 
-Spark asks for the initial offset again when it restarts before batch 0 is committed; with `latest`
-the records between would be lost if the answer were believed.
+Spark requests the initial offset again if it restarts before batch 0 is committed. With `latest`,
+the records in between would be lost if that were used.
 """
 
 
 class DataLossError(KafkapyError):
-    """Offsets that should be read are no longer there, and `failOnDataLoss` is true."""
+    """Offsets of the query do not exist any more, and `failOnDataLoss` is true."""
 
 
 class OffsetRange(NamedTuple):
@@ -41,7 +41,7 @@ class OffsetRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Offsets in the range; records may be fewer."""
+        """The number of offsets in the range. There may be fewer records."""
         return self.end - self.start
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ def to_json_object(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
 
 
 def from_json_object(topics: Mapping[str, Any]) -> Offsets:
-    """The inverse of `to_json_object`; the start of an end offset is left out."""
+    """The inverse of `to_json_object`. The start in an end offset is ignored."""
     return {
         TopicPartition(topic, int(partition)): offset
         for topic, partitions in topics.items()
@@ -67,12 +67,12 @@ def from_json_object(topics: Mapping[str, Any]) -> Offsets:
 
 
 def end_offset(start: Offsets, end: Offsets) -> dict[str, Any]:
-    """The JSON object of a micro-batch's end, which remembers its start."""
+    """The JSON object of a micro-batch's end, which contains its start."""
     return {**to_json_object(end), START_KEY: to_json_object(start)}
 
 
 def start_of(start: Mapping[str, Any], end: Mapping[str, Any]) -> Offsets:
-    """Where the micro-batch that ends at `end` starts, whatever `start` Spark has now."""
+    """The start of the micro-batch that ends at `end`, whatever `start` Spark passes."""
     return from_json_object(end.get(START_KEY, start))
 
 
@@ -80,7 +80,7 @@ def parse_offsets(text: str) -> Offsets:
     """Read the user's JSON of offsets per partition; -1 is latest, -2 earliest.
 
     Raises:
-        ConfigError: with an example of what is expected.
+        ConfigError: has an example of the expected form.
     """
     example = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
     return _parse(text, example, from_json_object, _int_values)
@@ -127,10 +127,10 @@ def _int_lists(value: Any) -> bool:
 def plan_ranges(
     start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
 ) -> tuple[list[OffsetRange], list[str]]:
-    """The ranges to read from `start` to `end`, and a sentence for each loss of data.
+    """The ranges to read from `start` to `end`, and a message for each loss of data.
 
-    `earliest` and `latest` have the partitions that exist now. A partition that `start` does not
-    know is new and read from its beginning, as Spark's Kafka source does.
+    `earliest` and `latest` have the partitions that exist now. A partition that is not in `start`
+    is new, and is read from its beginning, as in Spark's Kafka source.
     """
     ranges: list[OffsetRange] = []
     losses: list[str] = []
@@ -160,7 +160,7 @@ def plan_ranges(
 def report_losses(
     losses: Iterable[str], fail_on_data_loss: bool, warn: Callable[[str], object]
 ) -> None:
-    """Fail for a loss of data, or warn of each, as `failOnDataLoss` says.
+    """Raise for a loss of data, or log a warning for each, as `failOnDataLoss` says.
 
     Raises:
         DataLossError: names every partition and offset.
@@ -178,8 +178,8 @@ def report_losses(
 def rate_limit(limit: int, start: Offsets, latest: Offsets, earliest: Offsets) -> Offsets:
     """The end of a trigger of about `limit` offsets, spread in proportion to the partitions' lags.
 
-    `earliest` is where partitions begin that `start` does not know. A partition with any lag gets
-    one offset at least, so that a small one does not starve (`KafkaMicroBatchStream`).
+    `earliest` has the starts of partitions that are not in `start`. A partition with any lag gets
+    at least one offset, so that a small one does not starve (`KafkaMicroBatchStream`).
     """
     begins = {tp: start.get(tp, earliest.get(tp, 0)) for tp in latest}
     total = sum(max(latest[tp] - begins[tp], 0) for tp in latest)
@@ -197,8 +197,8 @@ def split_ranges(
 ) -> list[OffsetRange]:
     """Cut ranges into about `min_partitions` tasks of at most `max_records` offsets.
 
-    Large ranges are cut in proportion to their size; ranges too small for that stay whole and do
-    not count in it (`KafkaOffsetRangeCalculator`).
+    Large ranges are split in proportion to their size. Ranges that are too small stay whole, and do
+    not count (`KafkaOffsetRangeCalculator`).
     """
     cut = list(ranges)
     if max_records is not None:

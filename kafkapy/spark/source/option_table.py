@@ -1,7 +1,7 @@
-"""Every option of `format("kafkapy")`: name, default, where it counts, meaning. Pure data.
+"""Every option of `format("kafkapy")`: name, default, validity, meaning. Pure data.
 
-`options` and `sink_options` know no other names. scripts/docs writes docs/reference/spark.md from
-it.
+`options` and `sink_options` accept no other names. scripts/docs generates docs/reference/spark.md
+from it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 
 class Option(NamedTuple):
-    """One option as users write it; case does not matter.
+    """One option. Case does not matter.
 
-    `valid_in` is "batch", "stream" or "both"; `default` is for people: what happens without it.
+    `valid_in` is "batch", "stream" or "both"; `default` is a text: the behaviour without the
+    option.
     """
 
     name: str
@@ -118,7 +119,7 @@ SOURCE_CLIENT_OPTIONS: Final = (
     ),
     _OTHERS,
 )
-"""The `kafka.*` options of the source that are worth a line; others pass through."""
+"""The documented `kafka.*` options of the source; others pass through."""
 
 SINK_CLIENT_OPTIONS: Final = (
     *_CONNECTION,
@@ -144,7 +145,7 @@ SINK_CLIENT_OPTIONS: Final = (
         "any other property of Java's producer; a name that it does not know is an error",
     ),
 )
-"""The same of the sink."""
+"""The documented `kafka.*` options of the sink."""
 
 SEGMENT_OPTIONS: Final = (
     Option("path", "batch", "required", "log directories, comma-separated, or one partition's"),
@@ -170,4 +171,4 @@ SEGMENT_OPTIONS: Final = (
         "fail at a corrupt batch; `false`: a warning with the file, and on with the next segment",
     ),
 )
-"""Of `format("kafkapy-segments")`."""
+"""The options of `format("kafkapy-segments")`."""

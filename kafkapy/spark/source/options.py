@@ -1,7 +1,8 @@
-"""The options of `format("kafkapy")`: names, defaults and messages of Spark's own Kafka source.
+"""The options of `format("kafkapy")`, with names, defaults and messages of Spark's own Kafka
+source.
 
-Pure. Different on purpose: an option that nobody knows is an error that names it, and so is a
-value that Spark's source would quietly ignore.
+Pure. One difference is deliberate: an unknown option is an error, and so is a value that Spark's
+source would ignore silently.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 OPTIONS: Final = tuple(option.name for option in SOURCE_OPTIONS)
-"""Every option beside the `kafka.*` client properties, as users write it; case does not matter."""
+"""Every option except the `kafka.*` client properties. Case does not matter."""
 _BATCH_ONLY: Final = tuple(option.name for option in SOURCE_OPTIONS if option.valid_in == "batch")
 
 _FORBIDDEN: Final = {
@@ -77,7 +78,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions are read: one of three is set."""
+    """The partitions to read. One of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -86,7 +87,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options of one read, checked."""
+    """The checked options of one read."""
 
     subscription: Subscription
     starting: Position
@@ -108,7 +109,7 @@ class SourceOptions:
 
     @property
     def isolation_level(self) -> int:
-        """0 read_uncommitted, 1 read_committed, as on the wire."""
+        """The protocol's value: 0 read_uncommitted, 1 read_committed."""
         return int(self.client_properties.get("isolation.level") == "read_committed")
 
 
@@ -240,7 +241,9 @@ def _refuse_endings(options: Mapping[str, str]) -> None:
 
 
 def _position(options: Mapping[str, str], side: str, default: int) -> Position:
-    """The `startingX` or `endingX` options; the global timestamp wins, then those per partition."""
+    """The `startingX` or `endingX` options. The global timestamp takes precedence, then those per
+    partition.
+    """
     timestamp = options.get(f"{side}timestamp")
     if timestamp is not None:
         try:
@@ -263,7 +266,7 @@ def _position(options: Mapping[str, str], side: str, default: int) -> Position:
 
 
 def _check_batch(starting: Position, ending: Position) -> None:
-    """Check a batch's range as far as is possible without a broker."""
+    """Check a batch's range, as far as possible without a broker."""
     if starting.kind is PositionKind.OFFSETS:
         if starting.everywhere == LATEST:
             raise ConfigError("starting offset can't be latest for batch queries on Kafka")

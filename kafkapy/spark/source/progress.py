@@ -55,7 +55,7 @@ def line(batch: MicroBatch) -> str:
 
 
 def follow(query: StreamingQuery, reports: Iterable[Callable[[MicroBatch], object]]) -> None:
-    """Wait for the end of the query and hand each of its micro-batches to the reports.
+    """Wait for the end of the query, and pass each of its micro-batches to the reports.
 
     Raises:
         StreamingQueryException: the query failed.
@@ -74,7 +74,7 @@ def follow(query: StreamingQuery, reports: Iterable[Callable[[MicroBatch], objec
 
 
 class Metrics:
-    """The query as Prometheus metrics. Calling it takes a micro-batch in."""
+    """The query's Prometheus metrics. Call it with each micro-batch."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -103,7 +103,7 @@ class Metrics:
         """Answer `GET /metrics` until the returned function is called.
 
         Raises:
-            ConfigError: the port cannot be had.
+            ConfigError: the port is taken.
         """
         from prometheus_client import start_http_server
 

@@ -1,9 +1,9 @@
 """Bounds of a read from a query's WHERE on topic, partition, offset and timestamp. Pure.
 
-Spark hands filters over only when `spark.sql.python.filterPushdown.enabled` is on. We never turn it
-on: Spark 4.3 keeps the plan of a frame's last filtered query and gives it to the frame's next query
-without filters, which then misses rows. Whatever is not enforced to the letter stays with Spark, so
-bounds may be wider than the query, never narrower.
+Spark passes filters only if `spark.sql.python.filterPushdown.enabled` is on. We never turn it on:
+Spark 4.3 keeps the plan of a frame's last filtered query and uses it for the frame's next query
+without filters, which then misses rows. Spark still applies every filter that is not enforced
+exactly, so bounds may be wider than the query, never narrower.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Interval(NamedTuple):
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
     def holds(self, number: int) -> bool:
-        """Whether `number` lies in it."""
+        """Whether the interval contains `number`."""
         return self.low <= number <= self.high
 
 
@@ -49,7 +49,7 @@ ANY: Final = Interval()
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Records outside of these are not asked for. None for topics or partitions means all.
+    """Records outside of these bounds are not read. None for topics or partitions means all.
 
     `timestamp_us` is in microseconds, as Spark compares; Kafka's records have whole milliseconds.
     """
@@ -61,7 +61,7 @@ class Bounds:
     timestamp_us: Interval = ANY
 
     def admits(self, topic_partition: TopicPartition) -> bool:
-        """Whether a partition can hold a record that the query wants."""
+        """Whether a partition may have matching records."""
         topic, partition = topic_partition
         return (
             (self.topics is None or topic in self.topics)
@@ -71,13 +71,13 @@ class Bounds:
 
     @property
     def first_timestamp_ms(self) -> int | None:
-        """The lowest timestamp of a wanted record, in ms; None if any will do."""
+        """The lowest timestamp of a matching record, in ms; None without a bound."""
         low = self.timestamp_us.low
         return -(-low // 1000) if low > 0 else None
 
 
 def push_filters(filters: Iterable[Filter]) -> tuple[Bounds, list[Filter]]:
-    """The bounds that the filters, all of which hold, make together, and those left to Spark."""
+    """The bounds from the conjunction of filters, and the filters left to Spark."""
     bounds = Bounds()
     left: list[Filter] = []
     for condition in filters:
@@ -89,7 +89,7 @@ def push_filters(filters: Iterable[Filter]) -> tuple[Bounds, list[Filter]]:
 
 
 def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
-    """The bounds with one more condition, and whether they enforce it fully."""
+    """The bounds with one more filter, and whether they enforce it fully."""
     (column, *inner) = getattr(condition, "attribute", ("",))
     if inner:
         return bounds, False
@@ -120,7 +120,7 @@ def _among_topics(bounds: Bounds, names: frozenset[Any]) -> Bounds:
 
 
 def _among_numbers(bounds: Bounds, column: str, numbers: frozenset[Any]) -> tuple[Bounds, bool]:
-    """A list of numbers: partitions one by one, offsets from the lowest to the highest."""
+    """The bounds for a list of numbers: each partition; offsets from the lowest to the highest."""
     if column == "partition":
         both = numbers if bounds.partitions is None else numbers & bounds.partitions
         return replace(bounds, partitions=both), True
@@ -134,7 +134,7 @@ def _values(condition: Any) -> frozenset[Any]:
 
 
 def _interval(condition: Filter, value: int) -> Interval | None:
-    """The numbers for which a comparison with `value` holds; None if it is no such comparison."""
+    """The interval of a comparison with `value`; None for another filter."""
     if isinstance(condition, EqualTo):
         return Interval(value, value)
     if isinstance(condition, GreaterThan):
@@ -149,7 +149,7 @@ def _interval(condition: Filter, value: int) -> Interval | None:
 
 
 def _microseconds(moment: datetime) -> int:
-    """Since 1970, exactly; a moment without a zone is the local one, as PySpark's are."""
+    """Microseconds since 1970, exactly. A time without a zone is local, as in PySpark."""
     aware = moment.astimezone()
     since = aware - datetime.fromtimestamp(0, aware.tzinfo)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

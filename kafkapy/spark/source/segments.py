@@ -1,7 +1,7 @@
-"""Log segments as files: which there are, and their records. No broker is asked.
+"""Finds and reads log segments as files, without a broker.
 
-What is on disk is read, as `kafka-dump-log` does: records beyond the high watermark or before the
-log start offset too. A cut-off last batch is left out, as recovery would.
+As in `kafka-dump-log`, all records on disk are read, also those beyond the high watermark or before
+the log start offset. An incomplete last batch is left out, as in recovery.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OFFSET_MAX: Final = 2**63 - 1
 
 
 class Segment(NamedTuple):
-    """One `.log` file. `end_offset` is where the next one begins, or the largest offset there is.
+    """One `.log` file. `end_offset` is the next one's base offset, or the largest possible offset.
 
-    `aborted` has the (producer id, first offset) of transactions with records in it to leave out.
+    `aborted` has the (producer id, first offset) of transactions whose records are left out.
     """
 
     topic_partition: TopicPartition
@@ -64,7 +64,7 @@ class Replica:
         return end
 
     def segments(self, bounds: Bounds, *, skip_aborted: bool = False) -> list[Segment]:
-        """The segments that can hold an offset in the bounds."""
+        """The segments that may have offsets within the bounds."""
         ends = (*self.base_offsets[1:], _OFFSET_MAX)
         aborted = self._aborted() if skip_aborted else []
         return [
@@ -94,7 +94,7 @@ class Replica:
 
 
 def find_replicas(paths: Sequence[str]) -> list[Replica]:
-    """The partitions' directories in log directories, or the paths themselves if they are such.
+    """The partitions' directories in log directories; a path may be a partition's directory itself.
 
     Directories of deleted, future or stray replicas are left out, as Kafka's names mark them.
 
@@ -118,7 +118,9 @@ def find_replicas(paths: Sequence[str]) -> list[Replica]:
 
 
 def longest(replicas: Iterable[Replica]) -> list[Replica]:
-    """One replica of each partition: the one whose log reaches furthest; then the longer one."""
+    """One replica of each partition: the one with the highest log end offset, then the longest
+    one.
+    """
     by_partition: dict[TopicPartition, list[Replica]] = {}
     for replica in replicas:
         by_partition.setdefault(replica.topic_partition, []).append(replica)
@@ -133,11 +135,11 @@ def longest(replicas: Iterable[Replica]) -> list[Replica]:
 def read_segment(
     segment: Segment, bounds: Bounds, *, columns: Sequence[str], skip_corrupt: bool
 ) -> Iterator[Any]:
-    """The records of a segment within the bounds as `pyarrow.RecordBatch`es of some columns.
+    """Yield the records of a segment within the bounds as `pyarrow.RecordBatch`es of some columns.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and what comes
-            before it is all.
+        ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, after which the
+          segment ends.
     """
     from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
     from kafkapy.spark.source.arrow import record_batches, wanted
@@ -162,7 +164,7 @@ def read_segment(
 
 
 def _position_of(path: Path, offset: int) -> int:
-    """Where to begin to look for an offset, from the `.index`; 0 without one."""
+    """The position from which to search for an offset, from the `.index`; 0 without one."""
     index = path.with_suffix(".index")
     data = index.read_bytes() if index.exists() else b""
     base = int(path.stem)
@@ -178,7 +180,7 @@ def _base_offsets(directory: Path) -> tuple[int, ...]:
 
 
 def _mapped(path: Path) -> memoryview:
-    """A file as a view of bytes that the page cache holds; the map goes with its last view."""
+    """Map a file into memory. The map is released with its last view."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:  # nothing can be mapped of it
             return memoryview(b"")
@@ -186,7 +188,7 @@ def _mapped(path: Path) -> memoryview:
 
 
 def _checked(items: Iterator[Any], path: Path) -> Iterator[Any]:
-    """The items; what is corrupt names the file."""
+    """Yield the items. Errors of corrupt ones name the file."""
     try:
         yield from items
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""`format("kafkapy-segments")`: log directories as a table, when no broker runs."""
+"""`format("kafkapy-segments")`: log directories as a table, without a broker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KNOWN: Final = {option.name.lower(): option.name for option in SEGMENT_OPTIONS}
 
 @dataclass(frozen=True, slots=True)
 class SegmentsOptions:
-    """The options of one read of log directories, checked."""
+    """The checked options of one read of log directories."""
 
     paths: tuple[str, ...]
     topics: frozenset[str] | None
@@ -79,11 +79,11 @@ class KafkapySegmentsSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """The word in `format(...)` and `USING`."""
+        """The name in `format(...)` and `USING`."""
         return "kafkapy-segments"
 
     def schema(self) -> StructType:
-        """That schema. Raises ConfigError for bad options."""
+        """The schema of the kafkapy source. Raises ConfigError for bad options."""
         return schema_of(parse_segments_options(self.options).columns)
 
     def reader(self, schema: StructType) -> Any:
@@ -95,7 +95,7 @@ class KafkapySegmentsSource(DataSource):  # type: ignore[misc]
 
 
 class SegmentPartition(InputPartition):  # type: ignore[misc]
-    """A Spark task's share: one file."""
+    """The input of a Spark task: one file."""
 
     def __init__(self, segment: Segment, bounds: Bounds) -> None:
         self.segment = segment
@@ -120,7 +120,7 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
         ]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Runs in an executor. A plan without segments gets one partition, which holds nothing."""
+        """Read a partition, in an executor. A plan without segments has one empty partition."""
         if isinstance(partition, SegmentPartition):
             yield from read_segment(
                 partition.segment,
@@ -139,9 +139,9 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringSegmentsReader(SegmentsReader):
-    """Opens only the files that can hold what the query's filters let through."""
+    """Opens only the files that may have matching records for the query's filters."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on topic, partition, offset and timestamp; return the others."""
+        """Use the filters on topic, partition, offset and timestamp. Returns the others."""
         self._bounds, left = push_filters(filters)
         return left

@@ -1,7 +1,7 @@
-"""Records as rows that SQL can work with, and rows as records.
+"""Converts records to rows with columns from JSON, and rows to records.
 
-`--schema` unfolds JSON values into columns; what is written without a column `value` is folded into
-JSON again.
+`--schema` converts JSON values to columns. Rows that are written without a column `value` are
+converted to JSON.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _PARSED: Final = "__parsed"
 
 
 def unfold(frame: DataFrame, ddl: str) -> DataFrame:
-    """The fields of the JSON values as columns, then the record's own that no field hides.
+    """The fields of JSON values as columns, then the record's own columns, except those with the
+    name of a field.
 
-    A value that is not such JSON gives nulls. Add a field `_corrupt_record STRING` to keep it.
+    Fields of a malformed value are null. Add a field `_corrupt_record STRING` to keep the value.
 
     Raises:
         ConfigError: the schema is not Spark DDL.
@@ -43,7 +44,9 @@ def unfold(frame: DataFrame, ddl: str) -> DataFrame:
 
 
 def fold(frame: DataFrame) -> DataFrame:
-    """Rows that the sink takes: without a column `value`, all but the sink's own become JSON."""
+    """Rows for the sink. Without a column `value`, all columns except the sink's own become
+    JSON.
+    """
     if "value" in frame.columns:
         return frame
     from pyspark.sql import functions as F

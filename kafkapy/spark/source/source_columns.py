@@ -1,7 +1,7 @@
-"""The columns of a source: those of Spark's own Kafka source, or the ones that a schema names.
+"""The columns of a source: those of Spark's own Kafka source, or those of a schema.
 
-Spark does not tell a Python source which columns a query needs, so all of them go through two
-sockets. Who names a schema gets its columns and no others, as from a source of files.
+Spark does not pass the needed columns to a Python source, so all of them go through two sockets. A
+user's schema selects columns, as with file sources.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPES: Final[dict[str, DataType]] = {
 }
 
 COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
-"""What every read has unless told; `headers` with includeHeaders."""
+"""The default columns of a read; `headers` with includeHeaders."""
 
 
 def default_columns(include_headers: bool) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def schema_of(columns: Iterable[str]) -> StructType:
     """The columns with the types of Spark's own Kafka source.
 
     Raises:
-        ConfigError: one that the source does not have.
+        ConfigError: a column that the source does not have.
     """
     schema = StructType()
     for name in columns:
@@ -57,10 +57,11 @@ def schema_of(columns: Iterable[str]) -> StructType:
 
 
 def columns_of(given: StructType) -> tuple[str, ...]:
-    """The columns that a schema names: any of the source's, in any order.
+    """The columns of a schema: any of the source's, in any order.
 
     Raises:
-        ConfigError: one that the source does not have, or has with another type; one twice; none.
+        ConfigError: a column that the source does not have, or has with another type; a duplicate;
+          or no column.
     """
     names = tuple(given.fieldNames())
     if not names:

@@ -1,8 +1,8 @@
 """A streaming read: micro-batches between offsets, with Spark's admission control.
 
-Spark keeps one reader in a driver process for all calls but `read`; another process makes the
-reader that is pickled for the executors. So nothing is connected before it is asked for. Nothing
-depends on `stop`, since Spark kills the process, or on `commit`, which the last batch never gets.
+Spark keeps one reader in a driver process for all calls except `read`; another process creates the
+reader that is pickled for the executors. So connections are opened on first use. Nothing depends on
+`stop`, since Spark kills the process, or on `commit`, which is never called for the last batch.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
 log: Final = logging.getLogger("kafkapy.spark")
 
 LATEST_TTL_S: Final = 0.1
-"""How long the latest offsets are believed: an idle query asks about 90 times a second."""
+"""The time for which the latest offsets are cached: an idle query requests them about 90 times a
+second.
+"""
 
 
 class KafkapyStreamReader(
     DataSourceStreamReader,  # type: ignore[misc]
     SupportsTriggerAvailableNow,  # type: ignore[misc]
 ):
-    """Follows the topics. Offsets are JSON objects as in `offsets`."""
+    """Reads topics as a stream. Offsets are JSON objects as in `offsets`."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -59,13 +61,15 @@ class KafkapyStreamReader(
         self._committed: Offsets = {}  # for commitGroupId
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint starts; `offsets.START_KEY` says when it is moot."""
+        """The start of a query without a checkpoint; `offsets.START_KEY` explains when it is not
+        used.
+        """
         reader = self._reader()
         begin = reader.starting(reader.partitions())
         return end_offset(begin, begin)  # it may become the end of an empty batch 0
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """`maxOffsetsPerTrigger`, else `minOffsetsPerTrigger`, else all."""
+        """The read limit: `maxOffsetsPerTrigger`, else `minOffsetsPerTrigger`, else none."""
         options = self._options
         if options.max_offsets_per_trigger is not None:
             return ReadMaxRows(options.max_offsets_per_trigger)
@@ -78,7 +82,7 @@ class KafkapyStreamReader(
         self._target = self._fresh_latest({})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next micro-batch; `start` itself, as Spark wants it, if there is none."""
+        """The end of the next micro-batch; if there is none, `start`, as Spark requires."""
         begin = from_json_object(start)
         self._commit_finished(begin)  # what Spark goes on from, it is done with
         latest = self._target if self._target is not None else self._cached_latest(begin)
@@ -94,7 +98,7 @@ class KafkapyStreamReader(
         return end_offset(begin, end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """The newest offsets known, for the query's progress."""
+        """The newest known offsets, for the query's progress."""
         return None if self._latest is None else to_json_object(self._latest)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[RangePartition]:
@@ -118,11 +122,11 @@ class KafkapyStreamReader(
         return read_range(self._options, partition.range)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Commit all before `end`. Called a batch late, and never for the last one."""
+        """Commit offsets before `end`. Called one batch late, and never for the last one."""
         self._commit_finished(from_json_object(end))
 
     def _commit_finished(self, offsets: Offsets) -> None:
-        """Show the progress to who looks at `commitGroupId`; the query never depends on it."""
+        """Commit the progress to `commitGroupId` for observers. The query does not depend on it."""
         group = self._options.commit_group_id
         news = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
         if group is None or not news:
@@ -134,7 +138,9 @@ class KafkapyStreamReader(
         self._committed |= news
 
     def _delayed(self, begin: Offsets, latest: Offsets) -> bool:
-        """Whether `minOffsetsPerTrigger` and `maxTriggerDelay` say to wait; never at first."""
+        """Whether to wait because of `minOffsetsPerTrigger` and `maxTriggerDelay`; never before the
+        first batch.
+        """
         least = self._options.min_offsets_per_trigger
         if least is None or self._last_trigger is None or self._target is not None:
             return False

@@ -1,1 +1,1 @@
-"""`kafkapy spark-submit`: the session, the job, and how its secrets travel."""
+"""`kafkapy spark-submit`: the session, the job, and the transfer of secrets."""

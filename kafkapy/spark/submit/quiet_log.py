@@ -1,8 +1,8 @@
-"""Spark's log beside a person's answer: warnings on the terminal, all of it in a file.
+"""Spark's log during a query: warnings on the terminal, everything in a file.
 
-A query of one line is followed by about 200 lines of Spark's log at INFO, in which its table is
-lost. The file is removed when the job has succeeded or was stopped, and named when it has failed.
-It holds the last 100 MB or more: a stream may run for weeks.
+At INFO, about 200 lines of Spark's log would bury the result of a query. The file is removed if the
+job succeeds or is stopped, and named if it fails. It holds at least the last 100 MB, because a
+stream may run for weeks.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def has_own_log(submission: Submission, spark_home: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the user asks for Spark's log, has a log4j setting, or the job logs elsewhere."""
+    """Whether the user requests Spark's log, has a log4j setting, or the job logs elsewhere."""
     if {"--verbose", "-v"}.intersection(submission.options):
         return True
     if "cluster" in submission.values("--deploy-mode") or submission.values("--remote"):
@@ -98,13 +98,13 @@ class QuietLog(NamedTuple):
         return self.directory / "spark.log"
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a spark-submit that logs here."""
+        """The environment of a spark-submit that logs to this directory."""
         option = f"-Dlog4j2.configurationFile={self._config.as_uri()}"
         given = environ.get(JAVA_OPTIONS)
         return {**environ, JAVA_OPTIONS: f"{given} {option}" if given else option}
 
     def close(self, status: int) -> bool:
-        """Remove what nobody needs; whether the log is still there."""
+        """Remove the log, unless it is needed. Returns whether it still exists."""
         if status in _NO_FAILURE or not self.file.exists():
             shutil.rmtree(self.directory, ignore_errors=True)
             return False
@@ -123,10 +123,10 @@ class QuietLog(NamedTuple):
 
 
 def open_log() -> QuietLog:
-    """A new directory, which only its owner may enter, with the log4j properties.
+    """Create a directory, which only its owner may enter, with the log4j properties.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the directory cannot be created.
     """
     log = QuietLog(Path(tempfile.mkdtemp(prefix="kafkapy-spark-log-")))
     log.write_config()
@@ -134,8 +134,9 @@ def open_log() -> QuietLog:
 
 
 def run(words: list[str], environ: Mapping[str, str]) -> int:
-    """Run spark-submit as a child, which gets this process's signals and ends with it; its exit
-    status as shells count it."""
+    """Run spark-submit as a child, which gets this process's signals and ends with it. Returns its
+    exit status in the form of shells.
+    """
     pid = os.fork()
     if pid == 0:
         _become(words, environ)

@@ -1,9 +1,9 @@
-"""Client properties on their way to Spark: never on a command line, which every user of the machine
-can read (`ps`), and hidden where Spark shows its configuration.
+"""Passes client properties to Spark: never on a command line, which every user of the machine can
+read (`ps`), and redacted in Spark's displays of its configuration.
 
-They go in a property file that only this process and the one that it becomes can open: a file in
-memory without a name, which ends with the last of them. Where the system has none (not Linux), it
-is a file in a directory of its own, which a child removes when Spark has ended.
+They are in a property file that only this process, and the program that it executes, can open: an
+unnamed file in memory, which ends with them. On systems without these (not Linux), it is a file in
+a directory of its own, which a child removes after the end of Spark.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MODE: Final = 0o600
 
 
 def private_conf(properties: Mapping[str, str]) -> dict[str, str]:
-    """The Spark conf of the properties that stand on no command line."""
+    """The Spark conf of the properties that must not be on a command line."""
     return {PROPERTY + k: v for k, v in properties.items() if k not in PUBLIC}
 
 
 def file_text(base: Path | None, conf: Mapping[str, str], *, redacts: bool) -> bytes:
-    """A property file with what `base` has, and `conf`. `redacts` says that the user has a
-    `spark.redaction.regex` on the command line.
+    """The text of a property file with the content of `base`, and `conf`. `redacts`: the user has
+    set `spark.redaction.regex` on the command line.
 
     Raises:
         OSError: `base` cannot be read.
@@ -45,10 +45,10 @@ def file_text(base: Path | None, conf: Mapping[str, str], *, redacts: bool) -> b
 
 
 def properties_file(content: bytes) -> str:
-    """The path of a file with this content, for this process and the program that it becomes.
+    """The path of a file with this content, for this process and the program that it executes.
 
     Raises:
-        OSError: there can be none.
+        OSError: the file cannot be created.
     """
     if not hasattr(os, "memfd_create"):
         return _named_file(content)
@@ -60,7 +60,7 @@ def properties_file(content: bytes) -> str:
 
 
 def _named_file(content: bytes) -> str:
-    directory = tempfile.mkdtemp(prefix="kafkapy-spark-")  # nobody else may enter it
+    directory = tempfile.mkdtemp(prefix="kafkapy-spark-")  # only this user may enter it
     path = Path(directory, "spark.properties")
     path.touch(_MODE)
     path.write_bytes(content)

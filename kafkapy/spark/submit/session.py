@@ -1,7 +1,7 @@
-"""Topics of a script: `kafkapy.spark.read(spark)` gives the topics that `--from` named.
+"""The API of scripts: `kafkapy.spark.read(spark)` returns the topics of `--from`.
 
-`kafkapy spark-submit` puts the wiring into the Spark conf, which reaches the driver in every deploy
-mode. Options given here win over it.
+`kafkapy spark-submit` writes the topics and servers into the Spark conf, which reaches the driver
+in every deploy mode. Options in a call take precedence.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ PROPERTY: Final = CONF + "kafka."
 
 
 def register(spark: SparkSession) -> None:
-    """Register `format("kafkapy")`, which is quicker than letting Spark look for it."""
+    """Register `format("kafkapy")`, which is faster than Spark's own search for it."""
     from kafkapy.spark.source.datasource import KafkapyDataSource
 
     spark.dataSource.register(KafkapyDataSource)
 
 
 def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
-    """The topics of `--from` as a table, from the earliest offset to the latest unless told.
+    """The topics of `--from` as a table, by default from the earliest offset to the latest.
 
-    `columns` are those that the job needs, else those of `--columns`, else all: Spark does not tell
-    a Python source.
+    `columns` are those that the job needs. The default is `--columns`, else all, because Spark does
+    not pass the needed columns to a Python source.
 
     Raises:
-        ConfigError: neither `--from` nor an option names a topic; a column that is not there.
+        ConfigError: neither `--from` nor an option names a topic; or a column does not exist.
     """
     register(spark)
     reader = spark.read.format(FORMAT).options(**_source(spark, options))
@@ -52,7 +52,7 @@ def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> Da
 
 
 def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
-    """The topics of `--from` as a stream, from the earliest offset unless told; see `read`."""
+    """The topics of `--from` as a stream, by default from the earliest offset; see `read`."""
     register(spark)
     wired = {"startingOffsets": "earliest"} | _source(spark, options)
     reader = spark.readStream.format(FORMAT).options(**wired)
@@ -93,7 +93,7 @@ def target_of(spark: SparkSession) -> str | None:
 def _load(
     spark: SparkSession, reader: DataFrameReader | DataStreamReader, columns: Sequence[str]
 ) -> DataFrame:
-    """These columns, or those of `--columns`, or all if none were named."""
+    """Load these columns, or those of `--columns`, or all if none are named."""
     from kafkapy.spark.source.source_columns import schema_of
 
     names = columns or comma_separated(conf_of(spark, COLUMNS) or "")
@@ -123,7 +123,7 @@ def _sink(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _properties(spark: SparkSession) -> dict[str, Any]:
-    """The client properties that were wired, as `kafka.*` options."""
+    """The client properties of the command, as `kafka.*` options."""
     return {
         name.removeprefix(CONF): value
         for name, value in spark.conf.getAll.items()
@@ -132,6 +132,6 @@ def _properties(spark: SparkSession) -> dict[str, Any]:
 
 
 def conf_of(spark: SparkSession, name: str) -> str | None:
-    """A word that was wired, such as `SQL`."""
+    """A setting of the command in the Spark conf, such as `SQL`."""
     value: str | None = spark.conf.get(name, None)
     return value

@@ -1,7 +1,7 @@
-"""The command line of spark-submit, with topics wired and the package shipped. Pure but for reads.
+"""The command line of spark-submit, with the topics and the package. Pure except for reads.
 
-Spark's own launcher does the rest, so every flag of it works. Workers run the same Python as the
-command unless the user says otherwise; executors elsewhere get the package as a zip.
+Spark's own launcher does the rest, so all of its flags work. By default workers run the same Python
+as the command; executors on other machines get the package as a zip.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Which topics a job reads and writes, and how to reach the cluster."""
+    """The topics that a job reads and writes, and the cluster's address and properties."""
 
     source: str | None = None
     target: str | None = None
@@ -61,8 +61,9 @@ class Wiring:
     columns: str | None = None
 
     def conf(self) -> dict[str, str]:
-        """The Spark conf that carries it to the driver, but for the properties that may be secret:
-        those are in a file."""
+        """The Spark conf that passes this to the driver, without the properties that may be secret,
+        which are in a file.
+        """
         wired = {
             FROM: self.source,
             COLUMNS: self.columns,
@@ -79,7 +80,7 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The words of a spark-submit command line: its options, the script, the script's own words."""
+    """A spark-submit command line: its options, the script, the script's arguments."""
 
     options: tuple[str, ...]
     script: str | None
@@ -97,13 +98,13 @@ class Submission:
         return [(name.strip(), value) for name, _, value in given]
 
     def with_conf(self, name: str, value: str) -> Submission:
-        """The same with a Spark conf, unless the user gives it."""
+        """The command line with a Spark conf, unless the user sets it."""
         if name in dict(self.confs()):
             return self
         return replace(self, options=("--conf", f"{name}={value}", *self.options))
 
     def without(self, name: str) -> tuple[str, ...]:
-        """The options but for `name` and its values."""
+        """The options without `name` and its values."""
         kept: list[str] = []
         rest = iter(self.options)
         for word in rest:
@@ -127,8 +128,8 @@ def split(words: Sequence[str]) -> Submission:
 def properties_of(
     submission: Submission, wiring: Wiring, spark_home: Path, environ: Mapping[str, str]
 ) -> bytes | None:
-    """The content of a property file with the properties that may be secret, and with what Spark
-    would have read instead of it; None if there are none.
+    """The content of a property file with the properties that may be secret, and those that Spark
+    would have read without it; None if there are none.
 
     Raises:
         ConfigError: the user's own property file cannot be read.
@@ -155,7 +156,7 @@ def command_line(
     cache_dir: Path,
     properties_file: str | None = None,
 ) -> list[str]:
-    """The words to execute. `properties_file` takes the place of the user's.
+    """The command line to execute. `properties_file` replaces the user's.
 
     A script that defines `transform(df)` is run by `transform_job` when there is a topic to read,
     and so is SQL.
@@ -200,8 +201,9 @@ def _transform_job() -> str:
 def environment(
     environ: Mapping[str, str], submission: Submission, spark_home: Path, cache_dir: Path
 ) -> dict[str, str]:
-    """The environment of the command: workers would run whatever `python3` is on their PATH. Who
-    exports this very Python wants what they get anyway."""
+    """The environment of the command, with this Python for workers, which would run any `python3`
+    on their PATH otherwise. A PYSPARK_PYTHON that is this Python counts as unset.
+    """
     python = sys.executable
     if is_local(submission, spark_home):
         python = worker_python(python, spark_home, cache_dir)
@@ -211,7 +213,7 @@ def environment(
 
 
 def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
-    """Whether a command line runs Python, with the workers' own Python of `environment`."""
+    """Whether a command line runs Python with the workers' Python of `environment`."""
     submission = split(words[1:])
     others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
     are_ours = (
@@ -237,7 +239,7 @@ def find_spark_home(environ: Mapping[str, str]) -> Path:
 def check_java(environ: Mapping[str, str]) -> None:
     """
     Raises:
-        ConfigError: Spark would find no Java.
+        ConfigError: Spark finds no Java.
     """
     home = environ.get("JAVA_HOME")
     install = "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless)"
@@ -249,7 +251,7 @@ def check_java(environ: Mapping[str, str]) -> None:
 
 
 def is_local(submission: Submission, spark_home: Path) -> bool:
-    """Whether all runs on this machine, where the package is installed already."""
+    """Whether everything runs on this machine, where the package is installed."""
     masters = submission.values("--master") + submission.values("--remote")
     masters += [value for name, value in submission.confs() if name == "spark.master"]
     files = submission.values("--properties-file") or [
@@ -269,7 +271,7 @@ def _master_in(properties_file: Path) -> Iterator[str]:
 
 
 def defines_transform(script: str) -> bool:
-    """Whether a Python file defines `transform` at its top level; it is not run.
+    """Whether a Python file defines `transform` at its top level. The file is not run.
 
     Raises:
         ConfigError: the file cannot be read or is not Python.
@@ -286,10 +288,10 @@ def defines_transform(script: str) -> bool:
 
 
 def package_zip(cache_dir: Path) -> Path:
-    """The package as a zip for `--py-files`, made once per state of the sources.
+    """The package as a zip for `--py-files`, created once for each state of the sources.
 
     Raises:
-        OSError: it cannot be kept in `cache_dir`.
+        OSError: it cannot be written to `cache_dir`.
     """
     root = Path(kafkapy.__file__).parent
     sources = {

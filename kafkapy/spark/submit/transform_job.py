@@ -1,8 +1,8 @@
 """The script that `kafkapy spark-submit` runs for a user's `transform(df) -> df`, or for `--sql`.
 
-With `--checkpoint` it is a stream that runs until it is stopped, or to the end of the topics with
-`--once`; without, a batch over what the topics hold now. The result goes to the topic of `--to`, or
-is shown.
+With `--checkpoint` it is a stream that runs until it is stopped or, with `--once`, to the end of
+the topics. Without, it is a batch over the present records. The result is written to the topic of
+`--to`, or printed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from kafkapy.spark.submit import session
 Transform = Callable[[DataFrame], DataFrame]
 
 VIEW: Final = "records"
-"""What `--sql` selects from."""
+"""The view in the queries of `--sql`."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the `transform` of the script that is the first argument, or the SQL that was wired."""
+    """Run the `transform` of the script in the first argument, or the query of `--sql`."""
     if not arguments:
         spark = SparkSession.builder.appName("kafkapy-sql").getOrCreate()
         run(spark, sql_transform(spark))
@@ -50,7 +50,7 @@ def sql_transform(spark: SparkSession) -> Transform:
     """The query of `--sql`. The topics are the view `records`; one topic also has its own name.
 
     Raises:
-        ConfigError: none was wired.
+        ConfigError: the command has no query.
     """
     query = session.conf_of(spark, session.SQL)
     if query is None:
@@ -85,7 +85,7 @@ def run(spark: SparkSession, transform: Transform) -> None:
 
 
 def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
-    """Run the stream to its end, telling a terminal and Prometheus of each micro-batch."""
+    """Run the stream to its end, and report each micro-batch to a terminal and to Prometheus."""
     if has_target:
         writer = session.write_stream(fold(frame))
     else:
@@ -105,7 +105,7 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
 
 
 def refusal(error: PySparkException, *, is_query: bool) -> str | None:
-    """The one line that says what is wrong; None for a fault of the user's script."""
+    """The error as one line; None for a fault of the user's script."""
     ours = re.findall(r"^kafkapy\.common\.errors\.\w+: (.*)$", str(error), re.MULTILINE)
     if ours:
         return str(ours[-1])
@@ -113,7 +113,9 @@ def refusal(error: PySparkException, *, is_query: bool) -> str | None:
 
 
 def fail(text: str) -> NoReturn:
-    """End with one line on stderr: the JVM's, for it hands a script's stderr on to its stdout."""
+    """End with one line on the JVM's stderr, because Spark passes a script's stderr to its
+    stdout.
+    """
     context = SparkContext._active_spark_context
     if context is None or context._jvm is None:
         sys.exit(f"kafkapy: {text}")

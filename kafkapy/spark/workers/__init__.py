@@ -1,1 +1,1 @@
-"""Python workers of a local Spark session, forked from one that is ready."""
+"""Python workers of a local Spark session, forked from a preloaded process."""

@@ -1,8 +1,9 @@
-"""The reader engine: one range of offsets of a partition, from its leader to Arrow record batches.
+"""The reader engine: reads a range of a partition's offsets from the leader as Arrow record
+batches.
 
-Runs in the executors' Python workers. Memory is bounded by a fetch and what it unfolds to, not by
-the range. The driver's Python processes, which Spark starts anew for each query, import this too,
-so what only decoding needs is imported there: numba takes longer than the rest together.
+Runs in the executors' Python workers. Memory is bounded by a fetch and its decoded form, not by the
+range. The driver's Python processes, which Spark starts for each query, import this module too. So
+modules for decoding are imported there only: numba takes longer than all others together.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ clusters: Final[dict[frozenset[tuple[str, str]], Cluster]] = {}
 
 
 class RangePartition(InputPartition):  # type: ignore[misc]
-    """A Spark task's share: one range of offsets, and which timestamps of it are wanted."""
+    """The input of a Spark task: one range of offsets, and the bounds of timestamps."""
 
     def __init__(self, offset_range: OffsetRange, timestamp_us: Interval = ANY) -> None:
         self.range = offset_range
@@ -45,7 +46,7 @@ class RangePartition(InputPartition):  # type: ignore[misc]
 
 
 def cluster_of(properties: Mapping[str, str]) -> Cluster:
-    """The connections to a cluster, kept: a worker reads many ranges."""
+    """The connections to a cluster, which are kept, because a worker reads many ranges."""
     key = frozenset(properties.items())
     if key not in clusters:
         servers = properties["bootstrap.servers"]
@@ -54,8 +55,9 @@ def cluster_of(properties: Mapping[str, str]) -> Cluster:
 
 
 def _unwritten(size: int) -> memoryview:
-    """Memory that is not zeroed first. The heap keeps it from one fetch to the next, and so keeps
-    what columns are made of too: glibc maps what is larger than the largest that was freed."""
+    """Memory that is not zeroed. The heap keeps it between fetches, together with the memory of
+    columns, because glibc maps only blocks that are larger than the largest one freed so far.
+    """
     import numpy as np
 
     return np.empty(size, np.uint8).data
@@ -64,13 +66,13 @@ def _unwritten(size: int) -> memoryview:
 def read_range(
     options: SourceOptions, offset_range: OffsetRange, timestamp_us: Interval = ANY
 ) -> Iterator[Any]:
-    """Yield the records of the range with wanted timestamps as `pyarrow.RecordBatch`es of
+    """Yield the records of the range within the bounds of timestamps, as `pyarrow.RecordBatch`es of
     `options.columns`.
 
     Raises:
-        DataLossError: offsets of the range are gone, and `failOnDataLoss` is true.
-        ApiError: REQUEST_TIMED_OUT when no leader answers for `kafkaConsumer.pollTimeoutMs`;
-            CORRUPT_MESSAGE; whatever a leader refuses.
+        DataLossError: offsets of the range do not exist any more, and `failOnDataLoss` is true.
+        ApiError: REQUEST_TIMED_OUT if no leader responds for `kafkaConsumer.pollTimeoutMs`;
+        CORRUPT_MESSAGE; other errors of the leader.
     """
     timeout = {"default.api.timeout.ms": str(options.poll_timeout_ms)}
     cluster = cluster_of(timeout | options.client_properties)
@@ -97,10 +99,10 @@ def read_range(
 def _decoded(
     fetched: FetchedBatches, rest: OffsetRange, options: SourceOptions, timestamp_us: Interval
 ) -> Iterator[Any]:
-    """The records of one fetch that lie in the range.
+    """The records of one fetch within the range.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE, naming the partition and what is wrong where.
+        ApiError: CORRUPT_MESSAGE, naming the partition, the offset and the fault.
     """
     with _without_garbage_collection():
         from kafkapy.record.columns import decode_columns
@@ -122,7 +124,9 @@ def _decoded(
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """For imports: collecting finds nothing among new objects, and is a sixth of numba's time."""
+    """Disable garbage collection during imports, which create no garbage: it takes a sixth of
+    numba's import time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -135,7 +139,7 @@ def _without_garbage_collection() -> Iterator[None]:
 def _after_loss(
     cluster: Cluster, options: SourceOptions, rest: OffsetRange, error: ApiError
 ) -> int:
-    """Where to go on after offsets were deleted under the reader, if that is allowed.
+    """The offset to continue from after a deletion of unread offsets, if that is allowed.
 
     Raises:
         DataLossError: it is not allowed.

@@ -1,11 +1,11 @@
-"""A Python that has imported what Spark's workers need, and forks into them.
+"""A Python process that has imported the modules of Spark's workers, and forks into workers.
 
-Before a first batch Spark starts five Pythons one after the other, and each imports pyspark anew,
-most also pyarrow, numpy and kafkapy, and tasks numba. `kafkapy spark-submit` starts this process
-while the JVM starts; what Spark runs as its Python (`fork_server_launcher`) hands over its streams,
-words and environment, and a child of this process becomes what was asked for. It has no threads: a
-child would lack them. It ends when the lifeline does, a pipe that only the JVM holds, or the driver
-that called `prepare_local_workers`.
+Before a first batch Spark starts five Python processes one after the other. Each imports pyspark,
+most also pyarrow, numpy and kafkapy, and tasks numba. `kafkapy spark-submit` starts the fork server
+while the JVM starts. The program that Spark runs as its Python (`fork_server_launcher`) passes its
+streams, arguments and environment to the fork server, and a forked child becomes the worker. The
+fork server has no threads, because a child would lack them. It ends with its lifeline, a pipe that
+only the JVM holds, or the driver that called `prepare_local_workers`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import resource
 import runpy
 import select
 import shutil
@@ -26,6 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kafkapy.common.system import raise_open_files_limit
 from kafkapy.spark.workers.fork_server_launcher import (
     LENGTH_BYTES,
     READY,
@@ -56,9 +56,9 @@ MODULES: Final = (
     "kafkapy.record.columns",
     "numpy.ma",  # pyarrow, for arrays of numpy's
 )
-"""What workers import, before or in their first task.
+"""The modules that workers import, before or in their first task.
 
-Not the worker that pushes filters down: that it is loaded tells `batch_reader` where it is.
+Not the worker that pushes filters down: `batch_reader` recognises it by the loaded module.
 """
 
 REQUEST_LIMIT_S: Final = 20.0
@@ -88,7 +88,7 @@ _NEVER: Final = frozenset(
 
 
 class Caller(NamedTuple):
-    """The differences between one Python process and another of the same machine."""
+    """The properties of a Python process in which it differs from others on this machine."""
 
     executable: str
     directory: str
@@ -96,7 +96,7 @@ class Caller(NamedTuple):
     environ: Mapping[str, str]
 
     def path(self) -> list[str]:
-        """The entries of PYTHONPATH that matter: the first of each."""
+        """The entries of PYTHONPATH without duplicates."""
         return list(dict.fromkeys(self.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
@@ -104,7 +104,7 @@ def decoded(text: bytes) -> Caller:
     """The message of `fork_server_launcher.encoded`, without the length.
 
     Raises:
-        ValueError: nothing that it makes.
+        ValueError: the message is malformed.
     """
     executable, directory, count, *rest = (os.fsdecode(part) for part in text.split(b"\0"))
     words, variables = rest[: int(count)], rest[int(count) :]
@@ -113,10 +113,10 @@ def decoded(text: bytes) -> Caller:
 
 
 def fits(own: Caller, asked: Caller) -> bool:
-    """Whether a fork of `own` is as good as the new process that was asked for.
+    """Whether a fork of `own` is equivalent to the requested process.
 
-    Libraries read the environment when they are imported, so it must be the same but for what Spark
-    tells its workers.
+    Libraries read the environment when they are imported, so it must be the same, except for
+    Spark's own variables for workers.
     """
     dash_m, module = (*asked.words, "", "")[:2]
     if dash_m != "-m" or not module.startswith("pyspark.") or asked.environ.keys() & _NEVER:
@@ -148,7 +148,9 @@ class ForkServer:
         self._poller.register(lifeline, select.POLLIN)
 
     def serve(self) -> Caller | None:
-        """In a child, what it is to become; in the fork server, None at the end."""
+        """Serve launchers. Returns the caller to become in a child, and None at the end of the fork
+        server.
+        """
         while True:
             ready = {fd for fd, _ in self._poller.poll()}
             if self._lifeline in ready:
@@ -163,7 +165,7 @@ class ForkServer:
                     return asked
 
     def _answer(self, launcher: socket.socket) -> Caller | None:
-        """Fork what is asked for, if it can be forked."""
+        """Fork a requested process, if that is possible."""
         try:
             asked, streams = received(launcher)
         except (OSError, ValueError):  # it has ended, or is none of ours
@@ -185,7 +187,9 @@ class ForkServer:
         return None
 
     def _fork(self, launcher: socket.socket, streams: Sequence[int]) -> int | None:
-        """As `os.fork`; None if the machine refuses. The child has the streams and nothing else."""
+        """As `os.fork`; None if the fork fails. Of the descriptors, the child keeps only the
+        streams.
+        """
         try:
             pid = os.fork()
         except OSError:
@@ -206,13 +210,13 @@ class ForkServer:
         return pid
 
     def _end(self, children: Sequence[_Child]) -> None:
-        """Ask children to end whose launchers have."""
+        """Terminate children whose launchers have ended."""
         for child in children:
             self._forget(child.launcher)
             os.kill(child.pid, signal.SIGTERM)
 
     def _reap(self, child: _Child) -> None:
-        """Tell its launcher how it ended."""
+        """Send an ended child's status to its launcher."""
         status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
         self._forget(child.ended)
         self._forget(child.launcher)
@@ -227,11 +231,11 @@ class ForkServer:
 
 
 def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
-    """The message that a launcher hands over, and its standard streams.
+    """Receive a launcher's message, and its standard streams.
 
     Raises:
-        OSError: it does not speak in time, or has ended.
-        ValueError: what it says is not what `fork_server_launcher` says.
+        OSError: the launcher does not send in time, or has ended.
+        ValueError: the message is malformed.
     """
     launcher.settimeout(REQUEST_LIMIT_S)
     launcher.sendall(READY)
@@ -255,17 +259,17 @@ class Started(NamedTuple):
     """A running fork server."""
 
     environ: dict[str, str]
-    """What to add to the environment of the program that runs Spark."""
+    """Additional environment variables for the program that runs Spark."""
     pid: int
     lifeline: int
     """A descriptor of this process: the fork server ends when it is closed."""
 
 
 def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> Started | None:
-    """Start a fork server. None if it cannot be started: workers then start as they always do.
+    """Start a fork server. Returns None if it cannot be started; workers then start in Spark's
+    usual way.
 
-    It ends with this process: with the program that this one executes next, or without that with
-    this one.
+    It ends with this process, or with the program that this process executes.
     """
     if not hasattr(os, "pidfd_open"):
         return None
@@ -297,8 +301,9 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> St
 
 
 def load() -> None:
-    """Import what workers need, and have no collection look at it again: after each task
-    pyspark.daemon asks for one."""
+    """Import the modules of workers, and exclude them from garbage collection, which pyspark.daemon
+    runs after each task.
+    """
     gc.disable()
     for module in MODULES:
         importlib.import_module(module)
@@ -307,12 +312,11 @@ def load() -> None:
     import numpy as np
 
     os.register_at_fork(after_in_child=np.random.seed)  # or all workers draw the same numbers
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # as the JVM, and so its children
+    raise_open_files_limit()  # as the JVM, and so its children
 
 
 def has_threads() -> bool:
-    """Whether a fork of this process would lack some of its threads."""
+    """Whether this process has threads, which a fork would lack."""
     return len(os.listdir("/proc/self/task")) > 1
 
 
@@ -327,7 +331,7 @@ def become(asked: Caller) -> None:
 
 
 def main(path: str, lifeline: int) -> None:
-    """Run as the fork server, or as a process forked from it."""
+    """Run the fork server, or a process forked from it."""
     own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
     asked = None
     try:

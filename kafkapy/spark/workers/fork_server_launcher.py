@@ -1,9 +1,9 @@
-"""The process that Spark knows as its Python, where the fork server is asked to be that Python.
+"""The program that Spark runs as its Python: it requests a worker from the fork server.
 
-Run by path with as little of Python as possible: it replaces an interpreter that would import
-pyspark, so it imports nothing that is not built in. It lends the fork server its standard streams,
-says what it was called with, and ends as the worker does. Should anything be amiss before the fork
-server has said that it took over, it becomes the plain interpreter instead.
+It is run by path, and imports only built-in modules, because it replaces an interpreter that would
+import pyspark. It passes its standard streams and its arguments to the fork server, and exits with
+the worker's status. After any fault before the fork server has accepted, it executes the plain
+interpreter instead.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import sys
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
 SOCKET_VARIABLE = "KAFKAPY_FORK_SERVER"
-"""Names the fork server's socket to whoever Spark starts."""
+"""The environment variable with the path of the fork server's socket."""
 
 READY, TAKEN, REFUSED = b"r", b"t", b"n"
-"""What the fork server says: to a connection, and to what was handed over. Then the exit status."""
+"""The fork server's replies: to a connection, and to the passed message. The exit status
+follows.
+"""
 
 READY_LIMIT_S = 20.0
 LENGTH_BYTES = 4
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STREAMS = (0, 1, 2)
-_LOST = b"\1"  # the exit status of a worker that nobody waits for any more
+_LOST = b"\1"  # the exit status of a worker whose launcher has ended
 
 
 def encoded(words: list[str]) -> bytes:
-    """This process as a message: its length, then the interpreter, the directory, how many words,
-    the words, and the environment as NAME=value, all with a zero byte between them."""
+    """This process as a message: its length, then the interpreter, the directory, the number of
+    arguments, the arguments, and the environment as NAME=value, separated by zero bytes.
+    """
     parts = [os.fsencode(sys.executable), os.getcwdb(), b"%d" % len(words)]
     parts += [os.fsencode(word) for word in words]
     parts += [name + b"=" + value for name, value in os.environb.items()]
@@ -39,8 +42,9 @@ def encoded(words: list[str]) -> bytes:
 
 
 def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
-    """Name the socket at `path` by a descriptor of its directory: a name has 107 bytes at most,
-    and some directories of temporary files take more."""
+    """A short name of the socket at `path`, with a descriptor of its directory: the name has at
+    most 107 bytes, and paths of temporary directories may be longer.
+    """
     directory = os.open(os.path.dirname(path), os.O_PATH)
     try:
         bind_or_connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
@@ -67,13 +71,14 @@ def is_taken(connection: socket, path: str, words: list[str]) -> bool:
 
 
 def exit_status(connection: socket) -> int:
-    """Wait for the worker to end. Whoever ends this process instead ends the connection, and so
-    the fork server ends the worker."""
+    """Wait for the worker's end. If this process is killed, its connection closes, and the fork
+    server ends the worker.
+    """
     return (connection.recv(1) or _LOST)[0]
 
 
 def main(words: list[str]) -> None:
-    """Run as the worker, by the fork server's hand or alone."""
+    """Run the worker, by the fork server or in this process."""
     path = os.environ.get(SOCKET_VARIABLE)
     connection = socket(AF_UNIX, SOCK_STREAM)
     if path is None or not is_taken(connection, path, words):

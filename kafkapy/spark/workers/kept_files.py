@@ -1,4 +1,4 @@
-"""Files that must outlive the command that makes them, because Spark reads them later."""
+"""Files that must outlive the command that creates them, because Spark reads them later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Where they are kept."""
+    """The directory of kept files."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kafkapy"
 
@@ -16,10 +16,10 @@ def cache_dir() -> Path:
 def kept_file(
     cache_dir: Path, name: str, suffix: str, content: bytes, *, executable: bool = False
 ) -> Path:
-    """The file `<name>-<digest of its content><suffix>` in `cache_dir`, made if it is not there.
+    """The file `<name>-<digest of its content><suffix>` in `cache_dir`, created if needed.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
     digest = hashlib.sha256(content).hexdigest()[:16]
     target = cache_dir / f"{name}-{digest}{suffix}"

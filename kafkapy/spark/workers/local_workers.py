@@ -1,7 +1,7 @@
-"""Quick workers for a session that a script, a notebook or a test makes itself, on this machine.
+"""Forked workers for a session that a script, a notebook or a test creates, on this machine.
 
-`kafkapy spark-submit` sees for them as it starts the JVM. Here the JVM is started by pyspark, which
-gives it the environment of this process as it is then.
+`kafkapy spark-submit` sets them up before it starts the JVM. Here pyspark starts the JVM, with the
+environment of this process at that time.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import sys
 from typing import Final
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""What a JVM that was there first tells the driver."""
+"""The variable by which an already running JVM is known to the driver."""
 
 
 def prepare_local_workers() -> bool:
     """Make Spark fork its Python workers from a preloaded process.
 
-    To be called before the `SparkSession` is made, for a local master only: other machines have not
-    the Python that the environment names from then on. Calling it again does nothing.
+    Call it before the `SparkSession` is created, for a local master only: other machines do not
+    have the Python that the environment then names. Calling it again does nothing.
 
-    Returns whether it is done. Spark's own way is left as it is, which is slower and as good, where
-    it runs already, where `PYSPARK_PYTHON` names another Python than this, where this pyspark did
-    not bring the Spark that runs, and where nothing can be kept in the user's cache.
+    Returns whether it took effect. Workers start in Spark's usual, slower way if a session exists
+    already, if `PYSPARK_PYTHON` names another Python, if another Spark than pyspark's own runs, or
+    if the user's cache is not writable.
     """
     # Workers import this package, and have no need of any of these.
     from kafkapy.spark.workers.fork_server_launcher import SOCKET_VARIABLE

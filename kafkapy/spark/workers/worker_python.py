@@ -1,8 +1,8 @@
-"""A Python for workers on this machine that imports pyspark from where it is installed.
+"""A Python for workers on this machine that imports the installed pyspark.
 
-Spark puts its `pyspark.zip` before all else on PYTHONPATH. The zip has no bytecode, so each Python
-process that Spark starts compiles pyspark anew, and before a first batch it starts five, one after
-the other. With Spark from pip the same pyspark lies beside it as files that are compiled already.
+Spark puts its `pyspark.zip` first on PYTHONPATH. The zip has no bytecode, so each Python process
+compiles pyspark again, and Spark starts five, one after the other, before a first batch. With Spark
+from pip the same pyspark is also installed as files with bytecode.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ exec {python} "$@"
 
 
 def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
-    """The executable that workers run instead of `python`, which it becomes.
+    """The executable for workers, which executes `python` with the installed pyspark.
 
-    `python` itself where Spark is not the one that pip installed for it, or nothing can be written.
+    `python` itself if Spark was not installed by pip for it, or if nothing can be written.
     """
     installed = installed_spark()
     if installed is None or installed.resolve() != spark_home.resolve():
@@ -64,6 +64,6 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
 
 
 def installed_spark() -> Path | None:
-    """The home of the Spark that pip installed for this Python, which pyspark brings."""
+    """The home of the Spark in this Python's pyspark package."""
     spec = importlib.util.find_spec("pyspark")
     return None if spec is None or spec.origin is None else Path(spec.origin).parent

@@ -1,4 +1,6 @@
-"""Records out as text, over librdkafka (`org.apache.kafka.tools.consumer.ConsoleConsumer`)."""
+"""Reads records with librdkafka, and prints them as text
+(`org.apache.kafka.tools.consumer.ConsoleConsumer`).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
 # Short, so that Ctrl-C and --timeout-ms are noticed: librdkafka waits outside of Python.
 _POLL_S: Final = 0.1
-# A consumer waits for records as long as it is asked to, but for its first broker so long.
+# The limit for the first broker's response; that for records is an option.
 API_TIMEOUT: Final = "default.api.timeout.ms"
 API_TIMEOUT_MS: Final = 60_000
 _CHECK_EVERY_S: Final = 5.0
@@ -50,14 +52,14 @@ class Source:
 
 
 class ConsoleConsumer:
-    """Reads records one by one. Offsets are committed only of those that were handed out."""
+    """Reads records one by one. Commits offsets only of records that were returned."""
 
     def __init__(
         self, source: Source, properties: Mapping[str, str], warn: Callable[[str], None]
     ) -> None:
         """
         Raises:
-            ConfigError: librdkafka does not take a property.
+            ConfigError: librdkafka refuses a property.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
         self._reporter = Reporter(warn)
@@ -77,11 +79,11 @@ class ConsoleConsumer:
             self._consumer.subscribe([f"^({source.include})$"])
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
-        """Records as they come; `idle` is called before each wait.
+        """Yield records as they arrive. `idle` is called before each wait.
 
         Raises:
             TimeoutError: no record for `timeout_ms`.
-            ApiError: the consumer cannot go on.
+            ApiError: the consumer cannot continue.
         """
         last = time.monotonic()
         first_broker = _FirstBroker(self._consumer, self._servers, self._patience_ms)
@@ -105,7 +107,7 @@ class ConsoleConsumer:
             yield _message(raw)
 
     def close(self) -> None:
-        """Leave the group, committing what was handed out."""
+        """Commit the offsets of returned records, and leave the group."""
         self._consumer.close()
 
     def _complain(self, raw: RawMessage) -> None:
@@ -116,7 +118,7 @@ class ConsoleConsumer:
 
 
 class _FirstBroker:
-    """Ends a consumer that no broker has ever answered; librdkafka would try without end."""
+    """Ends a consumer without a response from any broker; librdkafka would retry for ever."""
 
     def __init__(self, consumer: Consumer, servers: str, patience_ms: int) -> None:
         self._consumer = consumer
@@ -128,10 +130,10 @@ class _FirstBroker:
         self.answered = False
 
     def check(self) -> None:
-        """See whether one answers by now; once one has, that is never asked again.
+        """Check whether a broker has responded. Once one has, later calls return at once.
 
         Raises:
-            ApiError: NETWORK_EXCEPTION, when the time is over.
+            ApiError: NETWORK_EXCEPTION, after the timeout.
         """
         now_s = time.monotonic()
         if self.answered or now_s < self._next_s:
@@ -162,11 +164,11 @@ def print_messages(
     warn: Callable[[str], None],
     count: Callable[[], None],
 ) -> None:
-    """Write records until `max_messages`; `count` is called for each, before it is rendered.
+    """Write records until `max_messages`. `count` is called for each, before it is formatted.
 
     Raises:
-        KafkapyError: a record cannot be rendered, and such are not skipped.
-        BrokenPipeError: the reader of `out` went away.
+        KafkapyError: a record cannot be formatted, and errors are not skipped.
+        BrokenPipeError: the reader of `out` is closed.
     """
     left = max_messages
     if left == 0:

@@ -1,4 +1,4 @@
-"""Lines in, records out, over librdkafka (`kafka.tools.ConsoleProducer`)."""
+"""Sends lines as records with librdkafka (`kafka.tools.ConsoleProducer`)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FIRST_LOOK_S: Final = 1.0
 
 
 class ConsoleProducer:
-    """Sends records to one topic; what fails later is told to `warn`, as Kafka's does."""
+    """Sends records to one topic. Later failures are passed to `warn`, as in Kafka."""
 
     def __init__(
         self, topic: str, properties: Mapping[str, str], warn: Callable[[str], None]
     ) -> None:
         """
         Raises:
-            ConfigError: librdkafka does not take a property.
+            ConfigError: librdkafka refuses a property.
         """
         self.sent = 0
         self._topic = topic
@@ -38,10 +38,10 @@ class ConsoleProducer:
         self._producer: Producer = make(Producer, producer_config(properties), reporter)
 
     def wait_for_topic(self) -> None:
-        """Return when the topic is known; a cluster that creates topics creates it now.
+        """Wait until the topic is known. A cluster that creates topics creates it now.
 
         Raises:
-            ApiError: no broker told us of it in time, or one refused the login.
+            ApiError: no broker returned it in time, or one refused the login.
         """
         deadline = time.monotonic() + self._max_block_ms / 1000
         wait_s = _FIRST_LOOK_S
@@ -104,10 +104,10 @@ class ConsoleProducer:
 def send_lines(
     lines: Iterator[bytes], reader: LineReader, producer: ConsoleProducer, *, sync: bool
 ) -> None:
-    """Send every line; those before one that cannot be read are sent and waited for.
+    """Send every line. Lines before a malformed one are sent and acknowledged.
 
     Raises:
-        ConfigError: a line is not what the reader's properties say.
+        ConfigError: a line does not match the reader's properties.
     """
     try:
         for number, line in enumerate(lines, 1):
@@ -117,7 +117,7 @@ def send_lines(
 
 
 def lines_of(stream: IO[bytes], prompt: Callable[[], None] | None = None) -> Iterator[bytes]:
-    """Lines ended by \\n, \\r\\n or \\r, without their ends; the bytes are not decoded."""
+    """Lines that end in \\n, \\r\\n or \\r, without their ends. Bytes are not decoded."""
     # Latin-1 maps bytes to characters one to one: universal newlines at the speed of C.
     text = io.TextIOWrapper(stream, encoding="latin-1", newline=None)
     try:

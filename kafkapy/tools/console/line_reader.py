@@ -1,8 +1,8 @@
-"""Lines of text to records: the console producer's reader (`LineMessageReader`).
+"""Parses lines of text as records: the console producer's reader (`LineMessageReader`).
 
     h1:v1,h2:v2<headers.delimiter>key<key.separator>value
 
-Bytes stay bytes: what is not UTF-8 arrives as it was typed.
+Bytes are not decoded, so input that is not UTF-8 is sent unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class Line(NamedTuple):
-    """One record to be sent."""
+    """One record to send."""
 
     key: bytes | None
     value: bytes | None
@@ -34,12 +34,12 @@ _SEPARATORS: Final = (
 
 
 class LineReader:
-    """Reads lines by the reader properties of `kafka-console-producer`."""
+    """Parses lines by the reader properties of `kafka-console-producer`."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         """
         Raises:
-            ConfigError: two separators are equal, or one is no regular expression.
+            ConfigError: two separators are equal, or one is not a regular expression.
         """
         self._parse_key = _is_true(properties, "parse.key")
         self._parse_headers = _is_true(properties, "parse.headers")
@@ -58,7 +58,7 @@ class LineReader:
             raise ConfigError(f"headers.separator '{separator}': {error}") from None
 
     def read(self, line: bytes, number: int) -> Line:
-        """One line, without its end; `number` counts from 1.
+        """Parse one line, without its end. `number` counts from 1.
 
         Raises:
             ConfigError: a separator is missing and errors are not ignored; names the line.
@@ -112,7 +112,7 @@ class LineReader:
         return None if field == self._null_marker else field
 
     def _refuse_equal(self, properties: Mapping[str, str], headers_separator: str) -> None:
-        """Separators that are in use must differ from each other, and from the null marker."""
+        """Check that the used separators differ from each other, and from the null marker."""
         used = {
             "headers.delimiter": self._headers_delimiter,
             "headers.separator": headers_separator.encode(),

@@ -1,4 +1,4 @@
-"""Records to lines of text: the console consumer's formatters (`DefaultMessageFormatter`)."""
+"""Formats records as lines of text, for the console consumer (`DefaultMessageFormatter`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Deserializer = Callable[[bytes], bytes]
 
 
 class Message(NamedTuple):
-    """A consumed record, whoever consumed it. `timestamp_type` is None where there is none."""
+    """A consumed record. `timestamp_type` is None without a timestamp."""
 
     topic: str
     partition: int
@@ -74,7 +74,7 @@ _FORMATTERS: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoO
 
 
 class MessageFormatter:
-    """Joins the chosen parts of a record by `key.separator`, ends it with `line.separator`."""
+    """Joins the chosen parts of a record with `key.separator`, and appends `line.separator`."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         """
@@ -96,10 +96,10 @@ class MessageFormatter:
         self._read_header = _deserializer(properties, "headers.deserializer")
 
     def format(self, message: Message) -> bytes:
-        """The text of one record; nothing when no part is chosen.
+        """The text of one record; empty if no part is chosen.
 
         Raises:
-            ConfigError: a part is not what its deserializer reads.
+            ConfigError: a deserializer cannot read its part.
         """
         parts = []
         if self._timestamp:
@@ -128,17 +128,17 @@ class MessageFormatter:
 
 
 class NoOpFormatter(MessageFormatter):
-    """Prints nothing; records are still counted."""
+    """Prints nothing. Records are still counted."""
 
     def format(self, message: Message) -> bytes:
         return b""
 
 
 def make_formatter(name: str | None, properties: Mapping[str, str]) -> MessageFormatter:
-    """The formatter of a class name; the default one without.
+    """The formatter of a class name; without a name, the default one.
 
     Raises:
-        ConfigError: there is no such formatter here, or a property is wrong.
+        ConfigError: the formatter is unknown, or a property is wrong.
     """
     short = (name or _FORMATTERS[0]).rpartition(".")[2]
     if short not in _FORMATTERS:

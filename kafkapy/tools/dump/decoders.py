@@ -1,7 +1,7 @@
-"""Keys and values as `dump-log-segments` shows them: what a decoder is, and those by class.
+"""Decoders of keys and values for `dump-log-segments`: their interface, and those by class.
 
-A decoder gives text, or an object that is shown as JSON; None leaves the field out of the line.
-Kafka: `DumpLogSegments.MessageParser` and its children.
+A decoder returns text, an object that is shown as JSON, or None to leave out the field. Kafka:
+`DumpLogSegments.MessageParser` and its children.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Shown = str | dict[str, Any] | None
 
 
 class UndecodableRecord(KafkapyError):
-    """A record is not what the chosen decoder reads."""
+    """The chosen decoder cannot read a record."""
 
 
 class Decoder(Protocol):
@@ -27,19 +27,19 @@ class Decoder(Protocol):
     def decode(self, record: Record) -> tuple[Shown, Shown]:
         """
         Raises:
-            UndecodableRecord: the record is none of the decoder's kind.
+            UndecodableRecord: the decoder cannot read the record.
         """
         ...
 
 
 # Java decodes a surrogate's three bytes to one replacement character, Python to three.
-# Patterns, compiled by whoever uses one first: most starts of a command use none.
+# Patterns are compiled on first use: most starts of a command use none.
 _SURROGATE: Final = rb"\xed[\xa0-\xbf][\x80-\xbf]"
 _REPLACEMENT: Final = "\ufffd".encode()
 
 
 def java_text(raw: bytes) -> str:
-    """UTF-8 as `new String(bytes, UTF_8)` reads it."""
+    """Decode UTF-8 like Java's `new String(bytes, UTF_8)`."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -70,7 +70,7 @@ STRING_DECODER: Final = f"{_PACKAGE}.StringDecoder"
 
 
 class ClassDecoder(NamedTuple):
-    """A function each for key and value."""
+    """A decoder with one function for keys and one for values."""
 
     key: Callable[[bytes], str]
     value: Callable[[bytes], str]
@@ -82,15 +82,15 @@ class ClassDecoder(NamedTuple):
 
 
 def is_text(decoder: Decoder) -> bool:
-    """Whether keys and values are shown as the UTF-8 text they are: there is a short way then."""
+    """Whether keys and values are shown as UTF-8 text, which has a fast path."""
     return isinstance(decoder, ClassDecoder) and decoder.key is decoder.value is java_text
 
 
 def class_decoder(key_class: str, value_class: str) -> tuple[ClassDecoder, list[str]]:
-    """The decoder, and Kafka's notes on names that went out of use, the value's first.
+    """The decoder, and Kafka's notes on deprecated names, the value's first.
 
     Raises:
-        ConfigError: a class is none of Kafka's; there is no JVM to load others.
+        ConfigError: a class is not one of Kafka's; without a JVM others cannot be loaded.
     """
     value, key = _by_class(value_class), _by_class(key_class)
     return ClassDecoder(key[0], value[0]), [*value[1], *key[1]]
@@ -111,8 +111,8 @@ _ESCAPE: Final = r"\\(?:u[0-9a-f]{4}|.)"
 
 
 def json_text(value: object) -> str:
-    """JSON as Jackson writes it: no blanks, hexadecimal digits of escapes in upper case."""
-    # Not at the top: most records are told as they are.
+    """JSON in Jackson's form: no blanks, hexadecimal digits of escapes in upper case."""
+    # Not at the top: most records need no decoder.
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,8 +1,8 @@
-"""`dump-log-segments`: files of a log directory, told line by line (Kafka's `DumpLogSegments`).
+"""`dump-log-segments`: prints files of a log directory (Kafka's `DumpLogSegments`).
 
-Files are read a piece at a time and never written, so that those of a running broker can be looked
-at. A bad record ends its batch, and bytes that are no batch end their file, but neither ends the
-run; Kafka's tool ends there.
+Files are read in pieces and never written, so those of a running broker can be read too. A bad
+record ends its batch, and bytes that are no batch end their file, but the run continues. Kafka's
+tool stops at either.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _CHECKPOINTS: Final = (
 
 @dataclass(slots=True)
 class Dump:
-    """One run over some files. `warn` takes a line that is no result; `notes` go before a .log.
+    """One run over some files. `warn` gets lines that are no results; `notes` precede a .log.
 
-    `broken` files and batches could not be read to their end: Kafka's tool exits with 1.
-    `blemishes` it tells and passes over: batches whose CRC is wrong, tails, snapshots.
+    `broken` counts unreadable files and batches, for which Kafka's tool exits with 1. `blemishes`
+    counts faults that it reports and skips: batches with a wrong CRC, tails, snapshots.
     """
 
     printer: Printer
@@ -68,11 +68,11 @@ class Dump:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found wrong with any file."""
+        """Whether no file has a fault."""
         return not (self.broken or self.blemishes or self.findings)
 
     def run(self, paths: Sequence[str]) -> None:
-        """Every file in turn, then what was found."""
+        """Print every file, then the findings."""
         for path in paths:
             self.printer.item(DumpedFile(path))
             try:
@@ -93,7 +93,9 @@ class Dump:
         self.warn(why)
 
     def _file(self, path: str) -> None:
-        """By the text after the last dot, as Kafka; checkpoints by their whole name."""
+        """Print one file. Its kind depends on the text after the last dot, as in Kafka; for
+        checkpoints on the whole name.
+        """
         name = os.path.basename(path)
         suffix = name[name.rfind(".") :] if "." in name else ""
         if suffix in (log_names.LOG_SUFFIX, _KRAFT_SUFFIX):
@@ -153,7 +155,7 @@ class Dump:
             self.printer.item(InvalidTail(end - good, name, good - 1))
 
     def _records(self, path: str, batch: Batch, last_offset: int) -> int:
-        """Print a batch's records; the offset of the last one."""
+        """Print a batch's records. Returns the offset of the last one."""
         offsets = self.printer.records(batch)
         if offsets.first == -1:
             return last_offset

@@ -1,4 +1,4 @@
-"""Shared parts of the readers of log directory files: their failures and their names."""
+"""Errors and file names, shared by the readers of log directory files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkapy.common.errors import KafkapyError
 
 
 class BrokenFile(KafkapyError):
-    """A file cannot be read on; the message names it and says why."""
+    """A file cannot be read further. The message names it and the reason."""
 
 
 class CorruptSnapshot(KafkapyError):
-    """A `.snapshot` that Kafka would not load, and would do without; in Kafka's words."""
+    """A `.snapshot` that Kafka would ignore as corrupt. The message is Kafka's."""
 
 
 class IndexChecks(NamedTuple):
@@ -28,7 +28,7 @@ def base_offset_of(path: str) -> int:
     """The number before the first dot of a file's name.
 
     Raises:
-        BrokenFile: there is none.
+        BrokenFile: it has no number.
     """
     name = os.path.basename(path).split(".")[0]
     if not (name.isascii() and name.isdigit()):

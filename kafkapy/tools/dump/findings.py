@@ -1,4 +1,4 @@
-"""Faults found by `dump-log-segments`, printed at the end in Kafka's order and words."""
+"""Faults that `dump-log-segments` found, printed at the end with Kafka's order and texts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Findings:
         self._pairs: dict[str, dict[str, array[int]]] = {finding: {} for finding in _TEXTS}
 
     def add(self, finding: str, path: str, pair: tuple[int, int]) -> None:
-        """Note one."""
+        """Add a fault."""
         self._pairs[finding].setdefault(path, array("q")).extend(pair)
 
     def __bool__(self) -> bool:
@@ -63,7 +63,7 @@ class Findings:
                     yield line.format(numbers[at], numbers[at + 1])
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """The same as JSON objects, in the order of the log."""
+        """The findings as JSON objects, in the order of the log."""
         for finding, files in self._pairs.items():
             first, second = _TEXTS[finding][2]
             for path, numbers in files.items():

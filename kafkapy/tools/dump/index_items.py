@@ -1,4 +1,4 @@
-"""Lines of `dump-log-segments` about files beside a `.log`, as `items` has those of segments."""
+"""Lines of `dump-log-segments` for indexes and other files; `items` has those for segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EmptyIndex(NamedTuple):
 
 
 class SaneIndex(NamedTuple):
-    """An index that --index-sanity-check finds in order."""
+    """An index that passes --index-sanity-check."""
 
     path: str
 
@@ -83,7 +83,7 @@ class AbortedEntry(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """A producer in a `.snapshot`; `last_offset` is None when its last batch is not known."""
+    """A producer in a `.snapshot`. `last_offset` is None if its last batch is unknown."""
 
     producer_id: int
     producer_epoch: int
@@ -117,7 +117,7 @@ class ProducerState(NamedTuple):
 
 
 class CheckpointEntry(NamedTuple):
-    """A line of an offset checkpoint. Kafka's tool reads none of these files."""
+    """A line of an offset checkpoint. Kafka's tool does not read these files."""
 
     topic: str
     partition: int

@@ -1,7 +1,7 @@
-"""The files beside a `.log`, checked against it as they are read (`DumpLogSegments`).
+"""Reads the files beside a `.log`, and checks them against it (`DumpLogSegments`).
 
-Each function yields the file's lines and puts what is wrong into `Findings`. Zeros behind the first
-entry are the preallocated rest of an index that was not closed: reading ends there.
+Each function yields the file's lines and adds faults to `Findings`. Zeros behind the first entry
+are the preallocated rest of an open index, so reading ends there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _sibling(path: str, suffix: str) -> str:
 def offset_index(
     fs: FileSystem, path: str, checks: IndexChecks, findings: Findings
 ) -> Iterator[Item]:
-    """A `.index`: each entry's batch must end with the entry's offset."""
+    """Read a `.index`. Each entry's batch must end with the entry's offset."""
     base_offset = base_offset_of(path)
     with closing(fs.open(_sibling(path, LOG_SUFFIX))) as log:
         data = read_file(fs, path)
@@ -85,7 +85,7 @@ def offset_index(
 def time_index(
     fs: FileSystem, path: str, checks: IndexChecks, findings: Findings
 ) -> Iterator[Item]:
-    """A `.timeindex`: each entry's batch must have its offset and its timestamp."""
+    """Read a `.timeindex`. Each entry's batch must have its offset and its timestamp."""
     base_offset, name = base_offset_of(path), os.path.abspath(path)
     with closing(fs.open(_sibling(path, LOG_SUFFIX))) as log:
         positions = list(
@@ -187,7 +187,7 @@ def producer_snapshot(fs: FileSystem, path: str) -> Iterator[Item]:
     """A `.snapshot`.
 
     Raises:
-        CorruptSnapshot: it cannot be read.
+        CorruptSnapshot: the file is corrupt.
     """
     try:
         entries = decode_snapshot(read_file(fs, path))

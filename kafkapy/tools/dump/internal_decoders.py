@@ -1,4 +1,4 @@
-"""Records of internal topics and of KRaft as `dump-log-segments` shows them.
+"""Decoders of records of internal topics and of KRaft, for `dump-log-segments`.
 
 Kafka: the children of `DumpLogSegments.MessageParser` that have schemas.
 """
@@ -32,7 +32,7 @@ class OffsetsDecoder:
     """`__consumer_offsets`: every group and offset record as JSON."""
 
     def decode(self, record: Record) -> tuple[Shown, Shown]:
-        """An unknown or broken record is told of in the place of its key."""
+        """Decode a record. For an unknown or malformed one, the key is a message."""
         if record.key is None:
             raise UndecodableRecord(
                 f"Failed to decode message at offset {record.offset} using offset topic decoder"
@@ -58,7 +58,9 @@ class OffsetsDecoder:
 
 
 def _open(member: dict[str, Any], name: str, schema: Schema) -> None:
-    """Replace a member's bytes by what they say; other clients' bytes stay base64."""
+    """Replace a member's bytes with their decoded fields. Bytes of unknown protocols stay
+    base64.
+    """
     raw = base64.b64decode(member[name])
     try:
         member[name] = read_struct(schema, read_version(raw), raw)
@@ -111,10 +113,10 @@ _SNAPSHOT_SCHEMAS: Final = {
 
 
 def snapshot_text(kind: ControlRecordType, record: Record) -> str | None:
-    """The first or last record of a KRaft snapshot as text; None of any other.
+    """The first or last record of a KRaft snapshot as text; None for other records.
 
     Raises:
-        UndecodableRecord: it cannot be read.
+        UndecodableRecord: the record cannot be read.
     """
     if kind not in _SNAPSHOT_SCHEMAS or record.value is None:
         return None

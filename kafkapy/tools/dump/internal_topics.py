@@ -1,7 +1,7 @@
 """Schemas of the records of `__consumer_offsets` and `__transaction_state`, by version.
 
-The key's version tells what a record is. Versions from 3 on belong to the group protocol of KIP-848
-and to share groups (KIP-932).
+The key's version is the type of the record. Versions from 3 on belong to the group protocol of
+KIP-848 and to share groups (KIP-932).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class DumpedFile(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something about the options, which Kafka says in the middle of its results."""
+    """A note about the options, which Kafka prints among its results."""
 
     message: str
 
@@ -84,7 +84,7 @@ class BootstrapSnapshot(NamedTuple):
 
 
 class InvalidTail(NamedTuple):
-    """The bytes after the last whole batch; `last_good_byte` is where that ends."""
+    """The bytes after the last whole batch. `last_good_byte` is the end of that batch."""
 
     bytes: int
     file_name: str

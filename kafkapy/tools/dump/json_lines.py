@@ -39,12 +39,12 @@ class JsonPrinter:
         self._object({"kind": item.kind, **item._asdict()})
 
     def findings(self, findings: Findings) -> None:
-        """They are objects like everything else."""
+        """Print the findings as objects."""
         for found in findings.objects():
             self._object(found)
 
     def batch(self, batch: Batch) -> None:
-        """The object of a batch; what its format does not know is null."""
+        """Print the object of a batch. Fields that its format does not have are null."""
         header = batch.header
         is_v2 = header.magic == MAGIC
         self._object(
@@ -73,7 +73,7 @@ class JsonPrinter:
         )
 
     def records(self, batch: Batch) -> Offsets:
-        """An object for each record."""
+        """Print an object for each record."""
         walk = OffsetWalk()
         is_control = batch.header.is_control
         lines: list[bytes] = []
@@ -117,7 +117,7 @@ def _contents(decoder: Decoder, record: Record) -> dict[str, Any]:
 
 
 def _content(name: str, raw: bytes | None) -> dict[str, str | None]:
-    """Text, or under another name base64."""
+    """The field of a key or value: text, or base64 under another name."""
     if raw is None:
         return {name: None}
     try:

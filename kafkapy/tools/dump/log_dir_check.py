@@ -1,4 +1,4 @@
-"""`dump-log --verify`: whole directories checked for what Kafka would stumble over."""
+"""`dump-log --verify`: checks whole directories for faults that Kafka would not accept."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kafkapy.storage.verify import Problem, verify_log_dir, verify_partition
 def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
     """Faults of a log directory, or of a partition's directory in one.
 
-    The broker must be down after a clean stop: a running one has index files that are not closed.
-    What cannot be read is a problem like others.
+    The broker must be stopped cleanly, because a running one has open index files. An unreadable
+    file is a problem like others.
     """
     fs, path = fs or ReadOnlyFileSystem(), path.rstrip("/") or "/"
     try:

@@ -1,4 +1,4 @@
-"""Shared parts of the two forms of a dump: the batch, the depth, and the interface of a printer."""
+"""The interface of printers, and their input: batches and the depth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Write = Callable[[bytes], object]
 
 
 class Batch(NamedTuple):
-    """A batch where it is in its file; `data` is its bytes."""
+    """A batch with its position in the file. `data` is its bytes."""
 
     position: int
     header: BatchHeader
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """The shown part of a record. `decoder` is None when keys and values are not."""
+    """The shown parts of records. `decoder` is None if keys and values are not shown."""
 
     records: bool = False
     metadata: bool = True
@@ -38,8 +38,7 @@ class Depth(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """The offsets of a batch's records: first, last (-1: no record) and those that do not follow
-    each other."""
+    """The offsets of a batch's records: the first, the last (-1: no record), and the gaps."""
 
     first: int = -1
     last: int = -1
@@ -47,7 +46,7 @@ class Offsets(NamedTuple):
 
 
 class Printer(Protocol):
-    """Where a dump goes."""
+    """Prints the parts of a dump."""
 
     def item(self, item: Item) -> None: ...
 

@@ -1,8 +1,8 @@
-"""The record lines of `dump-log-segments`, made by batch.
+"""Formats the record lines of `dump-log-segments`, batch by batch.
 
-Hot file: a record of format v2 goes from its bytes to its line with no object kept in between.
-Payloads stay as they are by way of latin-1, in which a byte is a character: a line is `str` here
-and bytes again in the end.
+Hot file: a record of format v2 is converted from bytes to its line without objects in between.
+Lines are `str` in latin-1, in which each byte is a character, so payloads are unchanged; in the end
+they become bytes again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Row = tuple[int, int, str | None, str | None, str]
 
 
 class Gap(NamedTuple):
-    """Two offsets that follow each other in the log and not in number."""
+    """Adjacent records of the log with a gap between their offsets."""
 
     offset: int
     next_offset: int
@@ -41,7 +41,7 @@ def record_lines(
 ) -> Lines | None:
     """The lines of a v2 batch that has records and is no control batch; `payload` is decompressed.
 
-    None when a record is not as it should be: the slow way tells what is wrong with it.
+    None if a record is malformed: the general path finds the fault.
     """
     try:
         rows = list(_rows(payload, header.record_count))
@@ -86,7 +86,7 @@ def _full_lines(rows: list[_Row], header: BatchHeader, contents: bool) -> list[s
 
 
 def _bare_lines(rows: list[_Row], contents: bool) -> list[str]:
-    """Without metadata: Kafka puts the bar before a key only."""
+    """Lines without metadata, in which Kafka prints the bar before a key only."""
     if not contents:
         return [""] * len(rows)
     return [
@@ -97,9 +97,9 @@ def _bare_lines(rows: list[_Row], contents: bool) -> list[str]:
 
 
 def _rows(data: bytes, count: int) -> Iterator[_Row]:
-    """Raises IndexError or ValueError unless `data` is `count` records.
+    """The parts of each record. Raises IndexError or ValueError unless `data` is `count` records.
 
-    Every number is a zigzag varint, most of one byte: that case is written out.
+    Every number is a zigzag varint. Most have one byte; that case is inlined.
     """
     text = data.decode("latin-1")
     size, at = len(data), 0
@@ -144,7 +144,7 @@ def _rows(data: bytes, count: int) -> Iterator[_Row]:
 
 
 def _varint(data: bytes, byte: int, at: int) -> tuple[int, int]:
-    """The varint, zigzag not undone, that begins with `byte`, before `at`, and where it ends."""
+    """A varint, still zigzag-encoded, whose first byte is `byte`, just before `at`; and its end."""
     second = data[at]
     if second < 0x80:  # most of those that are not of one byte
         return byte & 0x7F | second << 7, at + 1
@@ -159,7 +159,7 @@ def _varint(data: bytes, byte: int, at: int) -> tuple[int, int]:
 
 
 def _header_names(data: bytes, text: str, count: int, at: int) -> tuple[str, int]:
-    """The names of `count` headers (zigzag, perhaps only its first byte), and where they end."""
+    """The names of `count` headers (zigzag, perhaps only its first byte), and their end."""
     if count > 127:
         count, at = _varint(data, count, at)
     names = []

@@ -1,8 +1,8 @@
-"""Structs of Kafka's internal topics and embedded protocols, read to JSON by a table.
+"""Decodes structs of Kafka's internal topics and embedded protocols to JSON, by a table.
 
 A type is the name of a primitive, a list of one type (an array), a tuple of `Field`s (a struct), or
-one of these in `Nullable`. Names and order are those of Kafka's message files; values become what
-Kafka's `JsonConverter` classes make of them: bytes are base64, ids their 22 characters.
+one of these in `Nullable`. Names and order are those of Kafka's message files; values are those of
+Kafka's `JsonConverter` classes: bytes are base64, ids have 22 characters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Nullable(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A named field of the versions `since` to `until`."""
+    """A named field, in the versions `since` to `until`."""
 
     name: str
     type: Type
@@ -50,7 +50,7 @@ class Schema(NamedTuple):
 
 
 class Malformed(ValueError):
-    """Bytes that are not what the schema says."""
+    """Bytes that do not match the schema."""
 
 
 _NUMBERS: Final[Mapping[str, struct.Struct]] = {
@@ -66,16 +66,16 @@ def read_version(data: bytes) -> int:
     """The i16 that begins every key and value.
 
     Raises:
-        Malformed: there are not two bytes.
+        Malformed: there are fewer than two bytes.
     """
     return int(_Reader(data, flexible=False).number("int16"))
 
 
 def read_struct(schema: Schema, version: int, data: bytes, start: int = 2) -> dict[str, Any]:
-    """The struct at `start` of `data`; what follows it is not looked at, as Kafka does not.
+    """The struct at `start` of `data`. Later bytes are ignored, as in Kafka.
 
     Raises:
-        Malformed: the bytes are not that, or the version is not one of the schema's.
+        Malformed: the bytes do not match, or the schema does not have the version.
     """
     if not 0 <= version <= schema.highest:
         raise Malformed(f"version {version} is not known")

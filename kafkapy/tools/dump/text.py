@@ -35,12 +35,12 @@ class TextPrinter:
         self._line(item.text())
 
     def findings(self, findings: Findings) -> None:
-        """They go to stderr, as Kafka's do."""
+        """Print the findings to stderr, as Kafka's tool does."""
         for line in findings.lines():
             self._warn(line)
 
     def batch(self, batch: Batch) -> None:
-        """The line of a batch."""
+        """Print the line of a batch."""
         header = batch.header
         if header.magic == MAGIC:
             line = (
@@ -63,7 +63,7 @@ class TextPrinter:
         )
 
     def records(self, batch: Batch) -> Offsets:
-        """A line for each record."""
+        """Print a line for each record."""
         header = batch.header
         if header.record_count == 0:
             return Offsets()
@@ -123,9 +123,9 @@ def _java(value: bool) -> str:
 
 
 def _as_utf8(lines: bytes) -> bytes:
-    """The same bytes, if they are UTF-8; else with replacements as Java makes them.
+    """The same bytes if they are UTF-8, else with Java's replacement characters.
 
-    Keys and values have ASCII around them, so that all at once comes out as one by one.
+    Keys and values are between ASCII characters, so they can be replaced all at once.
     """
     try:
         lines.decode()

@@ -1,1 +1,1 @@
-"""Offsets of consumer groups: shown, reset, kept in files."""
+"""Offsets of consumer groups: show, reset, export and import."""

@@ -1,4 +1,4 @@
-"""Resetting offsets of groups on a cluster: observe, plan with `offset_reset`, commit."""
+"""Resets offsets of groups on a cluster: observe, plan with `offset_reset`, commit."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ def plan_groups(
 ) -> dict[str, Offsets]:
     """New offsets by group. `scopes` of None are the partitions with a commit.
 
-    Groups with members, and those that the file does not name, are refused and left out; the
-    others go on.
+    Groups with members, and those that the file does not name, are refused and left out.
 
     Raises:
         ConfigError, ApiError: from `offset_reset.plan`.
@@ -100,10 +99,10 @@ def plan_groups(
 
 
 def commit(cluster: Cluster, planned: Mapping[str, Offsets]) -> None:
-    """Commit what was planned, group by group.
+    """Commit the planned offsets, group by group.
 
     Raises:
-        ApiError: a coordinator refused; groups before it are done.
+        ApiError: a coordinator refused; groups before it are committed.
     """
     for group_id, offsets in planned.items():
         if offsets:

@@ -1,4 +1,4 @@
-"""Rows of `consumer-groups --describe`: what each member has, and what nobody has."""
+"""Rows of `consumer-groups --describe`: the partitions of each member, and unassigned ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsetRow:
-    """One partition of a group; None is "not known" or "nobody"."""
+    """One partition of a group. None means "unknown" or "no member"."""
 
     partition: TopicPartition
     current_offset: int | None
@@ -22,7 +22,9 @@ class GroupOffsetRow:
 
     @property
     def lag(self) -> int | None:
-        """Records between the commit and the end; negative after a truncated or new log."""
+        """The number of records between the committed offset and the end; negative if the log was
+        truncated or replaced.
+        """
         if self.current_offset is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.current_offset
@@ -30,19 +32,22 @@ class GroupOffsetRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """One member."""
+    """One member; epochs and target are those of the consumer protocol."""
 
     consumer_id: str
     instance_id: str | None
     host: str
     client_id: str
     assignment: tuple[TopicPartition, ...]
+    epoch: int | None = None
+    target_epoch: int | None = None
+    target: tuple[TopicPartition, ...] = ()
 
 
 def partitions_of(
     group: GroupDescription, committed: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Every partition that somebody has or that has a commit."""
+    """Every partition that is assigned or has a committed offset."""
     owned = (tp for member in group.members for tp in member.assignment)
     return sorted({*owned, *committed})
 
@@ -52,8 +57,9 @@ def offset_rows(
     committed: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> list[GroupOffsetRow]:
-    """Members with the most partitions first, each with its partitions in order; then the commits
-    that nobody owns."""
+    """Members with the most partitions first, each with its partitions in order; then committed
+    offsets of unassigned partitions.
+    """
     rows = [
         GroupOffsetRow(
             tp,
@@ -77,7 +83,16 @@ def offset_rows(
 def member_rows(group: GroupDescription) -> list[MemberRow]:
     """Members with the most partitions first."""
     return [
-        MemberRow(m.member_id, m.instance_id, m.host, m.client_id, tuple(sorted(m.assignment)))
+        MemberRow(
+            m.member_id,
+            m.instance_id,
+            m.host,
+            m.client_id,
+            tuple(sorted(m.assignment)),
+            m.epoch,
+            group.target_epoch,
+            tuple(sorted(m.target)),
+        )
         for m in _busiest_first(group.members)
     ]
 

@@ -1,7 +1,7 @@
 """The CSV of `consumer-groups --reset-offsets --export` and `--from-file` (`CsvUtils`).
 
-One line a partition, no header: `topic,partition,offset` where one group is named on the command
-line, `group,topic,partition,offset` otherwise.
+One line a partition, no header: `topic,partition,offset` if one group is named on the command line,
+`group,topic,partition,offset` otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOWEST_UNQUOTED: Final = "-"
 
 
 def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped: bool) -> str:
-    """The lines; `grouped` puts the group in front of each."""
+    """The lines. With `grouped`, each begins with the group."""
     lines = []
     for group, offsets in found.items():
         for (topic, partition), offset in offsets.items():
@@ -35,7 +35,7 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
     """Read a file for the groups of the command line; see `parse_offsets`.
 
     Raises:
-        ConfigError: it cannot be read, or a line is wrong.
+        ConfigError: the file cannot be read, or a line is wrong.
     """
     try:
         text = Path(path).read_text()
@@ -49,10 +49,10 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
 
 
 def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
-    """Offsets by group. With exactly one group, lines of three columns are that group's.
+    """Offsets by group. With exactly one group, lines with three columns are that group's.
 
     Raises:
-        ConfigError: names the line that is not what the first line says all are.
+        ConfigError: names the line whose form differs from the first one's.
     """
     rows = [(number, _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
     while rows and not any(rows[-1][1]):

@@ -1,6 +1,6 @@
-"""Where `consumer-groups --reset-offsets` moves a group: scope, scenario, plan.
+"""Plans the offsets of `consumer-groups --reset-offsets`: scope, scenario, plan.
 
-Everything here decides; offsets are asked for through `OffsetSource`, so that tests need no broker.
+Pure decisions. Offsets come from an `OffsetSource`, so that tests need no broker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Warn = Callable[[str], None]
 
 
 class Scenario(StrEnum):
-    """The scenarios by their options, in the order in which Kafka's tool looks for them."""
+    """The scenarios by their options, in the order in which Kafka's tool checks them."""
 
     TO_OFFSET = "to-offset"
     TO_EARLIEST = "to-earliest"
@@ -48,7 +48,7 @@ class TopicScope(NamedTuple):
 
 
 class OffsetSource(Protocol):
-    """The cluster's offsets of partitions; an unknown partition raises ApiError."""
+    """The offsets of a cluster's partitions. An unknown partition raises ApiError."""
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Log start offsets."""
@@ -57,11 +57,11 @@ class OffsetSource(Protocol):
         """Log end offsets."""
 
     def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
-        """The first offset at or after a time; -1 where no record is that late."""
+        """The first offset at or after a time; -1 if no record is that late."""
 
 
 def parse_topic_scope(word: str) -> TopicScope:
-    """One `--topic`.
+    """Parse one `--topic`.
 
     Raises:
         ConfigError: in the words of `ConsumerGroupCommand.parseTopicsWithPartitions`.
@@ -82,7 +82,7 @@ def parse_topic_scope(word: str) -> TopicScope:
 def expand(
     scopes: Sequence[TopicScope], partitions_of: Callable[[str], Iterable[int]]
 ) -> list[TopicPartition]:
-    """The partitions of scopes, each once; `partitions_of` is asked for whole topics."""
+    """The partitions of scopes, each once. `partitions_of` returns those of whole topics."""
     found: dict[TopicPartition, None] = {}
     for topic, partitions in scopes:
         chosen = partitions_of(topic) if partitions is None else partitions
@@ -100,7 +100,7 @@ class _Ask(NamedTuple):
     warn: Warn
 
     def clamped(self, wanted: Offsets) -> Offsets:
-        """Offsets within their logs; what had to be moved is told."""
+        """Limit offsets to their logs. Logs a warning for each change."""
         earliest, latest = self.source.earliest(wanted), self.source.latest(wanted)
         found: Offsets = {}
         for tp, offset in wanted.items():
@@ -123,7 +123,7 @@ def plan(
 
     Raises:
         ConfigError: a partition without a committed offset was to be shifted.
-        ApiError: the cluster cannot tell.
+        ApiError: the cluster does not return the offsets.
     """
     ask = _Ask(reset, partitions, committed, source, warn)
     return dict(sorted(_PLANNERS[reset.scenario](ask).items()))

@@ -1,1 +1,1 @@
-"""Brokers and clusters on this machine: started, found, stopped."""
+"""Brokers and clusters on this machine: start, find, stop."""

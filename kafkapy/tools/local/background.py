@@ -1,4 +1,4 @@
-"""Servers as processes of their own: launched, and ended again if their start fails."""
+"""Launches servers as processes, and ends them if their start fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTPUT_LINES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A server on its way; `begin` is where its part of the output file starts."""
+    """A launched server. `begin` is the start of its part of the output file."""
 
     process: subprocess.Popen[bytes]
     output: Path
@@ -27,15 +27,15 @@ class Launched:
         return self.output.read_bytes()[self.begin :]
 
     def last_words(self) -> str:
-        """The end of what it wrote, indented below the line that reports its end."""
+        """The last lines of its output, indented."""
         lines = self.said().decode(errors="replace").splitlines()[-_OUTPUT_LINES:]
         return "".join(f"\n  {line}" for line in lines)
 
 
 def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
-    """Start `kafkapy` with these words; what it says is appended to `output`.
+    """Start `kafkapy` with these arguments. Its output is appended to `output`.
 
-    With `is_ours` it has a pipe as standard input, whose other end goes with this process.
+    With `is_ours` its standard input is a pipe, which closes when this process ends.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as sink:
@@ -53,8 +53,9 @@ def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Laun
 
 @contextmanager
 def ended_on_failure() -> Iterator[list[Launched]]:
-    """A list for what is launched in the block. If the block fails, all of it is ended, the last
-    first."""
+    """A list of the servers launched in the block. If the block fails, all are ended, the last one
+    first.
+    """
     started: list[Launched] = []
     try:
         yield started

@@ -1,7 +1,7 @@
-"""Broker processes of this machine: found, started in the background, stopped.
+"""Finds, starts and stops broker processes on this machine.
 
 A running broker holds `kafkapy.pid` locked in its first log directory. Only the process that holds
-the lock is ever signalled.
+the lock gets signals.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _LISTENING: Final = re.compile(rb"Awaiting socket connections on (\S+:\d+)\.")
 
 
 def log_dirs(properties: Mapping[str, str]) -> list[str]:
-    """The log directories that broker properties name."""
+    """The log directories in broker properties."""
     text = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_LOG_DIR
     return comma_separated(text)
 
 
 def broker_of(directories: Sequence[str]) -> int | None:
-    """The pid of the broker that runs on these log directories, if one does."""
+    """The pid of the running broker of these log directories, if any."""
     found = (pid_files.holder(Path(directory) / PID_FILE) for directory in directories)
     return next((pid for pid in found if pid is not None), None)
 
@@ -75,16 +75,16 @@ def is_broker(pid: int) -> bool:
 
 
 def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
-    """Start `kafkapy server start` with these words; what it says is appended to `output`.
+    """Start `kafkapy server start` with these arguments. Its output is appended to `output`.
 
-    With `is_ours` it ends with this process, however that ends.
+    With `is_ours` it ends with this process, in any case.
     """
     words = [*words, "--until-eof"] if is_ours else words
     return background.launch(["server", "start", *words], output, is_ours=is_ours)
 
 
 def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
-    """Return when a launched broker serves; None waits for as long as it lives.
+    """Wait until a launched broker serves. Without a limit (None), waits until it serves or ends.
 
     Raises:
         ConfigError: it ended, or was not ready in time; with the end of its output.
@@ -109,7 +109,7 @@ def serves(launched: Launched) -> bool:
 
 
 def first_address(launched: Launched) -> str:
-    """Where the first listener of a broker that serves was bound: host:port."""
+    """The bound address of a serving broker's first listener: host:port."""
     found = _LISTENING.search(launched.output.read_bytes(), launched.begin)
     assert found is not None, launched.output
     return found[1].decode()
@@ -136,7 +136,7 @@ def start_in_background(
 
 
 def stop(pid: int, limit_s: float, sent: int = signal.SIGTERM) -> bool:
-    """Signal a process and wait for its end; False when the limit passed first."""
+    """Signal a process and wait for its end. Returns False if the limit passed first."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,10 +1,9 @@
 """The parts of a local cluster: its directory, ports and properties, kept in `cluster.json`.
 
-DIR/cluster.json                     this
-DIR/zookeeper/                       ZooKeeper's data, its zookeeper.out
-DIR/broker-ID/server.properties      written at each start, from cluster.json
-DIR/broker-ID/data/, logs/           topics; server.log, controller.log, state-change.log
-DIR/broker-ID/kafkaServer.out        what the process says
+DIR/cluster.json this DIR/zookeeper/ ZooKeeper's data, its zookeeper.out
+DIR/broker-ID/server.properties written at each start, from cluster.json DIR/broker-ID/data/, logs/
+topics; server.log, controller.log, state-change.log DIR/broker-ID/kafkaServer.out the output of the
+process
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _ZOOKEEPER_TICK_MS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ClusterLayout:
-    """A cluster on one machine: what it was made with, and the ports that came of it, by id."""
+    """A cluster on one machine: its parameters, and the resulting ports by id."""
 
     directory: Path
     base_port: int
@@ -60,14 +59,14 @@ class ClusterLayout:
         return self.directory / f"broker-{broker_id}"
 
     def log_dir(self, broker_id: int) -> Path:
-        """Where its topics are."""
+        """The log directory of a broker."""
         return self.broker_directory(broker_id) / "data"
 
     def properties_file(self, broker_id: int) -> Path:
         return self.broker_directory(broker_id) / "server.properties"
 
     def zookeeper_config(self) -> dict[str, str]:
-        """Short ticks, so that short sessions are granted."""
+        """ZooKeeper's settings, with short ticks that allow short sessions."""
         return {
             "dataDir": str(self.directory / "zookeeper"),
             "clientPort": str(self.zookeeper_port),
@@ -77,7 +76,9 @@ class ClusterLayout:
         }
 
     def broker_properties(self, broker_id: int) -> dict[str, str]:
-        """Kafka's settings, save those that make a small cluster safe and its failures quick."""
+        """A broker's settings: Kafka's, except those that make a small cluster safe and detect
+        failures quickly.
+        """
         factor = min(3, len(self.broker_ports))
         return {
             **dict.fromkeys(_REPLICATED, str(factor)),
@@ -85,7 +86,7 @@ class ClusterLayout:
             "transaction.state.log.min.isr": str(max(1, factor - 1)),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "4000",
-            # The last brokers to stop have nobody to hand their leaders to.
+            # The last brokers to stop have no other broker for their leaders.
             "controlled.shutdown.retry.backoff.ms": "100",
             "kafkapy.log.dir": str(self.broker_directory(broker_id) / "logs"),
             **self.overrides,
@@ -102,11 +103,11 @@ class ClusterLayout:
         overrides: Mapping[str, str],
         zookeeper: str | None = None,
     ) -> ClusterLayout:
-        """The same with so many brokers, and overrides on top of those it has.
+        """The layout with another number of brokers and additional overrides.
 
         Raises:
-            ConfigError: fewer brokers than there are, other ports, another ZooKeeper, or a key
-                that the cluster decides.
+            ConfigError: fewer brokers than before, other ports, another ZooKeeper, or a key that
+              the cluster sets.
         """
         check_overrides(overrides)
         if zookeeper not in (None, self.zookeeper):
@@ -130,7 +131,7 @@ class ClusterLayout:
         return replace(self, broker_ports=ports, overrides={**self.overrides, **overrides})
 
     def save(self) -> None:
-        """Write `cluster.json`, whole or not at all."""
+        """Write `cluster.json` atomically."""
         self.directory.mkdir(parents=True, exist_ok=True)
         rows = {**asdict(self), "version": FORMAT_VERSION}
         del rows["directory"]
@@ -144,10 +145,10 @@ def create(
     overrides: Mapping[str, str],
     zookeeper: str | None = None,
 ) -> ClusterLayout:
-    """A new cluster: ZooKeeper just below `base_port`, the brokers from there; 0 is any free ports.
+    """A new cluster: ZooKeeper just below `base_port`, brokers from there on. 0 means free ports.
 
     Raises:
-        ConfigError: there is no such cluster, or no such ports.
+        ConfigError: the number of brokers or the ports are invalid.
     """
     if brokers < 1:
         raise ConfigError(f"A cluster needs at least one broker, not {brokers}")
@@ -162,7 +163,7 @@ def load(directory: Path) -> ClusterLayout | None:
     """The cluster of a directory, if there is one.
 
     Raises:
-        ConfigError: its file cannot be read, or is not what `save` writes.
+        ConfigError: its file cannot be read, or is malformed.
     """
     file = directory / FILE
     try:
@@ -193,7 +194,7 @@ def _decoded(directory: Path, found: Any) -> ClusterLayout:
 def check_overrides(overrides: Mapping[str, str]) -> None:
     """
     Raises:
-        ConfigError: a key that the cluster decides for each broker.
+        ConfigError: a key that the cluster sets for each broker.
     """
     for key in OWN_KEYS:
         if key in overrides:

@@ -1,8 +1,8 @@
-"""A shell's completion script where that shell looks for it: planned, then written.
+"""Plans and writes the files of shell completion.
 
 bash-completion and fish load a script of the command's name from the user's own directory when it
-is first completed. zsh has no such directory, and bash without bash-completion has none: they need
-lines in their start-up file, which stand between two marks.
+is first completed. zsh, and bash without bash-completion, have no such directory: they need lines
+in their start-up file, which are between two marks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FilesError(KafkapyError):
 
 @dataclass(frozen=True)
 class Change:
-    """One file as it is to be; `text` None: not there."""
+    """The new content of one file; `text` None means that it is removed."""
 
     path: Path
     old: str | None
@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Places:
-    """Where one shell looks: the script's file, and the lines that its start-up file needs."""
+    """The files of one shell: the script, and the lines in its start-up file."""
 
     script: Path
     startup: Path | None = None
@@ -95,7 +95,7 @@ def places(shell: str, environment: Mapping[str, str], *, bash_completion: bool)
 
 
 def install(where: Places, script: str) -> list[Change]:
-    """Steps that install completion in a shell; files that are right already are in it, unchanged.
+    """Changes that install completion in a shell, with files that are correct already.
 
     Raises:
         FilesError: a file cannot be read.
@@ -108,7 +108,7 @@ def install(where: Places, script: str) -> list[Change]:
 
 
 def uninstall(where: Places) -> list[Change]:
-    """Steps that remove it again.
+    """Changes that remove completion.
 
     Raises:
         FilesError: a file cannot be read.
@@ -120,7 +120,7 @@ def uninstall(where: Places) -> list[Change]:
 
 
 def with_block(text: str, lines: Sequence[str]) -> str:
-    """A start-up file with our lines in it: where they were, or at its end."""
+    """A start-up file with our lines, at their former place or at the end."""
     block = "\n".join((BEGIN, *lines, END, ""))
     before, found, after = _around_block(text)
     if found:
@@ -135,14 +135,14 @@ def without_block(text: str) -> str:
 
 
 def _around_block(text: str) -> tuple[str, bool, str]:
-    """The text before and after our lines, and whether they are there."""
+    """The text before and after our lines, and whether there are any."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return (before, True, after) if begin and end else (text, False, "")
 
 
 def apply(changes: Sequence[Change]) -> None:
-    """Write what is not as it should be.
+    """Apply the changes that are needed.
 
     Raises:
         FilesError: a file cannot be written.
@@ -161,7 +161,7 @@ def apply(changes: Sequence[Change]) -> None:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file; None where there is none."""
+    """The text of a file; None if it does not exist."""
     try:
         return path.read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""ZooKeeper and some brokers as processes of this machine, for trying things and for tests.
+"""ZooKeeper and some brokers as processes on this machine, for trials and tests.
 
 A process is signalled only if it holds the pid file of this cluster's directory locked.
 """
@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A broker as `status` shows it; None is not known."""
+    """A broker in `status`; None means unknown."""
 
     broker_id: int
     address: str
@@ -41,7 +41,7 @@ class Member:
 
 
 class LocalCluster:
-    """Fixed: the layout, and who hears of each step."""
+    """Fixed: the layout, and a function that is called after each step."""
 
     def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
         self.layout = layout
@@ -61,11 +61,11 @@ class LocalCluster:
         return broker_processes.broker_of([str(self.layout.log_dir(broker_id))])
 
     def start(self) -> None:
-        """Start what does not run; returns when every broker knows of all others.
+        """Start the servers that do not run. Returns when every broker knows all others.
 
         Raises:
-            ConfigError: a port is taken, or a process did not come up. Nothing of what this call
-                started is left then; what ran before goes on.
+            ConfigError: a port is taken, or a process did not start. Then the servers that this
+              call started are stopped.
         """
         self._check(self.layout.broker_ids)
         self.layout.save()
@@ -76,10 +76,10 @@ class LocalCluster:
         self._say(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
 
     def stop(self) -> None:
-        """Stop the brokers, the controller last, each after handing over; then ZooKeeper.
+        """Stop the brokers by controlled shutdown, the controller last, then ZooKeeper.
 
         Raises:
-            ConfigError: a process goes on after the limit.
+            ConfigError: a process still runs after the limit.
         """
         members = [member for member in self.status() if member.pid is not None]
         for member in sorted(members, key=lambda m: (bool(m.is_controller), -m.broker_id)):
@@ -91,7 +91,7 @@ class LocalCluster:
             self._say("Nothing of this cluster runs")
 
     def kill(self, broker_id: int) -> None:
-        """SIGKILL, as a power cut.
+        """Kill a broker with SIGKILL.
 
         Raises:
             ConfigError: there is no such broker, or it does not run.
@@ -103,10 +103,10 @@ class LocalCluster:
         self._say(f"Broker {broker_id}: killed (pid {pid})")
 
     def restart(self, broker_id: int) -> None:
-        """Stop it if it runs, start it, wait until all know it.
+        """Stop a broker if it runs, start it, and wait until all others know it.
 
         Raises:
-            ConfigError: there is no such broker, or it did not come up.
+            ConfigError: there is no such broker, or it did not start.
         """
         if self.broker_pid(self._checked(broker_id)) is not None:
             self._stop_broker(broker_id)
@@ -118,7 +118,7 @@ class LocalCluster:
             self._wait_until_all_know()
 
     def status(self) -> list[Member]:
-        """Every broker; what the cluster says of them is asked of one that answers."""
+        """The state of every broker. The cluster's data come from one that responds."""
         pids = {broker_id: self.broker_pid(broker_id) for broker_id in self.layout.broker_ids}
         known = next(
             (found for b, pid in pids.items() if pid is not None and (found := self._metadata(b))),
@@ -145,8 +145,7 @@ class LocalCluster:
     def _check(self, broker_ids: Iterable[int]) -> None:
         """
         Raises:
-            ConfigError: another process listens where one of ours is to listen, or there is no
-                ZooKeeper to start.
+            ConfigError: another process has a port of ours, or there is no ZooKeeper to start.
         """
         for broker_id in broker_ids:
             if self.broker_pid(broker_id) is None:
@@ -171,7 +170,7 @@ class LocalCluster:
         return zookeeper_process.effective_config(config, {}, self._zookeeper)
 
     def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
-        """All at once: most of a start is Python's own."""
+        """Start all brokers at once, since most of a start is Python's own."""
         launched: dict[int, Launched] = {}
         for broker_id in broker_ids:
             running = self.broker_pid(broker_id)
@@ -214,7 +213,9 @@ class LocalCluster:
         return broker_id
 
     def _wait_until_all_know(self) -> None:
-        """So that a topic can be created on all of them at once."""
+        """Wait until every broker knows all others, so that a topic can be created on all of
+        them.
+        """
         running = {b for b in self.layout.broker_ids if self.broker_pid(b) is not None}
         waiting = set(running)
         with Cluster(self.bootstrap_servers, _PACE) as pacing:

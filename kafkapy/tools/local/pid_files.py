@@ -1,8 +1,8 @@
-"""The servers of this user on this machine, found by the pid files that they hold locked.
+"""Finds this user's servers on this machine by their locked pid files.
 
-A server keeps its pid file open with a POSIX lock on it for as long as it runs. The kernel names
-the process that holds the lock, so nothing can be mistaken: the lock ends with the process, however
-it ends, and a pid that was reused holds no lock. Command lines play no part.
+A server keeps its pid file open with a POSIX lock while it runs. The kernel reports the process
+that holds the lock. The lock ends with the process, so a reused pid is never mistaken for a server.
+Command lines are not used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DELETED: Final = " (deleted)"
 
 
 def lock(path: Path) -> int | None:
-    """Take the lock of a pid file and write this process's pid; the descriptor that keeps it.
+    """Lock a pid file and write this process's pid. Returns the descriptor that keeps the lock.
 
     None if another process holds it. The descriptor may be passed on through `exec`.
 
@@ -44,13 +44,13 @@ def lock(path: Path) -> int | None:
 def holder(path: Path) -> int | None:
     """The pid of the server that holds this pid file, if one of this user does.
 
-    A symbolic link is not followed: it could lead to a file that another program has locked.
+    Symbolic links are not followed: they could lead to a file that another program has locked.
     """
     return _holder(path, os.O_NOFOLLOW)
 
 
 def holds(pid: int, name: str) -> bool:
-    """Whether a process of this user holds a pid file of this name, be it removed by now."""
+    """Whether a process of this user holds a pid file of this name, even one that was removed."""
     return (pid != os.getpid() and _is_ours(pid)) and any(
         opened.removesuffix(_DELETED).endswith(f"/{name}") and _holder(link, 0) == pid
         for link, opened in _open_files(_PROC / str(pid) / "fd")
@@ -64,7 +64,7 @@ def holders(name: str) -> list[int]:
 
 
 def _open_files(directory: Path) -> Iterator[tuple[Path, str]]:
-    """(link, path) of what a process has open; nothing of one that ended, or of other users."""
+    """(link, path) of a process's open files; nothing for an ended process, or another user's."""
     with contextlib.suppress(OSError):
         for descriptor in os.listdir(directory):
             with contextlib.suppress(OSError):  # closed meanwhile

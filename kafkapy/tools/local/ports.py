@@ -1,4 +1,4 @@
-"""Ports that servers of this machine are to listen on."""
+"""Checks the ports for servers on this machine."""
 
 from __future__ import annotations
 

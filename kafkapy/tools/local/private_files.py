@@ -1,4 +1,4 @@
-"""Files of the tools that may hold passwords: only their owner may read them."""
+"""Writes files that may contain passwords, which only their owner may read."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from kafkapy.storage.filesystem import OsFileSystem, write_atomically
 
 
 def write_privately(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all. Raises OSError."""
+    """Write a file atomically. Raises OSError."""
     write_atomically(OsFileSystem(), str(path), data, durable=False, private=True)

@@ -77,7 +77,7 @@ def service_files(
 
 
 def next_commands(is_users: bool) -> list[str]:
-    """What starts the service that was written."""
+    """The commands that start the written service."""
     systemctl = "systemctl --user" if is_users else "systemctl"
     return [f"{systemctl} daemon-reload", f"{systemctl} enable --now {NAME}"]
 

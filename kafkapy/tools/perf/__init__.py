@@ -1,1 +1,1 @@
-"""Load: performance tests and verifiable clients."""
+"""Performance tests and verifiable clients."""

@@ -21,11 +21,11 @@ class ClientMetrics:
         return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.take}
 
     def take(self, statistics: str) -> None:
-        """librdkafka's `stats_cb`."""
+        """Receive statistics: librdkafka's `stats_cb`."""
         self._latest = json.loads(statistics)
 
     def settle(self, poll: Callable[[float], object]) -> None:
-        """Wait for the client's last numbers, by its own `poll(seconds)`."""
+        """Wait for the client's last statistics with its `poll(seconds)`."""
         poll(2 * _INTERVAL_MS / 1000)
 
     def lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measures how fast records are read (`org.apache.kafka.tools.ConsumerPerformance`)."""
+"""Measures the rate of a consumer (`org.apache.kafka.tools.ConsumerPerformance`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DETAILED_HEADER: Final = f"time, threadId, {_TAIL}"
 
 
 class Span(NamedTuple):
-    """From when to when, and what was read of all until its end and since its start; in ms."""
+    """A time span in ms, with the totals at its end and those since its start."""
 
     start_ms: int
     end_ms: int
@@ -62,7 +62,7 @@ class Span(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The load: a topic, the number of records, and how long to wait for one."""
+    """The load: a topic, the number of records, and the timeout for one."""
 
     topic: str
     records: int
@@ -71,14 +71,14 @@ class Reading(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The whole run; `timed_out` when records did not come in time."""
+    """The result of the whole run. `timed_out`: records did not arrive in time."""
 
     span: Span
     timed_out: bool
 
 
 class _Rebalances:
-    """Durations of the rebalances that gave us partitions."""
+    """Durations of the rebalances that assigned partitions to this consumer."""
 
     def __init__(self) -> None:
         self._since_s: float | None = time.monotonic()
@@ -94,10 +94,11 @@ class _Rebalances:
 
 
 def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None]) -> Result:
-    """Read until enough records came, or none for the timeout; `on_interval` sees each interval.
+    """Read until there are enough records, or none for the timeout. `on_interval` gets each
+    interval.
 
     Raises:
-        ApiError: the consumer cannot go on.
+        ApiError: the consumer cannot continue.
     """
     rebalances = _Rebalances()
     consumer.subscribe([reading.topic], on_assign=rebalances.assigned, on_revoke=rebalances.revoked)

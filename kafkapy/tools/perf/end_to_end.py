@@ -20,14 +20,16 @@ _SETTLE_S: Final = 30.0
 
 
 class Latencies(NamedTuple):
-    """The end of a run, in ms; percentiles are whole, as Kafka's tool cuts them."""
+    """The result of a run, in ms. Percentiles are truncated to whole numbers, as in Kafka's
+    tool.
+    """
 
     messages: int
     average_ms: float
     percentiles_ms: dict[str, int]
 
     def lines(self) -> list[str]:
-        """The two last lines."""
+        """The last two lines."""
         shown = ", ".join(f"{name} = {ms}" for name, ms in self.percentiles_ms.items())
         return [f"Avg latency: {decimal(self.average_ms, 4)} ms", f"Percentiles: {shown}"]
 
@@ -46,7 +48,7 @@ def summary(latencies_ns: Sequence[int]) -> Latencies:
 
 
 class EndToEnd:
-    """One producer and one consumer of a topic; each message is awaited before the next."""
+    """One producer and one consumer of a topic. Each message is read before the next is sent."""
 
     def __init__(self, producer: Producer, consumer: Consumer, topic: str) -> None:
         self._producer = producer
@@ -54,10 +56,10 @@ class EndToEnd:
         self._topic = topic
 
     def place(self, partitions: Sequence[int]) -> None:
-        """Read from the ends of the partitions on.
+        """Place the consumer at the ends of the partitions.
 
         Raises:
-            ApiError: an end is not known in time.
+            ApiError: an end is unknown after the timeout.
         """
         ends = []
         for partition in partitions:
@@ -76,8 +78,8 @@ class EndToEnd:
         """Send and read `messages` records of one random letter each.
 
         Raises:
-            ApiError: a record was not acknowledged, or did not come back in time.
-            ConfigError: something else came back; the topic is not ours alone.
+            ApiError: a record was not acknowledged, or not read in time.
+            ConfigError: another record was read: the topic is used by others.
         """
         chance = random.Random(0)
         found: list[int] = []
@@ -124,7 +126,7 @@ class EndToEnd:
 def check_read(sent: bytes, read: bytes) -> None:
     """
     Raises:
-        ConfigError: what was read is not what was sent.
+        ConfigError: the read record differs from the sent one.
     """
     if sent != read:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Measures how fast records are acknowledged (`org.apache.kafka.tools.ProducerPerformance`)."""
+"""Measures the rate of acknowledged records (`org.apache.kafka.tools.ProducerPerformance`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INIT_LIMIT_S: Final = 30.0
 
 
 class Totals(NamedTuple):
-    """The end of a run; latencies in ms, rates by second."""
+    """The result of a run: latencies in ms, rates by second."""
 
     records: int
     records_per_s: float
@@ -34,7 +34,7 @@ class Totals(NamedTuple):
     percentiles_ms: dict[str, int]
 
     def line(self) -> str:
-        """The last line, as Kafka's tool writes it."""
+        """The last line of Kafka's tool."""
         text = (
             f"{self.records} records sent, {decimal(self.records_per_s, 6)} records/sec"
             f" ({decimal(self.mb_per_s, 2)} MB/sec), {decimal(self.avg_latency_ms, 2)} ms avg"
@@ -44,7 +44,7 @@ class Totals(NamedTuple):
 
 
 class LatencyStats:
-    """Latencies of acknowledged records: of a window of five seconds, and of all."""
+    """Latencies of acknowledged records: those of a window of five seconds, and all."""
 
     def __init__(self, records: int, start_ms: int) -> None:
         self._start_ms = start_ms
@@ -59,7 +59,7 @@ class LatencyStats:
         self._window_count = self._window_bytes = self._window_latency_ms = self._window_max_ms = 0
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> str | None:
-        """One acknowledgement; the line of a window that ends with it."""
+        """Count one acknowledgement. Returns the line of a window that ends with it."""
         if self.count % self._every == 0:
             self._samples.append(latency_ms)
         self.count += 1
@@ -77,7 +77,7 @@ class LatencyStats:
         return line
 
     def window_line(self, now_ms: int) -> str:
-        """The line of the window since the last line."""
+        """The line of the window that began after the last line."""
         elapsed_s = (now_ms - self._window_start_ms) / 1000
         average = ratio(self._window_latency_ms, self._window_count)
         return (
@@ -89,7 +89,7 @@ class LatencyStats:
         )
 
     def totals(self, now_ms: int) -> Totals:
-        """All of it."""
+        """The result of the whole run."""
         elapsed_s = (now_ms - self._start_ms) / 1000
         return Totals(
             self.count,
@@ -102,13 +102,13 @@ class LatencyStats:
 
 
 def percentiles(samples: Sequence[int], wanted: Sequence[tuple[float, str]]) -> dict[str, int]:
-    """By name; the sample at `int(p * n)` of the sorted ones, 0 where there are none."""
+    """Percentiles by name: the sample at `int(p * n)` of the sorted ones, or 0 without samples."""
     ordered = sorted(samples)
     return {name: ordered[int(p * len(ordered))] if ordered else 0 for p, name in wanted}
 
 
 def random_payloads(size_bytes: int) -> Iterator[bytes]:
-    """One payload of random capitals, over and over: the same in every run."""
+    """One payload of random capitals, repeated. It is the same in every run."""
     payload = bytes(random.Random(0).choices(range(65, 91), k=size_bytes))
     while True:
         yield payload
@@ -123,17 +123,17 @@ def monotonic_payloads() -> Iterator[bytes]:
 
 
 def file_payloads(lines: Sequence[bytes]) -> Iterator[bytes]:
-    """Lines of a file in random order: the same in every run."""
+    """Lines of a file in random order, which is the same in every run."""
     chance = random.Random(0)
     while True:
         yield chance.choice(lines)
 
 
 def read_payload_file(path: str, delimiter: str) -> list[bytes]:
-    """The payloads of a file; Java's `split` leaves out the empty ones at the end.
+    """The payloads of a file, without empty ones at the end, as with Java's `split`.
 
     Raises:
-        ConfigError: it is not there, or empty.
+        ConfigError: the file does not exist, or is empty.
     """
     try:
         found = Path(path).read_bytes()
@@ -150,7 +150,7 @@ def read_payload_file(path: str, delimiter: str) -> list[bytes]:
 class Workload(NamedTuple):
     """The load: a topic, records and their number, and the rate (negative: unlimited).
 
-    With `transaction_duration_ms` records are sent in transactions of at least that age.
+    With `transaction_duration_ms` records are sent in transactions of at least that duration.
     """
 
     topic: str
@@ -167,8 +167,8 @@ def run(
     complain: Callable[[str], None],
     live: Callable[[str], None],
 ) -> Totals:
-    """Send everything and wait for it. `say` gets the lines of windows, `live` what a person may
-    watch in between, `complain` what failed.
+    """Send everything and wait for acknowledgements. `say` gets the lines of windows, `live` the
+    progress in between, `complain` the errors.
 
     Raises:
         ApiError: the cluster has no transactions.
@@ -208,7 +208,7 @@ def run(
 
 
 def wait_for(producer: Producer, throttle: Throttle, done: int) -> None:
-    """Wait as the throttle wants it, and take acknowledgements meanwhile."""
+    """Wait for the throttle, and receive acknowledgements meanwhile."""
     due_s = throttle.wait_s(done, time.monotonic())
     deadline = time.monotonic() + due_s
     while throttle.blocks or (left := deadline - time.monotonic()) > 0:

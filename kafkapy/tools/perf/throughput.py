@@ -1,4 +1,4 @@
-"""Keeping a rate (`org.apache.kafka.tools.ThroughputThrottler`)."""
+"""Limits a rate (`org.apache.kafka.tools.ThroughputThrottler`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MIN_WAIT_S: Final = 0.002
 
 
 class Throttle:
-    """Waits that keep a rate at or below `target_per_s` a second.
+    """Computes the waits that keep a rate at or below `target_per_s` a second.
 
-    A negative target is no limit; the caller waits, this only counts.
+    A negative target is no limit. The caller does the waiting.
     """
 
     def __init__(self, target_per_s: float, start_s: float) -> None:
@@ -21,11 +21,11 @@ class Throttle:
 
     @property
     def blocks(self) -> bool:
-        """A target of 0: nothing may ever be done."""
+        """Whether the target is 0, so that nothing may be sent."""
         return self.target_per_s == 0
 
     def wait_s(self, done: int, now_s: float) -> float:
-        """The wait that is due after `done` things; what is too short is added to a later one."""
+        """The wait that is due after `done` items. Very short waits are added to a later one."""
         elapsed_s = now_s - self._start_s
         if self.target_per_s <= 0 or elapsed_s <= 0 or done / elapsed_s <= self.target_per_s:
             return 0.0

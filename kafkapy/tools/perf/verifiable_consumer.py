@@ -1,5 +1,6 @@
-"""The records that a group member reads and commits, as one JSON line an event
-(`org.apache.kafka.tools.VerifiableConsumer`)."""
+"""Reads and commits records as a group member, and prints each event as a JSON line
+(`org.apache.kafka.tools.VerifiableConsumer`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _POLL_S: Final = 0.1
 
 
 class VerifiableConsumer:
-    """Reads a topic; `emit` gets the name and the fields of each event."""
+    """Reads a topic. `emit` gets the name and the fields of each event."""
 
     def __init__(
         self,
@@ -36,10 +37,10 @@ class VerifiableConsumer:
         self.consumed = 0
 
     def run(self, topic: str) -> None:
-        """Read until the last record, or until the caller is ended; `finish` comes after.
+        """Read until the last record, or until the caller is ended. Call `finish` afterwards.
 
         Raises:
-            ApiError: the consumer cannot go on.
+            ApiError: the consumer cannot continue.
         """
         self._emit("startup_complete", {})
         self._consumer.subscribe(
@@ -59,7 +60,9 @@ class VerifiableConsumer:
         self._emit("shutdown_complete", {})
 
     def _wanted(self) -> int:
-        """The number to read at once: not past the last, for the group would not see those."""
+        """The number of records to read at once: not beyond the last, since the group would miss
+        the rest.
+        """
         return (
             min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
         )

@@ -1,5 +1,6 @@
-"""Numbered records, and one JSON line for each acknowledgement
-(`org.apache.kafka.tools.VerifiableProducer`)."""
+"""Sends numbered records, and prints one JSON line for each acknowledgement
+(`org.apache.kafka.tools.VerifiableProducer`).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class NumberedRecords(NamedTuple):
 
 
 class VerifiableProducer:
-    """Sends numbered records; `emit` gets the name and the fields of each event."""
+    """Sends numbered records. `emit` gets the name and the fields of each event."""
 
     def __init__(self, producer: Producer, records: NumberedRecords, emit: Emit) -> None:
         self._producer = producer
@@ -48,7 +49,7 @@ class VerifiableProducer:
         self.acked = 0
 
     def run(self) -> None:
-        """Send until the last record, or until the caller is ended; `finish` comes after."""
+        """Send until the last record, or until the caller is ended. Call `finish` afterwards."""
         records = self._records
         self._emit("startup_complete", {})
         throttle = Throttle(records.throughput, time.monotonic())
@@ -60,7 +61,7 @@ class VerifiableProducer:
             wait_for(self._producer, throttle, self.sent)
 
     def finish(self) -> None:
-        """Wait for what is under way, and tell the sums."""
+        """Wait for outstanding acknowledgements, and emit the totals."""
         try:
             flush(self._producer)
         finally:
@@ -130,5 +131,5 @@ class VerifiableProducer:
 
 
 def text_of(data: bytes | None) -> str | None:
-    """UTF-8, with marks for what is not."""
+    """Decode UTF-8, with replacement characters for invalid bytes."""
     return None if data is None else data.decode(errors="replace")

@@ -1,1 +1,1 @@
-"""Reassignment of partitions: executed, verified, throttled and cancelled."""
+"""Reassignment of partitions: execute, verify, throttle and cancel."""

@@ -1,8 +1,8 @@
 """A reassignment a few partitions at a time: `--execute --batch-size`.
 
-A batch is over when the controller lists none of its partitions any more and their in-sync replicas
-are those that were asked for. Whoever stops in the middle goes on with the same command: what is
-done is skipped, what moves already is waited for.
+A batch is complete when the controller lists none of its partitions any more and their in-sync
+replicas are the target replicas. After an interruption, the same command continues: it skips
+completed partitions, and waits for those that move already.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POLL_S: Final = 0.2
 
 
 class BatchProgress(NamedTuple):
-    """Where a run is. `waiting` are the partitions of the batch that are not done."""
+    """The progress of a run. `waiting` has the partitions of the batch that are not complete."""
 
     done: int
     total: int
@@ -31,8 +31,8 @@ class BatchProgress(NamedTuple):
 class BatchRun:
     """One run over the partitions of an execution.
 
-    `stop` (which `on_progress` may call) ends it after the batch that is under way; `left` are the
-    partitions not begun.
+    `stop` (which `on_progress` may call) ends the run after the present batch; `left` has the
+    partitions that were not begun.
     """
 
     def __init__(
@@ -66,25 +66,25 @@ class BatchRun:
 
     @property
     def done(self) -> int:
-        """Partitions that are where they shall be."""
+        """Partitions that are on their target replicas."""
         return self._total - len(self.left) - len(self._waiting)
 
     def stop(self) -> None:
-        """Begin no other batch."""
+        """Stop after the present batch."""
         self.stopping = True
 
     def begin_all(self) -> None:
-        """Begin every batch and wait for none, as a dry run does."""
+        """Begin every batch without waiting, for a dry run."""
         while self.left:
             self._next_batch()
         self._waiting = []
 
     def run(self) -> None:
-        """Move batch after batch; can be called again after an interruption, to go on.
+        """Move batch after batch. Can be called again after an interruption, to continue.
 
         Raises:
-            ReassignmentFailed: a partition was refused, or waits for a broker that stays away.
-            ApiError: the cluster cannot be asked any more.
+            ReassignmentFailed: a partition was refused, or waits for a broker that does not return.
+            ApiError: the cluster does not respond any more.
         """
         while self._waiting or (self.left and not self.stopping):
             if not self._waiting:
@@ -103,7 +103,7 @@ class BatchRun:
         self._stuck_since = None
 
     def _wait(self) -> None:
-        """Look until the batch is over; give up once nothing can move for too long."""
+        """Poll until the batch is complete. Gives up if nothing can move for too long."""
         while self._waiting:
             try:
                 obstacle = self._look()
@@ -119,7 +119,9 @@ class BatchRun:
                 self._pause(POLL_S)
 
     def _look(self) -> str:
-        """Drop what is done from `_waiting`; why none of the rest can move, "" if one can."""
+        """Remove completed partitions from `_waiting`. Returns why none of the rest can move; "" if
+        one can.
+        """
         targets = self._execution.targets
         running = running_reassignments(self._cluster)
         names = sorted({tp.topic for tp in self._waiting})

@@ -1,4 +1,4 @@
-"""Progress of running moves in bytes: measured at the brokers, summed by partition."""
+"""Progress of running moves in bytes, measured at the brokers and summed by partition."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 
 WINDOW: Final = 10
-"""Measurements that a rate is taken over."""
+"""The number of measurements for a rate."""
 
 
 class MoveProgress(NamedTuple):
-    """One partition: bytes that its new replicas have, of those that they need."""
+    """One partition: the bytes that its new replicas have, and those that they need."""
 
     partition: TopicPartition
     done_bytes: int
@@ -25,20 +25,20 @@ class MoveProgress(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """The pace, and the time left; None while that is not known."""
+    """The rate, and the remaining time; None while unknown."""
 
     bytes_per_s: float | None
     seconds_left: float | None
 
 
 class PaceMeter:
-    """Rate and estimate out of the last measurements."""
+    """Computes rate and remaining time from the last measurements."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
     def add(self, now_s: float, done_bytes: int, total_bytes: int) -> Pace:
-        """Take a measurement."""
+        """Add a measurement."""
         self._seen.append((now_s, done_bytes))
         then_s, then_bytes = self._seen[0]
         if now_s <= then_s:
@@ -55,8 +55,8 @@ def measure_moves(
 ) -> list[MoveProgress]:
     """Bytes of the moves between brokers (`running`) and between log directories, sorted.
 
-    A broker that does not answer counts as having copied nothing. Sizes are those of the logs now:
-    producers make them grow.
+    A broker without a response counts as having copied nothing. Sizes are the present ones of the
+    logs, which grow.
     """
     wanted: dict[int, set[TopicPartition]] = {}
     for tp, move in running.items():

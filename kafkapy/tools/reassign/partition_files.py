@@ -25,14 +25,14 @@ _T = TypeVar("_T")
 
 
 class ReassignmentFile(NamedTuple):
-    """Target replicas in the order of the file, duplicates and all; log directories by replica."""
+    """Target replicas in the order of the file, with duplicates; log directories by replica."""
 
     rows: Sequence[tuple[TopicPartition, tuple[int, ...]]]
     log_dirs: Mapping[Replica, str] = MappingProxyType({})
 
     @property
     def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """By partition; of duplicates the last counts. Sorted."""
+        """Targets by partition, sorted. Of duplicates the last one counts."""
         return dict(sorted(dict(self.rows).items()))
 
 
@@ -47,7 +47,7 @@ def parse_topics(text: str) -> list[str]:
 
 
 def parse_reassignment(text: str) -> ReassignmentFile:
-    """A reassignment file; what it asks for is not judged here.
+    """Parse a reassignment file, without a check of its content.
 
     Raises:
         JsonInputError: it is malformed.
@@ -72,10 +72,10 @@ def parse_reassignment(text: str) -> ReassignmentFile:
 
 
 def validate_reassignment(file: ReassignmentFile) -> None:
-    """Refusals of `--execute` before it asks the cluster (`parseExecuteAssignmentArgs`).
+    """Check the file of `--execute`, without the cluster (`parseExecuteAssignmentArgs`).
 
     Raises:
-        JsonInputError: in Kafka's words, the first of the four.
+        JsonInputError: the first of four errors, with Kafka's text.
     """
     if not file.rows:
         raise JsonInputError("Partition reassignment list cannot be empty")
@@ -109,7 +109,7 @@ def format_reassignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> s
 
 
 def parse_partitions(text: str, called: str) -> list[TopicPartition]:
-    """The partitions of an election's file; `called` is what the messages call it.
+    """The partitions of an election's file. Messages call it `called`.
 
     Raises:
         JsonInputError: it is malformed, or names a partition twice.
@@ -142,7 +142,7 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
 
 
 def duplicates(values: Iterable[_T]) -> list[_T]:
-    """Values that come more than once, in the order of their first coming."""
+    """Values that occur more than once, in the order of their first occurrence."""
     counts: dict[_T, int] = {}
     for value in values:
         counts[value] = counts.get(value, 0) + 1
@@ -150,7 +150,7 @@ def duplicates(values: Iterable[_T]) -> list[_T]:
 
 
 def listed(values: Iterable[object]) -> str:
-    """Values as Java prints a list."""
+    """Format values like a Java list."""
     return f"[{', '.join(map(str, values))}]"
 
 

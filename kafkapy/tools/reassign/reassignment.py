@@ -1,6 +1,6 @@
-"""Reassignments carried out: execute, verify, cancel (`ReassignPartitionsCommand`).
+"""Executes, verifies and cancels reassignments (`ReassignPartitionsCommand`).
 
-What is to be done comes from `partition_files` and the planners of `admin`.
+The target replicas come from `partition_files` and the planners of `admin`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Execution(NamedTuple):
     current: dict[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[Replica, str]
     running: dict[TopicPartition, Reassignment]
-    """Every move of the cluster, ours or not."""
+    """Every move of the cluster, from this file or not."""
     live: frozenset[int]
 
 
@@ -65,12 +65,12 @@ class Verification(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing moves any more, so that throttles can go."""
+        """Whether nothing moves any more, so that throttles can be removed."""
         return not self.any_running and all(move.state.is_over for move in self.log_dirs)
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything is where it shall be."""
+        """Whether every replica is at its target."""
         return all(state.is_complete for state in self.partitions) and all(
             move.state is LogDirState.COMPLETED for move in self.log_dirs
         )
@@ -79,13 +79,13 @@ class Verification(NamedTuple):
 def prepare(
     cluster: Cluster, file: ReassignmentFile, *, additional: bool, resume: bool = False
 ) -> Execution:
-    """Check a reassignment against the cluster; nothing is changed.
+    """Check a reassignment against the cluster, without a change.
 
-    With `resume`, moves that run already towards what the file asks for are no obstacle.
+    With `resume`, running moves towards the file's targets are accepted.
 
     Raises:
-        JsonInputError: the file itself asks for what cannot be.
-        ReassignmentFailed: other moves run, and `additional` is not said.
+        JsonInputError: the file is invalid.
+        ReassignmentFailed: other moves run, and `additional` is not set.
         ApiError: an unknown broker, topic or partition.
     """
     validate_reassignment(file)
@@ -114,7 +114,7 @@ def _heading_for(move: Reassignment) -> set[int]:
 def current_replicas(
     cluster: Cluster, partitions: Iterable[TopicPartition], *, must_exist: bool = False
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas of partitions now; those that do not exist are left out.
+    """The present replicas of partitions. Partitions that do not exist are left out.
 
     Raises:
         ApiError: `must_exist`, and a topic or partition does not.
@@ -139,7 +139,7 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
     """Start the moves of partitions.
 
     Raises:
-        ReassignmentFailed: some do not, and why; the others do.
+        ReassignmentFailed: some could not be started, with the reasons; the others were.
     """
     refused = alter_reassignments(cluster, targets)
     if refused:
@@ -149,9 +149,9 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
 def begin_log_dir_moves(
     cluster: Cluster, moves: Mapping[Replica, str], timeout_ms: int
 ) -> list[Replica]:
-    """Start moves between directories, again and again until the replicas' brokers have them.
+    """Start moves between directories. Repeats requests until the brokers have the replicas.
 
-    The replicas that were not there before `timeout_ms` had passed.
+    Returns the replicas that did not exist before `timeout_ms` had passed.
 
     Raises:
         ReassignmentFailed: a broker refuses for another reason.
@@ -180,7 +180,7 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
     """The progress of a file's moves.
 
     Raises:
-        ApiError: the cluster cannot say.
+        ApiError: the cluster cannot return it.
     """
     running = running_reassignments(cluster)
     targets = file.targets
@@ -189,7 +189,9 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
 
 
 def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDirMove]:
-    """Where replicas are, sorted by broker, topic and partition; a broker that is down says not."""
+    """The directories of replicas, sorted by broker, topic and partition; unknown for a broker that
+    is down.
+    """
     live = cluster.metadata([], refresh=True).brokers if wanted else {}
     moves = []
     for broker_id, group in sorted(_by_broker(wanted).items()):
@@ -207,10 +209,10 @@ def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDi
 
 
 def cancel(cluster: Cluster, file: ReassignmentFile) -> tuple[list[TopicPartition], list[Replica]]:
-    """Stop the moves that a file names: the partitions, then the replicas between directories.
+    """Stop the moves of a file: those of partitions, then those of replicas between directories.
 
     Raises:
-        ReassignmentFailed: some could not be cancelled, and why.
+        ReassignmentFailed: some could not be cancelled, with the reasons.
     """
     running = running_reassignments(cluster, sorted(file.targets))
     active = sorted(tp for tp, move in running.items() if move.adding or move.removing)

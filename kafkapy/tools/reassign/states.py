@@ -1,4 +1,4 @@
-"""States of the moves of a reassignment file, as `--verify` prints them."""
+"""States of the moves of a reassignment file, for `--verify`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class PartitionState(NamedTuple):
-    """One partition: what it has, what it shall have, and whether it still moves."""
+    """One partition: its replicas, its target replicas, and whether it still moves."""
 
     partition: TopicPartition
     replicas: tuple[int, ...]
@@ -35,7 +35,7 @@ class PartitionState(NamedTuple):
 
 
 class LogDirState(Enum):
-    """A replica's way to its log directory; the values are Kafka's sentences."""
+    """States of a replica's move to its log directory. The values are Kafka's sentences."""
 
     COMPLETED = "Reassignment of replica {replica} completed successfully."
     MOVING = "Reassignment of replica {replica} is still in progress."
@@ -57,12 +57,12 @@ class LogDirState(Enum):
 
     @property
     def is_over(self) -> bool:
-        """Whether Kafka's tool takes the move for done."""
+        """Whether Kafka's tool considers the move complete."""
         return self in (LogDirState.COMPLETED, LogDirState.CANCELLED)
 
 
 class LogDirMove(NamedTuple):
-    """One replica: the directory it shall be in, and where it is; None if its broker is down."""
+    """One replica: its target directory, and its present one; None if its broker is down."""
 
     replica: Replica
     target: str
@@ -97,7 +97,7 @@ def partition_states(
     current: Mapping[TopicPartition, Sequence[int]],
     running: Mapping[TopicPartition, Reassignment],
 ) -> list[PartitionState]:
-    """Of each partition named, sorted; one that does not exist has no replicas."""
+    """The state of each partition, sorted. One that does not exist has no replicas."""
     return [
         PartitionState(
             tp,

@@ -1,7 +1,7 @@
-"""Throttles from before a reassignment: a small file beside the reassignment's.
+"""Records the throttles from before a reassignment, in a small file beside the reassignment's.
 
-Kafka's tool deletes every throttle there is when moves are over. Whoever had set some of them finds
-them here, and `--verify` puts them back.
+After the moves Kafka's tool deletes every throttle. Here earlier throttles are saved, and
+`--verify` restores them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Throttles = Mapping[Resource, Mapping[str, str]]
 
 
 class ThrottleRecord:
-    """The file of one reassignment; it is there only while something has to be put back."""
+    """The file of one reassignment. It exists only while throttles must be restored."""
 
     def __init__(self, reassignment_path: str) -> None:
         self.path = reassignment_path + SUFFIX
 
     def read(self) -> dict[Resource, dict[str, str]]:
-        """The throttles to restore; none where there is no file.
+        """The throttles to restore; none without a file.
 
         Raises:
             JsonInputError: the file is malformed.
@@ -45,7 +45,7 @@ class ThrottleRecord:
         return found
 
     def write(self, previous: Throttles) -> None:
-        """Note what to put back.
+        """Save the throttles to restore.
 
         Raises:
             OSError: the file cannot be written.
@@ -60,6 +60,6 @@ class ThrottleRecord:
             file.write(json.dumps({"version": _VERSION, "previous": rows}) + "\n")
 
     def remove(self) -> None:
-        """There is nothing to put back any more."""
+        """Remove the file, because nothing must be restored."""
         with suppress(FileNotFoundError):
             os.unlink(self.path)

@@ -1,4 +1,4 @@
-"""Throttles of reassignments: set for their time, and removed, or put back as they were."""
+"""Sets throttles for reassignments, and removes them or restores earlier ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kafkapy.tools.reassign.throttle_record import Throttles
 def present_throttles(
     cluster: Cluster, brokers: Iterable[int], topics: Iterable[str]
 ) -> dict[Resource, dict[str, str]]:
-    """The throttles that live brokers and topics have of their own.
+    """The throttles that are set on live brokers and topics.
 
     Raises:
         ApiError: a broker refused.
@@ -49,8 +49,8 @@ def present_throttles(
 def set_inter_broker_throttle(
     cluster: Cluster, plan: ThrottlePlan, rate: int, live: Collection[int]
 ) -> list[int]:
-    """Throttle copies between brokers, `rate` in bytes a second. The brokers that are down, which
-    have nothing to throttle.
+    """Throttle copies between brokers; `rate` in bytes a second. Returns the brokers that are down,
+    which need no throttle.
 
     Raises:
         ApiError: a broker refused.
@@ -67,7 +67,7 @@ def set_inter_broker_throttle(
 
 
 def set_log_dir_throttle(cluster: Cluster, brokers: Iterable[int], rate: int) -> None:
-    """Throttle copies between the log directories of brokers, `rate` in bytes a second.
+    """Throttle copies between the log directories of brokers; `rate` in bytes a second.
 
     Raises:
         ApiError: a broker refused.
@@ -79,7 +79,7 @@ def set_log_dir_throttle(cluster: Cluster, brokers: Iterable[int], rate: int) ->
 def clear_throttles(
     cluster: Cluster, brokers: Iterable[int], topics: Iterable[str], previous: Throttles
 ) -> None:
-    """Delete the throttles of brokers and topics, save those of `previous`, which come back.
+    """Delete the throttles of brokers and topics, and restore those of `previous`.
 
     Raises:
         ApiError: a broker refused.

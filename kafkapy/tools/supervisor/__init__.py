@@ -1,1 +1,1 @@
-"""Several brokers of one machine, from one property file, under one supervisor."""
+"""The supervisor of several brokers on one machine."""

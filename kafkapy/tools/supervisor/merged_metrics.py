@@ -80,7 +80,7 @@ class MergedMetricsServer:
             OSError: the address cannot be listened on.
         """
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Merging(ports))  # type: ignore[arg-type]
+        registry.register(_Merging(ports))
 
         class Handler(http.server.BaseHTTPRequestHandler):
             timeout = LIMIT_S

@@ -8,6 +8,7 @@ Broker N has
     advertised.listeners   the same, if the file has them
     log.dirs               each with -N behind its name
     kafkapy.log.dir        the same, if the file has it
+    zookeeper.connect      if the file has none, the store of broker 0
 
 and all have the machine's name as `broker.rack` unless the file has another, so that the replicas
 of a partition are on different machines while there are enough of them.
@@ -26,6 +27,7 @@ from kafkapy.tools.local import broker_processes
 PROCESSES_MAX: Final = 128
 ID_STEP: Final = 100
 PORT_STEP: Final = 10
+LISTEN: Final = "kafkapy.zookeeper.listen"
 _LISTENERS_DEFAULT: Final = "PLAINTEXT://:9092"
 _RESERVED_ID_DEFAULT: Final = 1000
 _PORT: Final = re.compile(r":(\d+)$")
@@ -36,8 +38,11 @@ def log_dirs(properties: Mapping[str, str], number: int) -> list[str]:
     return [_directory(each, number) for each in broker_processes.log_dirs(properties)]
 
 
-def overrides(properties: Mapping[str, str], number: int, machine: str) -> dict[str, str]:
-    """What broker `number` has otherwise than `properties` say.
+def overrides(
+    properties: Mapping[str, str], number: int, machine: str, store: str
+) -> dict[str, str]:
+    """The properties of broker `number` that differ from the file's. `store` is the address at
+    which broker 0 serves its store if there is no ZooKeeper.
 
     Raises:
         ConfigError: a value that must be a number is none.
@@ -47,6 +52,8 @@ def overrides(properties: Mapping[str, str], number: int, machine: str) -> dict[
         found["broker.rack"] = machine
     if properties.get("kafkapy.log.dir"):
         found["kafkapy.log.dir"] = _directory(properties["kafkapy.log.dir"], number)
+    if not properties.get("zookeeper.connect"):
+        found[LISTEN if number == 0 else "zookeeper.connect"] = store
     if number == 0:
         return found
     for key in ("broker.id", "node.id"):
@@ -68,11 +75,6 @@ def check(properties: Mapping[str, str], processes: int) -> None:
     """
     if not 1 <= processes <= PROCESSES_MAX:
         raise ConfigError(f"--processes must be 1 to {PROCESSES_MAX}, not {processes}")
-    if processes > 1 and not properties.get("zookeeper.connect"):
-        raise ConfigError(
-            "Several brokers need zookeeper.connect, where they find each other. A ZooKeeper is"
-            " started with: kafkapy zookeeper start"
-        )
     owners: dict[int, int] = {}
     for number in range(processes):
         text = properties.get("listeners") or _LISTENERS_DEFAULT

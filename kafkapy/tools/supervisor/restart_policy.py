@@ -1,4 +1,4 @@
-"""When a broker that died is started again: sooner the first time, and not for ever."""
+"""The delays between restarts of a broker that dies: growing, and limited in number."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class RestartPolicy:
         self.deaths = 0
 
     def died(self, lived_ms: float) -> int | None:
-        """How long to wait, in ms, before the next start; None to leave it. A broker that lived for
-        HEALTHY_MS begins anew."""
+        """Returns the ms to wait before the next start; None if there shall be none. The count
+        begins anew with a broker that lived for HEALTHY_MS."""
         self.deaths = 1 if lived_ms >= HEALTHY_MS else self.deaths + 1
         if self.deaths > DEATHS_MAX:
             return None

@@ -115,9 +115,10 @@ class Supervisor:
         if held is None:
             raise ConfigError(f"Another supervisor holds {pid_file}")
         machine = socket.gethostname()
+        store = self._properties.get(process_properties.LISTEN) or f"{_HOST}:{_free_port()}"
         with ended_on_failure() as started:
             for number in range(self._processes):
-                child = self._child(number, machine)
+                child = self._child(number, machine, store)
                 started.append(child.launched)
                 self._children.append(child)
             for child in self._children:
@@ -127,8 +128,8 @@ class Supervisor:
         self._say(f"[supervisor] started (kafkapy {__version__}, {processes})")
         service_manager.notify(service_manager.READY)
 
-    def _child(self, number: int, machine: str) -> Child:
-        own = process_properties.overrides(self._properties, number, machine)
+    def _child(self, number: int, machine: str, store: str) -> Child:
+        own = process_properties.overrides(self._properties, number, machine, store)
         metrics_port = _free_port()
         own["kafkapy.metrics.port"] = str(metrics_port)
         own["kafkapy.metrics.host"] = _HOST

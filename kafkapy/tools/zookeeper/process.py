@@ -24,7 +24,7 @@ from kafkapy.tools.local.background import Launched
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
-from kafkapy.zk.service.settings import DATA_FILE, settings_from
+from kafkapy.zk.service.settings import DATA_FILE
 
 PID_FILE: Final = "kafkapy-zookeeper.pid"
 CONFIG_FILE: Final = "kafkapy-zookeeper.cfg"
@@ -32,6 +32,7 @@ OUTPUT_FILE: Final = "zookeeper.out"
 MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 LOOPBACK: Final = "127.0.0.1"
+_PORTS: Final = ("clientPort", "secureClientPort")
 # The values of Kafka's config/zookeeper.properties.
 DEFAULTS: Final = {"dataDir": "/tmp/zookeeper", "clientPort": "2181"}
 OF_APACHE: Final = {"maxClientCnxns": "0", "admin.enableServer": "false"}
@@ -101,14 +102,17 @@ def effective_config(
     """Defaults, under the file, under the overrides.
 
     Raises:
-        ConfigError: the client port is not a port.
+        ConfigError: a client port is not a port.
     """
     given = {**file, **overrides}
     own = OF_APACHE if implementation is Implementation.APACHE else {}
     config = {**DEFAULTS, **own, **_addresses(given), **given}
-    port = config["clientPort"]
-    if not port.isdecimal() or not 0 < int(port) <= 65535:
-        raise ConfigError(f"Invalid value {port} for configuration clientPort: it must be a port")
+    if "secureClientPort" in given and "clientPort" not in given:
+        del config["clientPort"]  # as Apache's: no port without TLS is opened unasked
+    for name in _PORTS:
+        port = config.get(name, "1")
+        if not port.isdecimal() or not 0 < int(port) <= 65535:
+            raise ConfigError(f"Invalid value {port} for configuration {name}: it must be a port")
     return config
 
 
@@ -137,9 +141,12 @@ def check(config: Mapping[str, str], implementation: Implementation) -> None:
                 f"{config['dataDir']} holds the data of the other ZooKeeper ({_DATA[other]}): start"
                 f" it with --implementation {other}, or name another directory"
             )
-    check_port(*address_of(config), "ZooKeeper")
+    for host, port in addresses_of(config).values():
+        check_port(host, port, "ZooKeeper")
     if implementation is Implementation.KAFKAPY:
-        settings_from(config)
+        from kafkapy.tools.zookeeper.server_security import security_of
+
+        security_of(config)
         return
     java()
     class_path()
@@ -182,7 +189,7 @@ def run_in_foreground(config: Mapping[str, str], implementation: Implementation)
     try:
         from kafkapy.tools.zookeeper.server import run
 
-        return run(config, config.get("clientPortAddress", LOOPBACK), int(config["clientPort"]))
+        return run(config, addresses_of(config))
     finally:
         os.close(held)
 
@@ -230,7 +237,7 @@ def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: f
         try:
             status = launched.process.wait(_POLL_S)
         except subprocess.TimeoutExpired:
-            if serves(*address_of(config)):
+            if _is_ready(config):
                 return
             continue
         raise ConfigError(f"ZooKeeper ended with status {status}.{launched.last_words()}")
@@ -252,10 +259,31 @@ def start_in_background(
     return launched.process.pid, launched.output
 
 
+def addresses_of(config: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """Where the server listens, by the name of the port: `clientPort`, `secureClientPort`."""
+    return {
+        name: (config.get(f"{name}Address", LOOPBACK), int(config[name]))
+        for name in _PORTS
+        if name in config
+    }
+
+
 def address_of(config: Mapping[str, str]) -> tuple[str, int]:
-    """Where clients of this machine reach the server."""
-    host = config.get("clientPortAddress", LOOPBACK)
-    return (LOOPBACK if host == "0.0.0.0" else host), int(config["clientPort"])
+    """Where clients of this machine reach the server; by TLS, if there is no other way."""
+    host, port = next(iter(addresses_of(config).values()))
+    return (LOOPBACK if host == "0.0.0.0" else host), port
+
+
+def _is_ready(config: Mapping[str, str]) -> bool:
+    """Whether the server takes sessions. With TLS alone nobody can be asked without a certificate:
+    it listens, that must do."""
+    if "clientPort" in config:
+        return serves(*address_of(config))
+    try:
+        socket.create_connection(address_of(config), timeout=_ANSWER_LIMIT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def serves(host: str, port: int) -> bool:

@@ -76,7 +76,7 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
     handler = CallbackHandler(CONNECT_LIMIT_S, context)
     auth = [config.auth] if config.auth else None
     client = KazooClient(
-        ",".join(config.hosts) + config.chroot,
+        ",".join(config.hosts),
         handler=handler,
         auth_data=auth,
         sasl_options=sasl_options(config),
@@ -92,6 +92,8 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
             f"ZooKeeper at {hosts} does not answer within {CONNECT_LIMIT_S:.0f} s"
             + (f": {handler.problem}" if handler.problem else ""),
         ) from error
+    # Only now: kazoo would look for the chroot, and warn of one that is not made yet.
+    client.chroot = config.chroot
     return client
 
 

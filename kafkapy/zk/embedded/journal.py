@@ -1,12 +1,12 @@
-"""The embedded store's file: a snapshot of the tree, then one frame for each write.
+"""The file of the embedded store: a snapshot of the tree, then one frame for each write.
 
 A frame is `u32 length, u32 CRC-32 of the payload, payload`, big-endian, the payload JSON: one
-transaction, or a list of all that are made durable together. Every append is forced to disk before
-the transactions' authors hear of it, so a crash can tear only the last frame: recovery cuts at the
-first frame that is not whole. Damage anywhere else refuses to start, for a cluster must not lose
-topics silently. Each recovery writes a fresh snapshot.
+transaction, or a list of those that are made durable together. Every append is forced to disk
+before a reply is sent, so a crash can damage only the last frame: recovery truncates at the first
+incomplete frame. After any other damage the store does not start, since a cluster must not lose
+topics silently. Each recovery writes a new snapshot.
 
-Format 2 adds what a ZooKeeper server keeps: ACLs, sessions, null data. Format 1 is read as well.
+Format 2 adds the data of a ZooKeeper server: ACLs, sessions, null data. Format 1 is read as well.
 """
 
 from __future__ import annotations
@@ -51,11 +51,13 @@ _log = logging.getLogger("kafkapy.zk.embedded.journal")
 
 
 class JournalCorrupt(KafkapyError):
-    """The embedded store's file is damaged in a way that a crash does not explain."""
+    """The embedded store's file has damage that no crash can cause."""
 
 
 class JournalFile(Protocol):
-    """The file, as four verbs that raise OSError. `append` and `replace` are durable on return."""
+    """The operations on the file, which raise OSError. `append` and `replace` are durable on
+    return.
+    """
 
     def read(self) -> bytes:
         """The whole file; `b""` if there is none."""
@@ -70,12 +72,12 @@ class JournalFile(Protocol):
         ...
 
     def replace(self, data: bytes) -> None:
-        """Replace the whole content at once: after a crash the old or the new one is there."""
+        """Replace the whole content atomically."""
         ...
 
 
 class Journal:
-    """Transactions on their way to a `JournalFile`."""
+    """Writes transactions to a `JournalFile`."""
 
     def __init__(self, file: JournalFile) -> None:
         self._file = file
@@ -84,8 +86,8 @@ class Journal:
         self._torn = False
 
     def recover(self, now_ms: int, tree: ZnodeTree | None = None) -> ZnodeTree:
-        """The tree as of the last whole transaction, without the ephemerals of sessions that ended
-        with their process. `tree` holds the nodes that are there before any transaction.
+        """Restore the tree as of the last whole transaction, without the ephemerals of sessions
+        that ended with their process. `tree` has the nodes that exist before any transaction.
 
         Raises:
             JournalCorrupt: the snapshot or a frame that is not the last one is damaged.
@@ -103,7 +105,8 @@ class Journal:
         return tree
 
     def append(self, transactions: Sequence[Transaction], tree: ZnodeTree) -> None:
-        """Make transactions durable, in one write; now and then begin anew with a snapshot.
+        """Make transactions durable, in one write. Rewrites the file as a snapshot from time to
+        time.
 
         Raises:
             OSError: nothing was added.
@@ -139,7 +142,7 @@ class Journal:
 
 
 def _load(data: bytes, tree: ZnodeTree) -> int:
-    """Fill `tree`; the position after the last whole frame."""
+    """Fill `tree`. Returns the position after the last whole frame."""
     cut = 0
     for number, (end, payload) in enumerate(_frames(data)):
         try:
@@ -307,7 +310,7 @@ def _decode_op(row: list[Any]) -> TreeOp:
 
 
 def _text(data: bytes | None) -> str | None:
-    """Any bytes as JSON text, one letter each; null is null."""
+    """Bytes as JSON text, one character each; null for None."""
     return None if data is None else data.decode("latin-1")
 
 

@@ -1,8 +1,8 @@
 """ZooKeeper in memory: the embedded store of a lone broker and the simulator's ensemble.
 
 `MemoryServer` holds the tree, the sessions and the watches; `MemoryZooKeeper` is one client.
-Watches are called after their transaction is durable, in the order of its operations, then of
-registration.
+Watches are called after their transaction is durable, in the order of its operations and, for one
+operation, of their registration.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.common.ports import Clock
 from kafkapy.zk.embedded.journal import Journal
-from kafkapy.zk.embedded.znode_tree import Applied, Transaction, ZnodeTree
+from kafkapy.zk.embedded.znode_tree import (
+    Applied,
+    CloseSession,
+    Transaction,
+    TreeOp,
+    ZnodeTree,
+)
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     BadVersion,
@@ -45,13 +51,14 @@ _Watches = dict[str, dict[Watch, int]]
 
 
 class MemoryServer:
-    """The tree with its sessions. Without a journal nothing outlives the object."""
+    """The tree with its sessions. Without a journal it is in memory only."""
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
-        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead.
+        """Recover from `journal`; ephemerals in it are dropped, for their sessions are dead. So
+        are sessions of a network that was served before: nobody serves them here.
 
         Raises:
-            JournalCorrupt: the journal's file is damaged, not merely torn at its end.
+            JournalCorrupt: the journal's file is damaged other than at its end.
         """
         self._clock = clock
         self._journal = journal
@@ -60,6 +67,18 @@ class MemoryServer:
         self._next_session_id = 1
         self._data_watches: _Watches = {}
         self._child_watches: _Watches = {}
+        self._end_sessions_of_the_network()
+
+    def _end_sessions_of_the_network(self) -> None:
+        if not self.tree.sessions or self._journal is None:
+            return
+        ends: list[TreeOp] = [
+            Delete(path) for owner in self.tree.sessions for path in self.tree.ephemerals(owner)
+        ]
+        ends += [CloseSession(session_id) for session_id in self.tree.sessions]
+        closing = Transaction(self.tree.zxid + 1, self._clock.time_ms(), 0, ends)
+        self.tree.apply(closing)
+        self._journal.append([closing], self.tree)
 
     def connect(self) -> MemoryZooKeeper:
         """A client with a new session."""
@@ -77,7 +96,7 @@ class MemoryServer:
         return session_id in self._sessions
 
     def end_session(self, session_id: int) -> None:
-        """Close or expire a session: its watches and ephemerals go."""
+        """Close or expire a session, and remove its watches and ephemerals."""
         if self._sessions.pop(session_id, None) is None:
             return
         for watches in (self._data_watches, self._child_watches):
@@ -89,7 +108,7 @@ class MemoryServer:
             self.transact(session_id, [[Delete(path) for path in paths]])
 
     def expire(self, session_id: int) -> None:
-        """End a session as the ensemble does when it hears nothing, and tell its client."""
+        """End a session as after its timeout, and notify its client."""
         client = self._sessions.get(session_id)
         self.end_session(session_id)
         if client is not None and client.on_session_expired is not None:
@@ -98,10 +117,11 @@ class MemoryServer:
     def transact(
         self, session_id: int, batches: Sequence[Sequence[Op]]
     ) -> list[list[OpResult] | ZooKeeperError]:
-        """Apply each batch as a transaction; all that succeed reach the journal in one write.
+        """Apply each batch as a transaction. The successful ones are written to the journal
+        together.
 
         Raises:
-            StoreUnavailable: the journal failed; none of the batches happened.
+            StoreUnavailable: the journal failed; none of the batches was applied.
         """
         now_ms = self._clock.time_ms()
         answers: list[list[OpResult] | ZooKeeperError] = []
@@ -127,7 +147,7 @@ class MemoryServer:
         self._data_watches.setdefault(path, {}).setdefault(watch, session_id)
 
     def watch_children(self, path: str, watch: Watch, session_id: int) -> None:
-        """Call `watch` once, when a child comes or goes or the node is deleted."""
+        """Call `watch` once, when a child is created or deleted, or the node is deleted."""
         self._child_watches.setdefault(path, {}).setdefault(watch, session_id)
 
     def _write(self, done: list[tuple[Transaction, Applied]]) -> None:
@@ -170,7 +190,7 @@ class MemoryZooKeeper:
         self._session_id = self._server.open_session(self)
 
     async def close(self) -> None:
-        """End the session: its ephemerals go."""
+        """End the session, and delete its ephemerals."""
         self._server.end_session(self._session_id)
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
@@ -179,7 +199,7 @@ class MemoryZooKeeper:
         return self._get(path, watch)
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
-        """A node's stat, if it is there."""
+        """A node's stat, if it exists."""
         self._check_session(path)
         if watch is not None:
             self._server.watch_data(path, watch, self._session_id)
@@ -195,7 +215,7 @@ class MemoryZooKeeper:
         return names
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
-        """Create a node and give its path."""
+        """Create a node. Returns its path."""
         made = (await self.multi([Create(path, data, mode)]))[0]
         assert isinstance(made, str), made
         return made
@@ -211,7 +231,7 @@ class MemoryZooKeeper:
         await self.multi([Delete(path, version)])
 
     async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
-        """All of the operations or none."""
+        """Apply all operations or none."""
         self._check_session(ops[0].path)
         answer = self._server.transact(self._session_id, [ops])[0]
         if isinstance(answer, ZooKeeperError):
@@ -219,7 +239,7 @@ class MemoryZooKeeper:
         return answer
 
     async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
-        """Every request in order; neighbouring transactions share one journal write."""
+        """Apply every request in order. Adjacent transactions share one journal write."""
         self._check_session("/")
         answers: list[Response] = []
         batches: list[Sequence[Op]] = []

@@ -1,8 +1,8 @@
 """A tree of znodes: versions, transaction ids, sequence numbers, all-or-nothing transactions.
 
-Pure state: watches are `memory`'s and `service`'s, durability is `journal`'s. A transaction is
-applied by the same code when it happens and when it is replayed. A lone broker's store uses the
-operations of the port; a ZooKeeper server adds ACLs, null data and sessions that outlive it.
+Pure state: `memory` and `service` handle watches, `journal` durability. New and replayed
+transactions are applied by the same code. The store of a single broker uses the operations of the
+port; a ZooKeeper server adds ACLs, null data and sessions that outlive its process.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _VERSION_MAX: Final = (1 << 31) - 1
 
 
 class TreeNode(NamedTuple):
-    """A node's data, stat, how many children were ever created below it and the last transaction
-    that created or deleted one (0: none did), its ACL and the ACL's version."""
+    """A node's data, stat, ACL and ACL version; the number of children ever created below it, and
+    the last transaction that created or deleted one (0: none).
+    """
 
     data: bytes | None
     stat: ZnodeStat
@@ -48,8 +49,9 @@ class TreeNode(NamedTuple):
 
 
 class CreateZnode(NamedTuple):
-    """Create a node with an ACL; the result is its path. The name is whole: a sequence number was
-    added before."""
+    """Create a node with an ACL; the result is its path. A sequence number is part of the name
+    already.
+    """
 
     path: str
     data: bytes | None
@@ -58,7 +60,7 @@ class CreateZnode(NamedTuple):
 
 
 class WriteZnode(NamedTuple):
-    """Replace a node's data, perhaps by null; the result is its new stat."""
+    """Replace a node's data, which may be null; the result is its new stat."""
 
     path: str
     data: bytes | None
@@ -81,7 +83,7 @@ class OpenSession(NamedTuple):
 
 
 class CloseSession(NamedTuple):
-    """End a session; its ephemerals are deleted by operations before this one."""
+    """End a session. Earlier operations of the transaction delete its ephemerals."""
 
     session_id: int
 
@@ -90,7 +92,9 @@ TreeOp = Op | CreateZnode | WriteZnode | SetAcl | OpenSession | CloseSession
 
 
 class Transaction(NamedTuple):
-    """Changes made as one step. One without operations was refused: it has used up its zxid."""
+    """Operations that are applied together. A refused transaction has none, but uses up its
+    zxid.
+    """
 
     zxid: int
     time_ms: int
@@ -99,7 +103,7 @@ class Transaction(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The results of a transaction, its events in order, and the nodes as they were before."""
+    """The results of a transaction, its events in order, and the previous state of its nodes."""
 
     results: list[OpResult]
     events: list[WatchEvent]
@@ -107,12 +111,12 @@ class Applied(NamedTuple):
 
 
 def _own(data: bytes | None) -> bytes | None:
-    """A copy in as much memory as it needs: behind what orjson makes lie 4 KiB of room."""
+    """A copy without spare memory: orjson's results have 4 KiB of it."""
     return None if data is None else bytes(memoryview(data))
 
 
 def next_version(version: int) -> int:
-    """The version after a change: a Java int that skips -1, which stands for any version."""
+    """The version after a change: a Java int that skips -1, which means any version."""
     return version + 1 if version < _VERSION_MAX else 0
 
 
@@ -122,8 +126,9 @@ def parent_of(path: str) -> str:
 
 
 class ZnodeTree:
-    """The nodes by path, the sessions that outlive the process, and the highest id that one ever
-    had. `zxid` is that of the last transaction applied."""
+    """The nodes by path, the sessions that outlive the process, and the highest session id so far.
+    `zxid` is that of the last applied transaction.
+    """
 
     def __init__(self) -> None:
         self.zxid = 0
@@ -158,11 +163,11 @@ class ZnodeTree:
         return sorted(path for owner in dead for path in self._ephemerals[owner])
 
     def restore(self, path: str, node: TreeNode) -> None:
-        """Put a node of a snapshot back."""
+        """Restore a node from a snapshot."""
         self._put(path, node)
 
     def apply(self, transaction: Transaction) -> Applied:
-        """Apply all operations or, raising the first one's error, none."""
+        """Apply all operations, or raise the first error and apply none."""
         applied = Applied([], [], {})
         for op in transaction.ops:
             try:
@@ -174,12 +179,12 @@ class ZnodeTree:
         return applied
 
     def undo(self, applied: Applied) -> None:
-        """Take a transaction's changes of nodes back (a zxid once used is not used again)."""
+        """Undo a transaction's changes of nodes. Its zxid is not used again."""
         for path, node in reversed(applied.before.items()):
             self._put(path, node)
 
     def apply_op(self, op: TreeOp, transaction: Transaction, applied: Applied) -> OpResult:
-        """Apply one operation of a transaction and note in `applied` what was before."""
+        """Apply one operation of a transaction. `applied` gets the previous state."""
         if isinstance(op, Create | CreateZnode):
             return self._create(op, transaction, applied)
         if isinstance(op, OpenSession):

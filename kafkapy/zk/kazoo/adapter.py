@@ -1,7 +1,7 @@
 """ZooKeeper over the network, by kazoo: `zookeeper.ZooKeeper` for an ensemble.
 
-`kazoo_session` holds the session; here are Kafka's verbs, the chroot, the ACLs and the change from
-one session to the next.
+`session` holds the session. This module has the port's operations, the chroot, the ACLs and the
+change to a new session.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kazoo.security import ACL, Id
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.session import CLOSE_LIMIT_S, ConnectionState, Session
-from kafkapy.zk.kazoo.watch_table import WatchOn
 from kafkapy.zk.stores.acls import default_acls
+from kafkapy.zk.watch_table import WatchOn
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     Check,
@@ -59,17 +59,17 @@ class ZooKeeperAuthFailed(KafkapyError):
 class KazooZooKeeper:
     """A client of an ensemble, with one session at a time: `zookeeper.ZooKeeper`.
 
-    Requests wait for as long as there is no connection; they fail only with the session.
+    Requests wait while there is no connection. They fail only with the session.
     """
 
     def __init__(
         self, config: ZooKeeperClientConfig, make_client: Callable[..., Any] = KazooClient
     ) -> None:
-        """Nothing is connected before `connect`; `make_client` makes what speaks to the ensemble.
+        """Nothing is connected before `connect`. `make_client` creates the kazoo client.
 
-        `on_session_expired` is called once per session that the ensemble ended (or whose login it
-        refused): then `reconnect`. For metrics: `on_connection_state` hears every change,
-        `on_answer` the seconds from sending each request to its answer.
+        `on_session_expired` is called once for each session that the ensemble ended (or whose login
+        it refused): call `reconnect` then. For metrics: `on_connection_state` is called at every
+        change, `on_answer` with the seconds from each request to its answer.
         """
         self._config = config
         self._make_client = make_client
@@ -85,7 +85,7 @@ class KazooZooKeeper:
         return self._session_id
 
     async def connect(self) -> None:
-        """Begin the first session; make the chroot if it is missing.
+        """Begin the first session. Creates a missing chroot.
 
         Raises:
             ZooKeeperUnavailable: no connection within `zookeeper.connection.timeout.ms`.
@@ -96,7 +96,7 @@ class KazooZooKeeper:
         await self._make_chroot()
 
     async def reconnect(self) -> None:
-        """Begin a new session, in place of the expired one: no watches, no ephemerals.
+        """Replace the expired session with a new one, without watches and ephemerals.
 
         Raises:
             ZooKeeperUnavailable: not within `zookeeper.connection.timeout.ms`; call again.
@@ -106,10 +106,10 @@ class KazooZooKeeper:
         await self._open()
 
     async def close(self, limit_s: float | None = None) -> None:
-        """End the session: its ephemerals go at once. What waits gets SessionExpired.
+        """End the session, and so its ephemerals. Waiting requests get SessionExpired.
 
-        A server that does not take note of it within the limit (None: the usual one) finds out by
-        itself, when the session expires.
+        If the server does not answer within the limit (None: the usual one), the session ends by
+        its timeout.
         """
         session, self._session = self._session, None
         if session is not None:
@@ -121,7 +121,7 @@ class KazooZooKeeper:
         return Znode(data or b"", _stat(stat))
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
-        """A node's stat, if it is there."""
+        """A node's stat, if it exists."""
         stat = await self._read(wire.Exists, path, watch)
         return None if stat is None else _stat(stat)
 
@@ -130,7 +130,7 @@ class KazooZooKeeper:
         return sorted(await self._read(wire.GetChildren, path, watch, WatchOn.CHILDREN))
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
-        """Create a node and give its path."""
+        """Create a node. Returns its path."""
         made = await self._write(Create(path, data, mode))
         assert isinstance(made, str), made
         return made
@@ -146,12 +146,12 @@ class KazooZooKeeper:
         await self._write(Delete(path, version))
 
     async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
-        """All of the operations or none."""
+        """Apply all operations or none."""
         values = await self._transact(ops)
         return self._results(ops, values)
 
     async def pipeline(self, requests: Sequence[Request]) -> list[Response]:
-        """Every request in order, a window of them on the way at a time."""
+        """Send every request in order, with a limited number in flight."""
         futures = [
             self._transact(request.ops)
             if isinstance(request, Multi)
@@ -250,12 +250,12 @@ class KazooZooKeeper:
             self.on_session_expired()
 
     async def _make_chroot(self) -> None:
-        """The nodes of the chroot's path that are not there, top down."""
+        """Create the missing nodes of the chroot's path, top down."""
         session = self._live("/")
         names = self._config.chroot.split("/")[1:]
         for depth in range(1, len(names) + 1):
             path = "/" + "/".join(names[:depth])
-            # Asked first: who may not create in the parent is refused even if the node exists.
+            # Checked first: without permission to create, the error comes even if the node exists.
             if await session.send(path, wire.Exists(path, None)) is None:
                 with contextlib.suppress(NodeExists):
                     await session.send(path, wire.Create(path, None, self._acl(path), 0))

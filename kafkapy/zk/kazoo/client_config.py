@@ -1,9 +1,9 @@
 """The connection to ZooKeeper: Kafka's `zookeeper.*` keys, checked before anything connects.
 
-Kafka hands SASL logins and other credentials to ZooKeeper's client by JVM system properties. The
-section `Client` of a JAAS file in KAFKA_OPTS is read; `kafkapy.zookeeper.sasl.jaas.config` holds
-the line of such a section and wins. `kafkapy.zookeeper.auth` holds `scheme:credential`
-(`digest:kafka:secret`).
+Kafka passes SASL logins and other credentials to ZooKeeper's client by JVM system properties. This
+module reads the section `Client` of a JAAS file in KAFKA_OPTS. `kafkapy.zookeeper.sasl.jaas.config`
+holds the line of such a section, and takes precedence. `kafkapy.zookeeper.auth` holds
+`scheme:credential` (`digest:kafka:secret`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ ZOOKEEPER_CLIENT_CONFIGS: Final = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """TLS to ZooKeeper; `stores` has the properties of key and truststore."""
+    """TLS to ZooKeeper. `stores` has the properties of keystore and truststore."""
 
     stores: PrefixedProperties
     versions: tuple[str, ...]
@@ -104,7 +104,7 @@ class SaslLogin:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperClientConfig:
-    """One ensemble and how to talk to it. `chroot` is "" or a path."""
+    """An ensemble, and the settings of its client. `chroot` is "" or a path."""
 
     hosts: tuple[str, ...]
     chroot: str
@@ -177,7 +177,9 @@ def parse_connect(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _check_socket(name: str | None) -> None:
-    """Java's client needs the one of Netty for TLS; here either says nothing."""
+    """Check the client socket class. Java's client needs Netty's for TLS; here both values are
+    ignored.
+    """
     if name not in (None, *CLIENT_SOCKETS):
         raise ConfigError(
             f"Invalid value {name} for configuration zookeeper.clientCnxnSocket: a Java class"
@@ -216,7 +218,7 @@ def _tls(values: Mapping[str, ConfigValue]) -> TlsConfig:
 
 
 def _stores(values: Mapping[str, ConfigValue]) -> PrefixedProperties:
-    """By the names of Kafka's own stores; a key has the password of its store."""
+    """The stores, under the names of Kafka's own ones. A key has the password of its store."""
     found = {key: _text(values, key) for key in values if key.startswith(_STORES)}
     found[f"{_PREFIX}ssl.key.password"] = _text(values, f"{_PREFIX}ssl.keystore.password")
     found[ALLOW_SHA1] = "true" if values[ALLOW_SHA1] else None
@@ -237,7 +239,7 @@ def _login(text: str | None) -> SaslLogin | None:
 
 
 def _login_of_file(values: Mapping[str, ConfigValue]) -> SaslLogin | None:
-    """By the section for ZooKeeper of the JAAS file; None without such a section."""
+    """The login in the JAAS file's section for ZooKeeper; None without such a section."""
     path, section = _text(values, LOGIN_CONFIG), _text(values, ZOOKEEPER_SECTION)
     file = jaas_file.read(path) if path else None
     if file is None or section is None or section not in file.sections:

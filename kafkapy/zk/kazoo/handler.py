@@ -1,7 +1,7 @@
-"""A handler of kazoo's connection thread: it connects, waits and reads.
+"""A handler for kazoo's connection thread: it connects, waits and reads.
 
-kazoo's own builds an epoll for every wait, reads a header and a body apart, and misses what TLS has
-decrypted but not handed out. Here one `recv` takes all that is there.
+kazoo's own handler creates an epoll for every wait, reads header and body separately, and misses
+bytes that TLS has decrypted already. Here one `recv` reads everything that is available.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _READ_BYTES: Final = 64 * 1024
 
 
 class BufferedSocket:
-    """A connected socket as kazoo uses it; `pending` tells what `recv` has without waiting."""
+    """A connected socket for kazoo. `pending` is what `recv` returns without waiting."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -35,11 +35,13 @@ class BufferedSocket:
         return self._data[start : self._position]
 
     def pending(self) -> int:
-        """Bytes that were read and not handed out; TLS holds none back, a read takes a record."""
+        """The number of bytes that were read and not returned. TLS holds none, since a read takes a
+        record.
+        """
         return len(self._data) - self._position
 
     def send(self, data: Any) -> int:
-        """Send some; the number of bytes taken."""
+        """Send bytes. Returns the number of those sent."""
         return self._socket.send(data)
 
     def setblocking(self, blocking: bool) -> None:
@@ -61,7 +63,7 @@ class BufferedSocket:
 
 
 class Handler(SequentialThreadingHandler):  # type: ignore[misc]
-    """No threads for callbacks, our TLS, and an end when told."""
+    """A handler without callback threads, with our TLS, and with an end on request."""
 
     def __init__(self, connect_timeout_s: float, context: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -70,13 +72,13 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         self._connected: BufferedSocket | None = None
         self._given_up = False
         self.problem = ""
-        """Why the last attempt to connect failed, in words."""
+        """The reason why the last attempt to connect failed."""
 
     def start(self) -> None:
-        """There are no workers: what kazoo calls back only posts to the loop."""
+        """Do nothing: there are no workers, as kazoo's callbacks only post to the loop."""
 
     def stop(self) -> None:
-        """There are no workers."""
+        """Do nothing: there are no workers."""
 
     def select(
         self,
@@ -85,7 +87,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         _: Sequence[Any],
         timeout_s: float | None = None,
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """As select.select, save that bytes already read count too."""
+        """As select.select, except that bytes already read count too."""
         pending = [x for x in readers if isinstance(x, BufferedSocket) and x.pending()]
         if pending:
             return pending, [], []
@@ -97,7 +99,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         for fd, flags in wanted.items():
             poll.register(fd, flags)
         found = dict(poll.poll(None if timeout_s is None else timeout_s * 1000))
-        # An error or a hang-up is for whoever waits: reading or writing will raise it.
+        # An error or a hang-up counts as ready: reading or writing will raise it.
         return (
             [each for each in readers if found.get(each.fileno(), 0) & ~select.POLLOUT],
             [each for each in writers if found.get(each.fileno(), 0) & ~select.POLLIN],
@@ -107,7 +109,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
     def create_connection(
         self, address: tuple[str, int], hostname: str, **_: object
     ) -> BufferedSocket:
-        """Connect to one server, with TLS where that is configured. Raises OSError."""
+        """Connect to one server, with TLS if configured. Raises OSError."""
         if self._given_up:
             raise ConnectionAbortedError("the session is over")
         try:
@@ -129,18 +131,18 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
             raise
 
     def give_up(self) -> None:
-        """Connect no more; the connection that is there stays."""
+        """Stop connecting. An existing connection stays."""
         self._given_up = True
 
     def sever(self) -> None:
-        """Give up, and cut the connection that is there."""
+        """Stop connecting, and close an existing connection."""
         self._given_up = True
         if self._connected is not None:
             self._connected.shutdown()
 
 
 class CallbackHandler(Handler):
-    """The same with kazoo's own threads, which call back: for a client that is used directly."""
+    """A handler with kazoo's callback threads, for a client that is used directly."""
 
     start = SequentialThreadingHandler.start
     stop = SequentialThreadingHandler.stop

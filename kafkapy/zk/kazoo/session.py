@@ -1,14 +1,14 @@
-"""One ZooKeeper session over kazoo: what is sent, sent again, watched and watched again.
+"""One ZooKeeper session over kazoo: sends and resends requests, sets watches and sets them again.
 
 kazoo reads and writes in a thread of its own. Everything here runs on the event loop, except
 `_Answer`, `Session._on_event` and `Session._on_state`, which kazoo's thread calls: they only post
-to the loop. kazoo's retries, recipes and watch keeping are not used; they lose what Kafka needs:
+to the loop. kazoo's retries, recipes and watches are not used, because Kafka needs more:
 
 - A request whose answer was lost is sent again, in order, once the session is connected again.
-- kazoo forgets the watches of a lost connection. `SetWatches` sets them again, and the server
-  fires those whose node changed meanwhile.
-- kazoo makes a new session in place of an expired one by itself. Here a session ends for good, for
-  everything that it owned is gone.
+- kazoo forgets the watches of a lost connection. `SetWatches` sets them again, and the server fires
+  those whose node changed meanwhile.
+- kazoo replaces an expired session by itself. Here a session ends for good, since its ephemerals
+  and watches are lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.kazoo.handler import Handler
 from kafkapy.zk.kazoo.request_window import RequestWindow
 from kafkapy.zk.kazoo.tls import ssl_context
-from kafkapy.zk.kazoo.watch_table import WatchOn, WatchTable
+from kafkapy.zk.watch_table import WatchOn, WatchTable
 from kafkapy.zk.zookeeper import (
     BadVersion,
     NodeExists,
@@ -67,12 +67,12 @@ _ERRORS: Final[tuple[tuple[type[Exception], type[ZooKeeperError]], ...]] = (
     (kazoo_errors.NotEmptyError, NotEmpty),
     (kazoo_errors.SessionExpiredError, SessionExpired),
 )
-# What stands in a failed multi for its other operations.
+# The errors of the other operations in a failed multi.
 _NOT_THE_CAUSE: Final = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
 
 class ConnectionState(Enum):
-    """States of a session, as Kafka's `SessionState` metric names them."""
+    """States of a session, with the names of Kafka's `SessionState` metric."""
 
     CONNECTING = "CONNECTING"
     CONNECTED = "CONNECTED"
@@ -82,9 +82,9 @@ class ConnectionState(Enum):
 
 
 class _Read:
-    """A read, with the face of kazoo's request records.
+    """A read, with the interface of kazoo's request records.
 
-    Theirs would make kazoo remember the watch.
+    kazoo's own would make it remember the watch.
     """
 
     __slots__ = ("_kind", "_path", "_watched", "type")
@@ -103,12 +103,12 @@ class _Read:
 
 
 class _SetWatches:
-    """ZooKeeper's request to watch again, with the face of kazoo's request records."""
+    """ZooKeeper's SetWatches request, with the interface of kazoo's request records."""
 
     type = 101
 
     def __init__(self, relative_zxid: int, *paths: Sequence[str]) -> None:
-        """`paths` are those of the watches on data, on absence and on children."""
+        """`paths` has those of the watches on data, on absence and on children."""
         self._relative_zxid = relative_zxid
         self._paths = paths
 
@@ -147,7 +147,7 @@ class _Call:
 
 
 class _Answer:
-    """Where kazoo puts a result; called in its thread."""
+    """Receives a result from kazoo, in kazoo's thread."""
 
     __slots__ = ("_call", "_session")
 
@@ -172,7 +172,7 @@ class Session:
         make_client: Callable[..., Any] = KazooClient,
         on_answer: Callable[[float], None] | None = None,
     ) -> None:
-        """`on_answer` hears how many seconds each answer took."""
+        """`on_answer` is called with the seconds that each answer took."""
         self.session_id = 0
         self._chroot = config.chroot
         self._loop = asyncio.get_running_loop()
@@ -208,7 +208,7 @@ class Session:
 
     @property
     def problem(self) -> str:
-        """Why the last attempt to connect failed, "" when none has."""
+        """The reason why the last attempt to connect failed; "" if none has."""
         return self._handler.problem
 
     def read(
@@ -219,7 +219,7 @@ class Session:
         return self._submit(path, record, watch, on)
 
     def send(self, path: str, record: Any, ops: Sequence[Op] = ()) -> asyncio.Future[Any]:
-        """Send one of kazoo's records, its paths absolute; a multi comes with its `ops`."""
+        """Send one of kazoo's records, with absolute paths. A multi has its `ops`."""
         return self._submit(path, record, ops=ops)
 
     def _submit(
@@ -238,7 +238,7 @@ class Session:
         return future
 
     async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
-        """End the session; what waits for an answer gets SessionExpired."""
+        """End the session. Waiting requests get SessionExpired."""
         self._end(ConnectionState.CLOSED)
         stopping = self._loop.run_in_executor(None, self._stop_client)
         try:
@@ -251,7 +251,7 @@ class Session:
 
     def post(self, callback: Callable[..., None], *args: object) -> None:
         """Schedule a callback in the loop; from any thread."""
-        # A loop that was closed without closing the session has nobody left to tell.
+        # The loop was closed without closing the session: there are no callbacks left.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
 
@@ -297,7 +297,7 @@ class Session:
             self._client._call(call.record, _Answer(self, call))
 
     def _on_event(self, buffer: bytes, offset: int) -> None:
-        """kazoo's thread: the server fired a watch."""
+        """Handle an event of a watch. Called in kazoo's thread."""
         event, _ = wire.Watch.deserialize(buffer, offset)
         if event.type in _WATCH_KINDS:
             self.post(self._fire, _WATCH_KINDS[event.type], event.path)
@@ -305,11 +305,11 @@ class Session:
     def _fire(self, kind: WatchKind, path: str) -> None:
         event = WatchEvent(kind, path[len(self._chroot) :] or "/")
         for watch in self._watches.fire(event):
-            # Not at once: who awaits the read that set the watch goes first.
+            # Not at once: the caller of the read that set the watch continues first.
             self._loop.call_soon(watch, event)
 
     def _on_state(self, state: KazooState) -> None:
-        """kazoo's thread: the connection came, went, or the session is over."""
+        """Handle a change of the connection or the session. Called in kazoo's thread."""
         client = self._client
         if client.client_state == KeeperState.EXPIRED_SESSION:
             self._handler.give_up()
@@ -333,7 +333,7 @@ class Session:
             self._end(ConnectionState.EXPIRED)
 
     def _calls_to_watch_again(self, zxid: int) -> list[_Call]:
-        """Tell the server of every watch; `zxid` is the last one seen before the reconnection."""
+        """Requests that set every watch again. `zxid` is the last one before the reconnection."""
         watched = [(on, self.absolute(path)) for on in WatchOn for path in self._watches.paths(on)]
         if self._watched_to is None:
             self._watched_to = zxid
@@ -362,17 +362,17 @@ class Session:
         self._notify(state)
 
     def _stop_client(self) -> None:
-        """Blocks until the server has answered the farewell, or the connection is gone."""
+        """Close kazoo's client. Blocks until the server has answered, or the connection is lost."""
         self._client.stop()
         self._client.close()
 
     def absolute(self, path: str) -> str:
-        """A caller's path as the server knows it."""
+        """A caller's path with the chroot."""
         return (self._chroot + path if path != "/" else self._chroot) or "/"
 
 
 def _failure_in(ops: Sequence[Op], values: Sequence[Any]) -> tuple[str, Exception | None]:
-    """The first operation of a multi that failed by itself; its path and error."""
+    """The path and the error of a multi's first operation that failed by itself."""
     for op, value in zip(ops, values, strict=True):
         if isinstance(value, Exception) and not isinstance(value, _NOT_THE_CAUSE):
             return op.path, value
@@ -387,7 +387,9 @@ def _refusal(error: Exception, path: str) -> ZooKeeperError:
 
 
 def sasl_options(config: ZooKeeperClientConfig) -> dict[str, str] | None:
-    """Login options of kazoo, if any. Raises ConfigError: the package for it is not there."""
+    """Login options of kazoo, if any. Raises ConfigError: the package pure-sasl is not
+    installed.
+    """
     if config.sasl is None:
         return None
     if not PURESASL_AVAILABLE:

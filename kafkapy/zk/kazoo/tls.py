@@ -16,7 +16,7 @@ def ssl_context(config: TlsConfig) -> ssl.SSLContext:
     """TLS by `zookeeper.ssl.*`; without a truststore the system's authorities are trusted.
 
     Raises:
-        ConfigError: a store cannot be read or holds nothing usable, or a cipher is unknown.
+        ConfigError: a store is unreadable or has nothing usable, or a cipher is unknown.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     allow_sha1(context, config.stores)

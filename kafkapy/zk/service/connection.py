@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkapy.security.sasl.digest_md5 import DigestMd5Server
 from kafkapy.zk.service.permissions import Identity
 from kafkapy.zk.service.sessions import Session
 from kafkapy.zk.wire.frames import FrameCutter, framed
@@ -19,6 +20,8 @@ class Connection:
         self.cutter = FrameCutter(max_frame_bytes)
         self.session: Session[Connection] | None = None
         self.identities: dict[Identity, None] = {("ip", address): None}
+        self.login: DigestMd5Server | None = None
+        """The SASL login, once it has begun."""
         self.is_closing = False
         self.is_stalled = False
         """It has frames that wait for a later turn; nothing more is to be read from it."""

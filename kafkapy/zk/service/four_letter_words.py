@@ -139,7 +139,7 @@ class FourLetterWords:
         settings = self._settings
         rows = {
             "clientPort": self._properties.get("clientPort", ""),
-            "secureClientPort": -1,
+            "secureClientPort": self._properties.get("secureClientPort", -1),
             "dataDir": self._properties.get("dataDir", ""),
             "tickTime": settings.tick_ms,
             "maxClientCnxns": settings.max_connections,

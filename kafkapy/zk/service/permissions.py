@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import ipaddress
+import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -16,7 +17,20 @@ from kafkapy.zk.wire.records import Acl
 Identity = tuple[str, str]
 """A scheme, and the client's identity in it."""
 
+SUPER: Final[Identity] = ("super", "")
+"""May do everything."""
+
 READ_ONLY: Final[AccessList] = ((1, "world", "anyone"),)
+
+BASE_SCHEMES: Final = frozenset(("world", "digest", "ip"))
+SASL: Final = "sasl"
+X509: Final = "x509"
+
+_AUTHENTICATED: Final = ("digest", SASL, X509)
+"""The schemes that prove who a client is."""
+
+# `KerberosName`: without @ anything is a name.
+_PRINCIPAL: Final = re.compile("[^/@]*(/[^/@]*)?@[^/@]*")
 
 
 def allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> bool:
@@ -29,7 +43,7 @@ def allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> b
         for own_scheme, own_name in identities:
             if own_scheme == scheme and _matches(scheme, own_name, name):
                 return True
-    return False
+    return SUPER in identities
 
 
 def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> None:
@@ -41,20 +55,25 @@ def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> Non
         raise Refused(ErrorCode.NOAUTH)
 
 
-def stored_acl(acl: Iterable[Acl], identities: Collection[Identity]) -> AccessList:
+def stored_acl(
+    acl: Iterable[Acl],
+    identities: Collection[Identity],
+    schemes: Collection[str] = BASE_SCHEMES,
+) -> AccessList:
     """The ACL to keep for the one that a client gave: `auth` becomes the client's identities.
 
     Raises:
-        Refused: INVALIDACL, for it is empty, or an entry means nobody.
+        Refused: INVALIDACL, for it is empty, or an entry means nobody, or has a scheme that is not
+            among those served.
     """
     kept: list[tuple[int, str, str]] = []
     for perms, scheme, name in dict.fromkeys(acl):
         if scheme == "auth":
-            own = [(perms, *each) for each in identities if each[0] == "digest"]
+            own = [(perms, *each) for each in identities if each[0] in _AUTHENTICATED]
             if not own:
                 raise Refused(ErrorCode.INVALIDACL)
             kept += own
-        elif (scheme, name) == ("world", "anyone") or _means_somebody(scheme, name):
+        elif scheme in schemes and _means_somebody(scheme, name):
             kept.append((perms, scheme, name))
         else:
             raise Refused(ErrorCode.INVALIDACL)
@@ -88,9 +107,17 @@ def user_of(identity: Identity) -> str:
 
 
 def _means_somebody(scheme: str, name: str) -> bool:
-    if scheme == "digest":
-        return len(name.rstrip(":").split(":")) == 2
-    return scheme == "ip" and _network(name) is not None
+    match scheme:
+        case "world":
+            return name == "anyone"
+        case "digest":
+            return len(name.rstrip(":").split(":")) == 2
+        case "ip":
+            return _network(name) is not None
+        case "sasl":
+            return "@" not in name or _PRINCIPAL.fullmatch(name) is not None
+        case _:  # x509: a distinguished name
+            return "=" in name
 
 
 def _matches(scheme: str, own: str, name: str) -> bool:

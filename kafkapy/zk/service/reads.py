@@ -26,6 +26,18 @@ from kafkapy.zk.wire.requests import MultiRequest, PathRequest, Request, Watched
 _INT_BITS = 1 << 32
 
 
+def node_at(tree: ZnodeTree, path: str) -> TreeNode:
+    """The node of a request.
+
+    Raises:
+        Refused: NONODE.
+    """
+    node = tree.nodes.get(path)
+    if node is None:
+        raise Refused(ErrorCode.NONODE)
+    return node
+
+
 def stat_of(tree: ZnodeTree, path: str, node: TreeNode) -> Stat:
     """A node's stat as clients see it."""
     stat, children = node.stat, tree.child_count(path)
@@ -107,7 +119,7 @@ class Reads:
         return tuple(self._tree.child_names(body.path))
 
     def _acl(self, path: str, client: Connection) -> Reply:
-        node = self._node(path)
+        node = node_at(self._tree, path)
         check(node.acl, Permission.READ | Permission.ADMIN, client.identities)
         entries = tuple(Acl(*each) for each in node.acl)
         if not allowed(node.acl, Permission.ADMIN, client.identities):
@@ -133,15 +145,9 @@ class Reads:
             return OpCode.ERROR, NumberReply(refused.code)
 
     def _stat(self, path: str) -> Stat:
-        return stat_of(self._tree, path, self._node(path))
+        return stat_of(self._tree, path, node_at(self._tree, path))
 
     def _readable(self, path: str, client: Connection) -> TreeNode:
-        node = self._node(path)
+        node = node_at(self._tree, path)
         check(node.acl, Permission.READ, client.identities)
-        return node
-
-    def _node(self, path: str) -> TreeNode:
-        node = self._tree.nodes.get(path)
-        if node is None:
-            raise Refused(ErrorCode.NONODE)
         return node

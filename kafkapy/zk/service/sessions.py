@@ -74,7 +74,7 @@ class SessionTable(Generic[C]):
 
     def remove(self, session: Session[C]) -> None:
         """The session has ended."""
-        del self._sessions[session.session_id]
+        self._sessions.pop(session.session_id, None)
 
     def touch(self, session: Session[C], now_ms: int) -> None:
         """Something was heard of a session."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.zk.service.permissions import BASE_SCHEMES, SASL, X509
 from kafkapy.zk.wire.frames import MAX_BYTES
 
 DATA_FILE: Final = "kafkapy-znodes"
@@ -21,21 +22,36 @@ WORDS: Final = ("ruok", "srvr", "stat", "mntr", "cons", "wchs", "conf", "isro", 
 
 _WHITELIST: Final = "4lw.commands.whitelist"
 
+REQUIRE_SASL: Final = "sessionRequireClientSASLAuth"
+"""Whether clients must log in before anything else."""
+
+_PROVIDER: Final = "authProvider."
+_PROVIDERS: Final = {
+    "org.apache.zookeeper.server.auth.SASLAuthenticationProvider": SASL,
+    "org.apache.zookeeper.server.auth.X509AuthenticationProvider": X509,
+}
+
 _USED: Final = frozenset(
     (
         *(_WHITELIST, f"zookeeper.{_WHITELIST}"),
         *("clientPort", "clientPortAddress", "dataDir", "tickTime", "maxClientCnxns"),
         *("minSessionTimeout", "maxSessionTimeout", "jute.maxbuffer"),
+        REQUIRE_SASL,
     )
+)
+_NO_USERS: Final = (
+    "needs a JAAS file with a section Server: name it by KAFKA_OPTS, as"
+    " -Djava.security.auth.login.config=FILE"
 )
 # To start without these would let clients in that the file keeps out, or serve less than it says.
 _REFUSED: Final = {
     "server.": "this server is no member of an ensemble",
-    "secureClientPort": "this server has no TLS",
-    "authProvider": "this server has the schemes digest and ip only",
-    "enforce.auth": "this server has the schemes digest and ip only",
-    "sessionRequireClientSASLAuth": "this server has no SASL",
-    "requireClientAuthScheme": "this server has no SASL",
+    "enforce.auth": f"this server has {REQUIRE_SASL}",
+    "requireClientAuthScheme": f"Apache's server ignores it, and has {REQUIRE_SASL}",
+    "ssl.ocsp": "Python's TLS has no OCSP check",
+    "ssl.crl": "this server checks no revocation lists",
+    "ssl.authProvider": "this server has the schemes digest, ip, sasl and x509 only",
+    "ssl.clientHostnameVerification": "this server does not check the names of clients",
 }
 
 
@@ -49,14 +65,24 @@ class ServiceSettings:
     max_connections: int = MAX_CONNECTIONS
     max_frame_bytes: int = MAX_BYTES
     words: frozenset[str] = frozenset(WORDS)
+    users: Mapping[str, str] = field(default_factory=dict)
+    """Passwords of those who may log in by SASL DIGEST-MD5; none: there is no SASL."""
+    requires_login: bool = False
+    schemes: frozenset[str] = BASE_SCHEMES
+    """The schemes that ACLs may name."""
 
 
-def settings_from(properties: Mapping[str, str]) -> ServiceSettings:
-    """The settings that a file gives.
+def settings_from(
+    properties: Mapping[str, str],
+    users: Mapping[str, str] | None = None,
+    has_client_certificates: bool = False,
+) -> ServiceSettings:
+    """The settings that a file gives; `users` are those of the JAAS file.
 
     Raises:
         ConfigError: a value is wrong, or the file asks for what this server does not have.
     """
+    schemes = {SASL: bool(users), X509: has_client_certificates}
     for key in properties:
         for prefix, why in _REFUSED.items():
             if key.startswith(prefix):
@@ -64,6 +90,10 @@ def settings_from(properties: Mapping[str, str]) -> ServiceSettings:
                     f"{key} has no effect here, for {why}: start Apache ZooKeeper with"
                     " --implementation apache"
                 )
+    _check_providers(properties, schemes)
+    requires_login = properties.get(REQUIRE_SASL, "false").strip().lower() == "true"
+    if requires_login and not users:
+        raise ConfigError(f"{REQUIRE_SASL}=true {_NO_USERS}")
     tick_ms = _number(properties, "tickTime", TICK_MS, 1)
     low_ms = _number(properties, "minSessionTimeout", -1, -1)
     high_ms = _number(properties, "maxSessionTimeout", -1, -1)
@@ -80,12 +110,28 @@ def settings_from(properties: Mapping[str, str]) -> ServiceSettings:
         max_connections=_number(properties, "maxClientCnxns", MAX_CONNECTIONS, 0),
         max_frame_bytes=_number(properties, "jute.maxbuffer", MAX_BYTES, 1),
         words=_words(properties),
+        users=users or {},
+        requires_login=requires_login,
+        schemes=BASE_SCHEMES | {scheme for scheme, is_served in schemes.items() if is_served},
     )
 
 
-def without_effect(properties: Mapping[str, str]) -> list[str]:
-    """The keys that this server ignores."""
-    return sorted(properties.keys() - _USED)
+def without_effect(properties: Mapping[str, str], used: Collection[str] = ()) -> list[str]:
+    """The keys that this server ignores; `used` are those that its process reads."""
+    ignored = properties.keys() - _USED - set(used)
+    return sorted(key for key in ignored if not key.startswith(_PROVIDER))
+
+
+def _check_providers(properties: Mapping[str, str], schemes: Mapping[str, bool]) -> None:
+    """Refuse providers of schemes that are not served."""
+    why = {SASL: _NO_USERS, X509: "needs secureClientPort, and ssl.clientAuth=want or need"}
+    for key, name in properties.items():
+        if key.startswith(_PROVIDER):
+            scheme = _PROVIDERS.get(name.strip())
+            if scheme is None or not schemes[scheme]:
+                raise ConfigError(
+                    f"{key}={name} {why[scheme] if scheme else 'cannot be loaded here'}"
+                )
 
 
 def _words(properties: Mapping[str, str]) -> frozenset[str]:

@@ -21,8 +21,8 @@ from kafkapy.zk.embedded.znode_tree import (
     parent_of,
 )
 from kafkapy.zk.service.node_paths import SYSTEM, check_path, parent_to_change
-from kafkapy.zk.service.permissions import Identity, check, stored_acl
-from kafkapy.zk.service.reads import stat_of
+from kafkapy.zk.service.permissions import BASE_SCHEMES, Identity, check, stored_acl
+from kafkapy.zk.service.reads import node_at, stat_of
 from kafkapy.zk.service.refusals import Refused
 from kafkapy.zk.wire.codes import CreateFlag, ErrorCode, EventType, OpCode, Permission
 from kafkapy.zk.wire.replies import (
@@ -71,9 +71,12 @@ class Writing:
         time_ms: int,
         session_id: int,
         identities: Collection[Identity] = (),
+        schemes: Collection[str] = BASE_SCHEMES,
     ) -> None:
+        """`schemes` are those that ACLs may name."""
         self._tree = tree
         self._identities = identities
+        self._schemes = schemes
         self._ops: list[TreeOp] = []
         self._applied = Applied([], [], {})
         self.changes: list[Change] = []
@@ -140,8 +143,8 @@ class Writing:
             raise Refused(ErrorCode.UNIMPLEMENTED)
         ephemeral, sequential = _CREATES[flag]
         above = parent_to_change(body.path)
-        acl = stored_acl(body.acl, self._identities)
-        parent = self._node(above)
+        acl = stored_acl(body.acl, self._identities, self._schemes)
+        parent = node_at(self._tree, above)
         check(parent.acl, Permission.CREATE, self._identities)
         path = body.path + (f"{parent.children_created:010d}" if sequential else "")
         check_path(path)
@@ -160,8 +163,8 @@ class Writing:
         above = parent_to_change(body.path)
         if body.path == "/" or body.path in SYSTEM:
             raise Refused(ErrorCode.BADARGUMENTS)
-        check(self._node(above).acl, Permission.DELETE, self._identities)
-        node = self._node(body.path)
+        check(node_at(self._tree, above).acl, Permission.DELETE, self._identities)
+        node = node_at(self._tree, body.path)
         _check_version(node.stat.version, body.version)
         if self._tree.child_count(body.path):
             raise Refused(ErrorCode.NOTEMPTY)
@@ -170,7 +173,7 @@ class Writing:
 
     def _set_data(self, body: SetDataRequest) -> Reply:
         check_path(body.path)
-        node = self._node(body.path)
+        node = node_at(self._tree, body.path)
         check(node.acl, Permission.WRITE, self._identities)
         _check_version(node.stat.version, body.version)
         self._apply(WriteZnode(body.path, body.data))
@@ -179,8 +182,8 @@ class Writing:
 
     def _set_acl(self, body: SetAclRequest) -> Reply:
         check_path(body.path)
-        acl = stored_acl(body.acl, self._identities)
-        node = self._node(body.path)
+        acl = stored_acl(body.acl, self._identities, self._schemes)
+        node = node_at(self._tree, body.path)
         check(node.acl, Permission.ADMIN, self._identities)
         _check_version(node.acl_version, body.version)
         self._apply(SetAcl(body.path, acl))
@@ -188,7 +191,7 @@ class Writing:
 
     def _check(self, body: VersionRequest) -> Reply:
         check_path(body.path)
-        node = self._node(body.path)
+        node = node_at(self._tree, body.path)
         check(node.acl, Permission.READ, self._identities)
         _check_version(node.stat.version, body.version)
         return EmptyReply()
@@ -201,12 +204,6 @@ class Writing:
 
     def _stat(self, path: str) -> Reply:
         return StatReply(stat_of(self._tree, path, self._tree.nodes[path]))
-
-    def _node(self, path: str) -> TreeNode:
-        node = self._tree.nodes.get(path)
-        if node is None:
-            raise Refused(ErrorCode.NONODE)
-        return node
 
     def _apply(self, op: TreeOp) -> None:
         self._tree.apply_op(op, self.transaction, self._applied)

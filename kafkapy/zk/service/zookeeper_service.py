@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkapy.common.ports import Clock, Random
+from kafkapy.security.sasl.digest_md5 import DigestMd5Server, LoginRefused
 from kafkapy.zk.embedded.journal import Journal
 from kafkapy.zk.embedded.znode_tree import (
     CloseSession,
@@ -23,7 +24,7 @@ from kafkapy.zk.embedded.znode_tree import (
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.service.four_letter_words import FourLetterWords, Traffic
 from kafkapy.zk.service.node_paths import CONFIG, SYSTEM
-from kafkapy.zk.service.permissions import READ_ONLY, allowed, identity_of
+from kafkapy.zk.service.permissions import READ_ONLY, SASL, SUPER, X509, allowed, identity_of
 from kafkapy.zk.service.reads import Reads
 from kafkapy.zk.service.refusals import Refused
 from kafkapy.zk.service.sessions import PASSWORD_BYTES, Session, SessionTable, next_session_id
@@ -44,6 +45,7 @@ from kafkapy.zk.wire.jute import Malformed, Reader, encode
 from kafkapy.zk.wire.replies import (
     Reply,
     ReplyHeader,
+    SaslReply,
     WatcherEvent,
     encode_event,
     encode_reply,
@@ -54,6 +56,7 @@ from kafkapy.zk.wire.requests import (
     MultiRequest,
     Request,
     RequestHeader,
+    SaslRequest,
     SetWatchesRequest,
     WatchKindRequest,
     decode_body,
@@ -72,6 +75,12 @@ UNREAD_MAX: Final = 16 << 20
 
 CONNECT_LIMIT_MS: Final = 10_000
 """How long a connection may take to open a session."""
+
+LOCAL_FRAME_MAX: Final = (1 << 31) - 1
+"""The largest request within a process."""
+
+NONCE_BYTES: Final = 16
+"""The random part of a SASL challenge."""
 
 _WRITES: Final = frozenset(
     (
@@ -136,14 +145,31 @@ class ZooKeeperService:
             *(settings, properties),
         )
 
-    def connected(self, address: str, port: int) -> Connection | None:
-        """A new connection; None if this address has too many."""
+    def connected(self, address: str, port: int, subject: str | None = None) -> Connection | None:
+        """A new connection; None if this address has too many. `subject` is the name in the
+        client's certificate, if it has shown one."""
         limit = self._settings.max_connections
         if limit and sum(each.address == address for each in self._connections) >= limit:
             logger.warning("Too many connections from %s - max is %d", address, limit)
             return None
         now_ms = self._clock.monotonic_ms()
         connection = Connection(address, port, self._settings.max_frame_bytes, now_ms)
+        if subject is not None:
+            connection.identities[X509, subject] = None
+        self._connections[connection] = None
+        return connection
+
+    def connected_locally(self) -> Connection:
+        """A connection within this process, which may do everything.
+
+        Its session is not journalled: it ends with the process, and a recovery finds its ephemerals
+        without a session and drops them.
+        """
+        connection = Connection("local", 0, LOCAL_FRAME_MAX, self._clock.monotonic_ms())
+        session_id = next_session_id(self.tree.last_session_id, self._clock.time_ms())
+        self.tree.last_session_id = session_id
+        connection.session = Session(session_id, b"", 0, 0, connection)
+        connection.identities[SUPER] = None
         self._connections[connection] = None
         return connection
 
@@ -282,14 +308,16 @@ class ZooKeeperService:
         except Malformed:
             self._answer(client, header, ErrorCode.MARSHALLINGERROR)
             raise
+        if self._needs_login(client, header.op):
+            self._refuse_login(client, header, ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH)
+            return
         match header.op:
             case OpCode.PING:
                 self._answer(client, RequestHeader(PING_XID, OpCode.PING), ErrorCode.OK)
             case OpCode.AUTH:
                 self._authenticate(client, header, body)
             case OpCode.SASL:
-                self._answer(client, header, ErrorCode.AUTHFAILED)
-                self._close(client)
+                self._log_in(client, header, body)
             case OpCode.CLOSE_SESSION:
                 self._end(session)
                 self._answer(client, header, ErrorCode.OK)
@@ -327,7 +355,8 @@ class ZooKeeperService:
         self, client: Connection, session: Session[Connection], op: int, body: Request
     ) -> Reply:
         ids = client.identities
-        writing = Writing(self.tree, self._clock.time_ms(), session.session_id, ids)
+        schemes = self._settings.schemes
+        writing = Writing(self.tree, self._clock.time_ms(), session.session_id, ids, schemes)
         try:
             if isinstance(body, MultiRequest):
                 reply: Reply = writing.write_all(body)
@@ -378,6 +407,37 @@ class ZooKeeperService:
         self._send(client, encode_reply(ReplyHeader(header.xid, 0, error)))
         if error:
             self._close(client)
+
+    def _log_in(self, client: Connection, header: RequestHeader, body: Request) -> None:
+        """One step of a SASL login."""
+        assert isinstance(body, SaslRequest)
+        if client.login is None:
+            nonce = self._random.bytes(NONCE_BYTES)
+            client.login = DigestMd5Server(self._settings.users, nonce)
+        try:
+            if not self._settings.users:
+                raise LoginRefused("this server has no SASL")
+            token = client.login.evaluate(body.token or b"")
+        except LoginRefused as refused:
+            logger.warning("The login of %s failed: %s", client, refused)
+            required = self._settings.requires_login
+            code = ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH if required else ErrorCode.AUTHFAILED
+            self._refuse_login(client, header, code)
+            return
+        if client.login.user is not None:
+            client.identities[SASL, client.login.user] = None
+            logger.info("%s has logged in as %s", client, client.login.user)
+        reply = ReplyHeader(header.xid, 0, ErrorCode.OK)
+        self._send(client, encode_reply(reply, OpCode.SASL, SaslReply(token)))
+
+    def _needs_login(self, client: Connection, op: int) -> bool:
+        if not self._settings.requires_login or op in (OpCode.SASL, OpCode.AUTH):
+            return False
+        return all(scheme not in (SASL, SUPER[0]) for scheme, _ in client.identities)
+
+    def _refuse_login(self, client: Connection, header: RequestHeader, code: ErrorCode) -> None:
+        self._send(client, encode_reply(ReplyHeader(header.xid, 0, code)))
+        self._close(client)
 
     def _answer(
         self,

@@ -1,1 +1,1 @@
-"""Kafka's data in ZooKeeper: typed, written on conditions, fenced by the controller's epoch."""
+"""Kafka's data in ZooKeeper: typed, written conditionally, fenced by the controller's epoch."""

@@ -47,18 +47,18 @@ Entries = frozenset[AccessControlEntry]
 
 
 class UpdateFailed(KafkapyError):
-    """Others changed the entries of a resource each time that this broker was about to."""
+    """Concurrent changes of a resource's entries made every attempt to update them fail."""
 
 
 class AclChange(NamedTuple):
-    """A notification: in which of the two folders, and its number there."""
+    """A notification: its folder, one of two, and its number."""
 
     folder: str
     sequence: int
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the notification."""
         return f"{self.folder}/{paths.ACL_CHANGE_PREFIX}{self.sequence:010d}"
 
 
@@ -69,7 +69,7 @@ class AclStore:
         self._zk = zk
 
     async def create_paths(self) -> None:
-        """The nodes that a broker with an authorizer makes sure of at its start."""
+        """Create the nodes that a broker with an authorizer needs."""
         for pattern in _STORED:
             for kind in _KINDS.values():
                 await ensure(self._zk, f"{_root(pattern)}/{kind}")
@@ -101,12 +101,12 @@ class AclStore:
     async def update(
         self, resource: ResourcePattern, change: Callable[[Entries], Entries]
     ) -> Entries:
-        """Replace a resource's entries by what `change` makes of them; what they are now.
+        """Replace a resource's entries with the result of `change`. Returns the new entries.
 
-        Every broker is told, unless nothing changed.
+        Notifies every broker, unless nothing changed.
 
         Raises:
-            UpdateFailed: others were faster each time.
+            UpdateFailed: other changes interfered with each attempt.
         """
         for _ in range(UPDATE_ATTEMPTS_MAX):
             was, version = await self._versioned(resource)
@@ -142,7 +142,7 @@ class AclStore:
         await self._zk.create(path, data, CreateMode.PERSISTENT_SEQUENTIAL)
 
     async def changes(self, watch: Watch | None = None) -> list[AclChange]:
-        """The notifications there are, in the order of each folder."""
+        """All notifications, in the order of each folder."""
         found = []
         for folder in paths.ACL_CHANGE_FOLDERS:
             numbers = await sequences(self._zk, folder, paths.ACL_CHANGE_PREFIX, watch)
@@ -150,7 +150,7 @@ class AclStore:
         return found
 
     async def changed(self, change: AclChange) -> ResourcePattern | None:
-        """The resource that a notification names; None once it is purged."""
+        """The resource that a notification names; None if it was purged."""
         try:
             node = await self._zk.get(change.path)
         except NoNode:
@@ -158,7 +158,7 @@ class AclStore:
         return decode_change(change.path, node.data)
 
     async def purge(self, changes: Iterable[AclChange], now_ms: int) -> None:
-        """Delete those of the notifications that are older than 15 minutes."""
+        """Delete the notifications that are older than 15 minutes."""
         by_folder: dict[str, list[str]] = {}
         for change in changes:
             by_folder.setdefault(change.folder, []).append(change.path)
@@ -214,7 +214,7 @@ def decode_entries(path: str, data: bytes) -> Entries:
 
 
 def _notification(resource: ResourcePattern) -> tuple[str, bytes]:
-    """The folder and the text of a notification: JSON for prefixes only."""
+    """The folder and the text of a notification; JSON for prefixes only."""
     if resource.pattern is PatternType.LITERAL:
         return paths.ACL_CHANGES, f"{resource.kind.name}:{resource.name}".encode()
     node: dict[str, Any] = {
@@ -240,5 +240,5 @@ def decode_change(path: str, data: bytes) -> ResourcePattern:
 
 
 def _kind(text: str) -> ResourceKind:
-    """Notifications have the enum's name; those of old brokers the folder's."""
+    """The resource type in a notification: the enum's name, or the folder's from old brokers."""
     return _KINDS_BY_NAME[text] if text in _KINDS_BY_NAME else ResourceKind[text]

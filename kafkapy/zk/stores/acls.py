@@ -27,8 +27,8 @@ CREATOR_ALL: Final = Acl(ALL, "auth", "")
 def default_acls(path: str, secure: bool) -> tuple[Acl, ...]:
     """The ACL of a node to create at `path` (without the chroot).
 
-    Secure nodes are written by their creator alone and read by all; those with secrets are read by
-    their creator alone. Old consumers write below `/consumers`, so it stays open.
+    Only its creator may write a secure node, and all may read it. Only its creator may read a node
+    with secrets. Old consumers write below `/consumers`, so that path stays open.
     """
     if not secure or _is_below(path, _OPEN):
         return (WORLD_ALL,)

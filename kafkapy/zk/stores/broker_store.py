@@ -48,9 +48,9 @@ class BrokerStore:
     async def register(
         self, broker: BrokerInfo, timestamp_ms: int, previous_session_id: int = 0
     ) -> int:
-        """Register for as long as this session lives; the new broker epoch.
+        """Register for the lifetime of this session. Returns the new broker epoch.
 
-        `previous_session_id` is this process's own expired session, whose node may linger.
+        `previous_session_id` is this process's own expired session, whose node may still exist.
 
         Raises:
             BrokerIdTaken: the id or an advertised address belongs to another broker.
@@ -81,12 +81,14 @@ class BrokerStore:
             return written.czxid
 
     async def owner(self, broker_id: int, watch: Watch | None = None) -> int:
-        """The session that a broker is registered by, 0 if by none; the watch tells of changes."""
+        """The session of a broker's registration, 0 if there is none. The watch fires at
+        changes.
+        """
         stat = await self._zk.exists(paths.broker(broker_id), watch)
         return 0 if stat is None else stat.ephemeral_owner
 
     async def update(self, broker: BrokerInfo, timestamp_ms: int) -> None:
-        """Change what a registered broker advertises; its broker epoch stays."""
+        """Change a registered broker's advertised endpoints. Its broker epoch stays."""
         await self._zk.set(paths.broker(broker.broker_id), encode_broker(broker, timestamp_ms))
 
     async def ids(self, watch: Watch | None = None) -> list[int]:
@@ -101,9 +103,9 @@ class BrokerStore:
             return None
 
     async def get_all(self, watch: Watch | None = None) -> dict[int, Registration]:
-        """All live brokers by id, save those whose znode cannot be read (logged).
+        """All live brokers by id, except those with an unreadable znode (logged).
 
-        The watch is for their coming and going.
+        The watch fires when a broker registers or leaves.
         """
         ids = await self.ids(watch)
         answers = await self._zk.pipeline([Get(paths.broker(broker_id)) for broker_id in ids])
@@ -119,7 +121,7 @@ class BrokerStore:
         return found
 
     async def generate_id(self, reserved_max: int) -> int:
-        """A broker id above `reserved_max` (`reserved.broker.max.id`) that no other broker got."""
+        """A unique broker id above `reserved_max` (`reserved.broker.max.id`)."""
         await ensure(self._zk, paths.BROKER_SEQUENCE)
         stat = await self._zk.set(paths.BROKER_SEQUENCE, b"")
         return reserved_max + stat.version

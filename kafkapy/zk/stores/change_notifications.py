@@ -1,5 +1,6 @@
-"""Sequential nodes by which brokers tell each other of changes; whoever sees them deletes those
-that are older than 15 minutes (`ZkNodeChangeNotificationListener`)."""
+"""Change notifications: sequential nodes by which brokers notify each other. Every reader deletes
+those that are older than 15 minutes (`ZkNodeChangeNotificationListener`).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ async def sequences(
 
 
 async def purge(zk: ZooKeeper, notifications: Iterable[str], now_ms: int) -> None:
-    """Delete those of the notifications (paths of a folder, ascending) that are older than 15
-    minutes. The first younger one ends it: after each of 10,000 changes there are 10,000 of them.
+    """Delete the notifications (paths of a folder, ascending) that are older than 15 minutes. Stops
+    at the first younger one, because there may be 10,000 of them after each of 10,000 changes.
     """
     for path in notifications:
         stat = await zk.exists(path)

@@ -1,7 +1,7 @@
 """Entity configs and their change notifications in ZooKeeper.
 
 Entity types are `topics clients users brokers ips`; the default entity is `<default>`. Names of
-users, clients and ips are given sanitized (`paths.sanitize`).
+users, clients and ips are passed sanitized (`paths.sanitize`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafkapy.zk.zookeeper import (
 
 _AT_ONCE: Final = 100
 _READ_US: Final = 20
-"""What it costs to read one entity."""
+"""The cost of reading one entity."""
 # Of which Kafka leaves no node without configs.
 _FORGOTTEN: Final = ("users", "clients", "ips")
 
@@ -60,8 +60,8 @@ class ConfigStore:
     ) -> dict[str, dict[str, str]]:
         """The configs of every entity of a type, by name, sorted.
 
-        Users with clients appear as `user/clients/client` too. `spend` is awaited now and then with
-        the cost so far, in us: thousands of entities take longer than others should wait.
+        Users with clients appear as `user/clients/client` too. `spend` is awaited from time to time
+        with the cost so far, in us, so that other tasks run while thousands of entities are read.
         """
         names = await self._names(entity_type, spend)
         found = {}
@@ -79,8 +79,9 @@ class ConfigStore:
         return found
 
     async def begin_broker(self, broker_id: str, configs: Mapping[str, str]) -> None:
-        """Replace the configs of a broker that does not run yet: nobody has to hear of it, and
-        there may be no controller."""
+        """Replace the configs of a broker that does not run yet. No notification is needed, and
+        there may be no controller.
+        """
         path, data = paths.config("brokers", broker_id), encode_config(configs)
         try:
             await self._zk.set(path, data)
@@ -95,14 +96,14 @@ class ConfigStore:
         *,
         needs_controller: bool = True,
     ) -> None:
-        """Replace an entity's configs, provided that the cluster has a controller. Users, clients
-        and addresses that have none left are forgotten.
+        """Replace an entity's configs, if the cluster has a controller. Deletes users, clients and
+        addresses without configs.
 
         Tools need no controller (`enableEntityConfigControllerCheck` of Kafka): they write the
-        credentials that the first broker of a cluster logs in with.
+        credentials of a cluster's first broker.
 
         Raises:
-            ControllerMoved: there is no controller, or it changed meanwhile: try again.
+            ControllerMoved: there is no controller, or it changed meanwhile. Retry then.
         """
         checks = [await self._controller()] if needs_controller else []
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
@@ -126,15 +127,18 @@ class ConfigStore:
                 continue
 
     async def _controller(self) -> Check:
-        """That the controller is still the one of now. Raises ControllerMoved: there is none."""
+        """The operation that checks that the controller is unchanged. Raises ControllerMoved: there
+        is none.
+        """
         stat = await self._zk.exists(paths.CONTROLLER)
         if stat is None:
             raise ControllerMoved("there is no controller: configs cannot be changed now")
         return Check(paths.CONTROLLER, stat.version)
 
     async def _forget(self, entity_type: str, name: str, checks: list[Check]) -> bool:
-        """Delete an entity's node, if nothing is below it. With a user's last client go what held
-        his clients and, if nothing is configured for him, the user."""
+        """Delete an entity's node, if it has no children. With a user's last client, also deletes
+        the parent node of clients and, if the user has no configs, the user's node.
+        """
         if not await self._delete(paths.config(entity_type, name), checks):
             return False
         user, is_client, _ = name.partition("/clients/")
@@ -145,7 +149,7 @@ class ConfigStore:
         return True
 
     async def _delete(self, path: str, checks: list[Check]) -> bool:
-        """Whether a node is gone, as it is not if it has children."""
+        """Delete a node. Returns False if it has children."""
         try:
             await self._zk.multi([*checks, Delete(path)])
         except NotEmpty:
@@ -156,7 +160,7 @@ class ConfigStore:
         return True
 
     async def notify(self, change: ConfigChange) -> None:
-        """Tell every broker to read the entity's configs again."""
+        """Notify every broker to read the entity's configs again."""
         node = f"{paths.CONFIG_CHANGES}/{paths.CONFIG_CHANGE_PREFIX}"
         data, mode = encode_config_change(change), CreateMode.PERSISTENT_SEQUENTIAL
         try:
@@ -166,13 +170,13 @@ class ConfigStore:
             await self._zk.create(node, data, mode)
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
-        """The sequence numbers of the notifications there are, ascending."""
+        """The sequence numbers of all notifications, ascending."""
         return await change_notifications.sequences(
             self._zk, paths.CONFIG_CHANGES, paths.CONFIG_CHANGE_PREFIX, watch
         )
 
     async def change(self, sequence: int) -> tuple[ConfigChange, int] | None:
-        """One notification and its age's start (ctime, ms); None once it is purged."""
+        """One notification with its creation time (ctime, ms); None if it was purged."""
         path = _change_path(sequence)
         try:
             node = await self._zk.get(path)
@@ -181,7 +185,7 @@ class ConfigStore:
         return decode_config_change(path, node.data), node.stat.ctime_ms
 
     async def purge_changes(self, sequences: list[int], now_ms: int) -> None:
-        """Delete those of the notifications that are older than 15 minutes."""
+        """Delete the notifications that are older than 15 minutes."""
         await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
 
     async def _names(

@@ -21,13 +21,13 @@ from kafkapy.zk.zookeeper import (
 
 
 class ElectionStore:
-    """The controller's seat."""
+    """The nodes of the controller election."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
     async def controller_id(self, watch: Watch | None = None) -> int | None:
-        """The controller's broker id; the watch also waits for a controller to come."""
+        """The controller's broker id. The watch also fires when a controller is elected."""
         if watch is not None:
             await self._zk.exists(paths.CONTROLLER, watch)
         try:
@@ -36,7 +36,7 @@ class ElectionStore:
             return None
 
     async def controller_version(self) -> int | None:
-        """The data version of `/controller`, on which config writes are guarded."""
+        """The data version of `/controller`, which config writes check."""
         stat = await self._zk.exists(paths.CONTROLLER)
         return None if stat is None else stat.version
 
@@ -64,10 +64,10 @@ class ElectionStore:
         return Fence(epoch, stat.version)
 
     async def abdicate(self, fence: Fence) -> None:
-        """Delete `/controller`, so that someone is elected anew (`triggerControllerMove`).
+        """Delete `/controller`, so that a controller is elected again (`triggerControllerMove`).
 
         Raises:
-            ControllerMoved: someone else is the controller already.
+            ControllerMoved: another broker is the controller already.
         """
         try:
             await fenced(self._zk, fence, [Delete(paths.CONTROLLER)])
@@ -75,7 +75,9 @@ class ElectionStore:
             return
 
     async def _already_elected(self, broker_id: int, epoch: int) -> Fence:
-        """After a lost answer the seat may be ours: then the epoch is the one we tried to write."""
+        """The fence of a write whose answer was lost: this broker is the controller, with the epoch
+        that it tried to write.
+        """
         if await self.controller_id() == broker_id:
             node = await self._epoch()
             stat = await self._zk.exists(paths.CONTROLLER)

@@ -1,6 +1,6 @@
-"""Writes that only the acting controller can make (`KafkaZkClient`, expected controller epoch).
+"""Writes that only the active controller can make (`KafkaZkClient`, expected controller epoch).
 
-Every one is a multi that begins with a check of `/controller_epoch`.
+Every write is a multi that begins with a check of `/controller_epoch`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafkapy.zk.zookeeper import (
 
 
 class ControllerMoved(KafkapyError):
-    """Another broker became the controller: what this one knows is stale."""
+    """Another broker became the controller, so this one's state is stale."""
 
 
 class Fence(NamedTuple):
@@ -37,15 +37,15 @@ class Fence(NamedTuple):
 
     @property
     def check(self) -> Check:
-        """The operation that fails once there is a newer controller."""
+        """The operation that fails if there is a newer controller."""
         return Check(paths.CONTROLLER_EPOCH, self.zk_version)
 
 
 async def fenced(zk: ZooKeeper, fence: Fence, ops: Sequence[Op]) -> list[OpResult]:
-    """Do all of `ops` or none, as the acting controller; the results of `ops`.
+    """Apply all of `ops` or none, as the active controller. Returns their results.
 
     Raises:
-        ControllerMoved: the fence does not hold.
+        ControllerMoved: there is a newer controller.
         ZooKeeperError: the error of the first failing operation.
     """
     try:
@@ -58,10 +58,11 @@ async def fenced(zk: ZooKeeper, fence: Fence, ops: Sequence[Op]) -> list[OpResul
 async def fenced_each(
     zk: ZooKeeper, fence: Fence, batches: Sequence[Sequence[Op]]
 ) -> list[list[OpResult] | ZooKeeperError]:
-    """Do each batch as its own fenced transaction, pipelined; results or error of each.
+    """Apply each batch as a fenced transaction of its own, pipelined. Returns the results or error
+    of each.
 
     Raises:
-        ControllerMoved: the fence does not hold for one of them.
+        ControllerMoved: there is a newer controller.
     """
     answers = await zk.pipeline([Multi([fence.check, *ops]) for ops in batches])
     return [_results(answer) for answer in answers]
@@ -83,7 +84,7 @@ def _raise_if_moved(error: ZooKeeperError) -> None:
 
 
 async def create_recursive(zk: ZooKeeper, path: str, data: bytes = b"") -> None:
-    """Create a node and the parents it lacks. Raises NodeExists."""
+    """Create a node with its missing parents. Raises NodeExists."""
     try:
         await zk.create(path, data)
     except NoNode:

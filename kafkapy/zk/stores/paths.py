@@ -1,4 +1,4 @@
-"""Where Kafka keeps things in ZooKeeper (`kafka.zk.ZkData`), and how entity names become paths."""
+"""Paths of Kafka's nodes in ZooKeeper (`kafka.zk.ZkData`), and the encoding of entity names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def partition_state(name: str, index: int) -> str:
 
 
 def config(entity_type: str, entity_name: str) -> str:
-    """`/config/<type>/<entity>`; the name is already sanitized where its type wants that."""
+    """`/config/<type>/<entity>`; the name is already sanitized if its type requires that."""
     return f"{CONFIG}/{entity_type}/{entity_name}"
 
 
@@ -92,12 +92,12 @@ def sanitize(name: str) -> str:
 
 
 def desanitize(part: str) -> str:
-    """The name that `sanitize` was given."""
+    """The original of a sanitized name."""
     return unquote(part)
 
 
 def java_name(name: str) -> str:
-    """An enum's TRANSACTIONAL_ID as these paths and texts have it: TransactionalId."""
+    """An enum's name in the form of these paths and texts: TRANSACTIONAL_ID as TransactionalId."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 

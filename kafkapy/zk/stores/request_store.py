@@ -1,4 +1,4 @@
-"""Requests and notifications left in ZooKeeper for the controller, which deletes them when done."""
+"""Requests and notifications in ZooKeeper for the controller, which deletes them when done."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ class RequestStore:
         await create_recursive(self._zk, paths.delete_topic(topic))
 
     async def remove_topic_deletions(self, topics: Iterable[str], fence: Fence) -> None:
-        """Forget deletion requests that will not be carried out."""
+        """Remove deletion requests that are refused."""
         await self._remove([paths.delete_topic(topic) for topic in topics], fence)
 
     async def preferred_elections(self, watch: Watch | None = None) -> list[TopicPartition] | None:
-        """The partitions of `/admin/preferred_replica_election`; the watch waits for the node.
+        """The partitions of `/admin/preferred_replica_election`. The watch fires when the node is
+        created.
 
-        None if it is not there. One that cannot be read is logged and left where it is: None too.
+        None if the node does not exist, or is unreadable, which is logged.
         """
         path = paths.PREFERRED_REPLICA_ELECTION
         if watch is not None:
@@ -75,7 +76,7 @@ class RequestStore:
             return None
 
     async def request_preferred_elections(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ask the controller to elect preferred leaders. Raises NodeExists while it does."""
+        """Request elections of preferred leaders. Raises NodeExists during earlier ones."""
         path = paths.PREFERRED_REPLICA_ELECTION
         await create_recursive(self._zk, path, encode_partitions(partitions))
 
@@ -86,9 +87,10 @@ class RequestStore:
     async def reassignments(
         self, watch: Watch | None = None
     ) -> dict[TopicPartition, tuple[int, ...]]:
-        """The target replicas in `/admin/reassign_partitions`; the watch waits for the node.
+        """The target replicas in `/admin/reassign_partitions`. The watch fires when the node is
+        created.
 
-        One that cannot be read is logged and left where it is.
+        An unreadable node is logged and left as it is.
         """
         path = paths.REASSIGN_PARTITIONS
         if watch is not None:
@@ -102,17 +104,17 @@ class RequestStore:
             return {}
 
     async def request_reassignments(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-        """Ask the controller to move partitions. Raises NodeExists while others move so."""
+        """Request reassignments. Raises NodeExists during earlier ones."""
         await create_recursive(self._zk, paths.REASSIGN_PARTITIONS, encode_reassignments(targets))
 
     async def remove_reassignments(
         self, is_over: Callable[[TopicPartition, tuple[int, ...]], bool], fence: Fence
     ) -> None:
-        """Take the rows (partition, target) that are over out of `/admin/reassign_partitions`,
-        and the node away with the last one. A row that a tool adds meanwhile is kept.
+        """Remove completed rows (partition, target) from `/admin/reassign_partitions`, and with the
+        last one the node. A row that a tool adds meanwhile is kept.
 
         Raises:
-            ControllerMoved: the fence does not hold.
+            ControllerMoved: there is a newer controller.
         """
         path = paths.REASSIGN_PARTITIONS
         while True:
@@ -133,7 +135,7 @@ class RequestStore:
                 continue
 
     async def notify_log_dir_failure(self, broker_id: int) -> None:
-        """Tell the controller that a log directory of this broker failed."""
+        """Notify the controller of a failed log directory of this broker."""
         await self._zk.create(
             f"{paths.LOG_DIR_EVENT_NOTIFICATION}/{paths.LOG_DIR_EVENT_PREFIX}",
             encode_log_dir_event(broker_id),

@@ -1,7 +1,7 @@
 """`ZkStore`: Kafka's data in ZooKeeper, typed, over the port of `zookeeper` (`KafkaZkClient`).
 
-Each area is a small store of its own: `brokers topics configs election requests acls tokens`;
-what is left, the cluster's own few nodes, is here.
+Each area is a small store of its own: `brokers topics configs election requests acls tokens`; the
+nodes of the cluster as a whole are here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LAST_PRODUCER_ID: Final = 2**63 - 1
 
 
 class ZkStore:
-    """Typed access to everything Kafka keeps in ZooKeeper."""
+    """Typed access to Kafka's data in ZooKeeper."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self.zookeeper = zk
@@ -61,7 +61,7 @@ class ZkStore:
         self.tokens = TokenStore(zk)
 
     async def create_persistent_paths(self) -> None:
-        """The nodes that every broker makes sure of at its start."""
+        """Create the nodes that every broker needs."""
         for path in paths.PERSISTENT_PATHS:
             await ensure(self.zookeeper, path)
 
@@ -73,7 +73,7 @@ class ZkStore:
             return None
 
     async def get_or_create_cluster_id(self, proposed: str) -> str:
-        """The cluster's id; `proposed` becomes it if there is none."""
+        """The cluster's id. If there is none, `proposed` becomes it."""
         try:
             await create_recursive(self.zookeeper, paths.CLUSTER_ID, encode_cluster_id(proposed))
         except NodeExists:
@@ -89,7 +89,7 @@ class ZkStore:
             return
 
     async def allocate_producer_id_block(self, broker_id: int) -> ProducerIdBlock:
-        """The next 1000 producer ids, for this broker alone.
+        """Allocate the next 1000 producer ids for this broker.
 
         Raises:
             KafkapyError: the ids are used up.

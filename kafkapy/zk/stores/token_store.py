@@ -1,7 +1,7 @@
 """Delegation tokens and their change notifications in ZooKeeper (`DelegationTokenInfoZNode`).
 
-A token's HMAC is nowhere stored: it is made with the brokers' secret. A notification is the id of
-a token that was changed or removed.
+A token's HMAC is not stored: it is computed with the brokers' secret. A notification is the id of a
+token that was changed or removed.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class TokenStore:
         self._zk = zk
 
     async def create_paths(self) -> None:
-        """The nodes that a broker with a secret makes sure of at its start."""
+        """Create the nodes that a broker with a secret needs."""
         for path in (paths.TOKEN_CHANGES, paths.TOKENS):
             await ensure(self._zk, path)
 
     async def get_all(self) -> dict[str, TokenInformation | ZnodeError]:
-        """All tokens by id, or why one cannot be read."""
+        """All tokens by id; for an unreadable one, its error."""
         ids = await self._zk.children(paths.TOKENS)
         requests = [Get(_path(token_id)) for token_id in ids]
         found: dict[str, TokenInformation | ZnodeError] = {}
@@ -63,7 +63,7 @@ class TokenStore:
         """A token and its node's data version; None if there is none.
 
         Raises:
-            ZnodeError: it cannot be read.
+            ZnodeError: the token's node is unreadable.
         """
         path = _path(token_id)
         try:
@@ -77,7 +77,7 @@ class TokenStore:
         await self._zk.create(_path(token.token_id), encode_token(token))
 
     async def replace(self, token: TokenInformation, version: int) -> bool:
-        """Store a token's new state, unless it has changed or gone since `version`."""
+        """Store a token's new state, unless it was changed or deleted since `version`."""
         try:
             await self._zk.set(_path(token.token_id), encode_token(token), version)
         except (BadVersion, NoNode):
@@ -85,7 +85,7 @@ class TokenStore:
         return True
 
     async def delete(self, token_id: str, version: int) -> bool:
-        """Delete a token, unless it has changed or gone since `version`."""
+        """Delete a token, unless it was changed or deleted since `version`."""
         try:
             await self._zk.delete(_path(token_id), version)
         except (BadVersion, NoNode):
@@ -93,19 +93,18 @@ class TokenStore:
         return True
 
     async def notify(self, token_id: str) -> None:
-        """Tell every broker to read the token again."""
+        """Notify every broker to read the token again."""
         path = f"{paths.TOKEN_CHANGES}/{paths.TOKEN_CHANGE_PREFIX}"
         await self._zk.create(path, token_id.encode(), CreateMode.PERSISTENT_SEQUENTIAL)
 
     async def changes(self, watch: Watch | None = None) -> list[int]:
-        """The sequence numbers of the notifications there are, ascending."""
+        """The sequence numbers of all notifications, ascending."""
         return await change_notifications.sequences(
             self._zk, paths.TOKEN_CHANGES, paths.TOKEN_CHANGE_PREFIX, watch
         )
 
     async def changed(self, sequence: int) -> str | None:
-        """The id of the token that a notification names; None once it is purged, or if it names
-        none."""
+        """The id of the token that a notification names; None if it was purged or names none."""
         try:
             node = await self._zk.get(_change_path(sequence))
         except NoNode:
@@ -113,7 +112,7 @@ class TokenStore:
         return node.data.decode(errors="replace") or None
 
     async def purge(self, sequences: Iterable[int], now_ms: int) -> None:
-        """Delete those of the notifications that are older than 15 minutes."""
+        """Delete the notifications that are older than 15 minutes."""
         await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
 
 
@@ -126,7 +125,7 @@ def _change_path(sequence: int) -> str:
 
 
 def encode_token(token: TokenInformation) -> bytes:
-    """`/delegation_token/tokens/<id>`, version 3, its keys in the order that Kafka's have."""
+    """`/delegation_token/tokens/<id>`, version 3, with the keys in Kafka's order."""
     node = {
         "issueTimestamp": token.issue_ms,
         "renewers": [paths.sanitize(renewer) for renewer in token.renewers],
@@ -141,7 +140,7 @@ def encode_token(token: TokenInformation) -> bytes:
 
 
 def decode_token(path: str, data: bytes) -> TokenInformation:
-    """Versions 1 to 3; up to 2 whoever owns a token has asked for it."""
+    """Versions 1 to 3. Up to 2 the owner of a token is its requester."""
     try:
         node = orjson.loads(data)
         if not 1 <= node["version"] <= VERSION:

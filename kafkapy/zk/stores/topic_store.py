@@ -1,7 +1,7 @@
 """Topics and their partition states in ZooKeeper.
 
-Creation and expansion are any broker's plain writes; partition states, deletions and reassigned
-topics are the controller's, fenced.
+Any broker may create and expand topics, by plain writes. Only the controller writes partition
+states, deletions and reassignments; these writes are fenced.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TopicStore:
         self._ignored: set[str] = set()  # names that were warned of
 
     async def names(self, watch: Watch | None = None) -> list[str]:
-        """Every topic, sorted. A child whose name no topic can have is warned of and left out."""
+        """Every topic, sorted. A child with an invalid topic name is logged and left out."""
         names = await self._zk.children(paths.TOPICS, watch)
         for name in names:
             if not is_topic_name(name) and name not in self._ignored:
@@ -85,9 +85,9 @@ class TopicStore:
     async def get_all(
         self, topics: Sequence[str], watches: Mapping[str, Watch]
     ) -> dict[str, TopicDescription]:
-        """The topics that exist, in the order asked; `watches` by topic wait for their change.
+        """The existing topics, in the given order. `watches` by topic fire at their changes.
 
-        A topic whose znode cannot be read is logged and left out.
+        A topic with an unreadable znode is logged and left out.
         """
         requests = [Get(paths.topic(topic), watches.get(topic)) for topic in topics]
         answers = await self._zk.pipeline(requests)
@@ -106,11 +106,11 @@ class TopicStore:
         await self._zk.create(paths.topic(topic.topic), encode_topic(topic))
 
     async def update(self, topic: TopicDescription, known: TopicDescription | None = None) -> None:
-        """Replace a topic's assignment as an admin does (partition expansion).
+        """Replace a topic's assignment for an admin client (partition expansion).
 
         Raises:
-            NoNode: there is no such topic.
-            BadVersion: it is not as `known` any more (Kafka overwrites what a reassignment wrote).
+            NoNode: there is no such topic. BadVersion: the assignment is not `known` any more
+            (Kafka overwrites that of a reassignment).
         """
         path = paths.topic(topic.topic)
         node = await self._zk.get(path)
@@ -130,10 +130,10 @@ class TopicStore:
         removing: tuple[int, ...],
         fence: Fence,
     ) -> None:
-        """Write one partition's replicas, and no other's: an admin may be adding partitions.
+        """Write one partition's replicas only, since an admin client may be adding partitions.
 
         Raises:
-            ControllerMoved: the fence does not hold.
+            ControllerMoved: there is a newer controller.
             NoNode: there is no such topic.
         """
         path, index = paths.topic(partition.topic), partition.partition
@@ -157,14 +157,18 @@ class TopicStore:
     async def states(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states of those partitions that have one; an unreadable one is logged, left out."""
+        """The states of those partitions that have one. An unreadable one is logged and left
+        out.
+        """
         found = await self.states_and_zxids(partitions)
         return {partition: state for partition, (state, _) in found.items()}
 
     async def states_and_zxids(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
-        """As `states`, each with the zxid of its last write, which compares with broker epochs."""
+        """As `states`, each with the zxid of its last write, which is comparable with broker
+        epochs.
+        """
         state_paths = [paths.partition_state(*partition) for partition in partitions]
         answers = await self._zk.pipeline([Get(path) for path in state_paths])
         found = {}
@@ -181,10 +185,11 @@ class TopicStore:
     async def create_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr], fence: Fence
     ) -> dict[TopicPartition, ZooKeeperError]:
-        """Create state nodes and the nodes above them; the partitions that failed, with the error.
+        """Create state nodes with their parents. Returns the partitions that failed, with the
+        error.
 
         Raises:
-            ControllerMoved: the fence does not hold.
+            ControllerMoved: there is a newer controller.
         """
         await self._create_parents(states, fence)
         groups = list(_grouped(states))
@@ -202,10 +207,10 @@ class TopicStore:
     ) -> StateWrites:
         """Write each state if its `partition_epoch` is still the node's version.
 
-        Many go in one transaction; those of a transaction that fails are written one by one.
+        Many states share a transaction. Those of a failed transaction are written one by one.
 
         Raises:
-            ControllerMoved: the fence does not hold.
+            ControllerMoved: there is a newer controller.
         """
         outcome = StateWrites({}, [], {})
         partitions = list(states)
@@ -237,8 +242,9 @@ class TopicStore:
     async def _written_before(
         self, wanted: Mapping[TopicPartition, LeaderAndIsr]
     ) -> list[TopicPartition]:
-        """A write whose answer was lost is sent again, and then refused for its own version: what
-        this controller wanted is there, so it was written. Kafka lets the leader wait for good."""
+        """Whether a refused write was made before. After a lost answer a write is sent again, and
+        then refused because of its own first version. In Kafka the leader then waits for good.
+        """
         found = await self.states(list(wanted)) if wanted else {}
         return [partition for partition, state in found.items() if state == wanted[partition]]
 
@@ -246,7 +252,7 @@ class TopicStore:
         """Delete a topic's znodes, its config and its deletion request, in this order.
 
         Raises:
-            ControllerMoved: the fence does not hold.
+            ControllerMoved: there is a newer controller.
         """
         for path in (
             paths.topic(topic),
@@ -259,7 +265,7 @@ class TopicStore:
                 await fenced(self._zk, fence, batch)
 
     async def _subtree(self, path: str) -> list[str]:
-        """`path` and all below it, children first; empty if it is not there."""
+        """`path` and all nodes below it, children first; empty if it does not exist."""
         try:
             names = await self._zk.children(path)
         except NoNode:
@@ -285,7 +291,7 @@ class TopicStore:
         states: Mapping[TopicPartition, LeaderAndIsr],
         fence: Fence,
     ) -> dict[TopicPartition, ZooKeeperError]:
-        """The slow way, for a batch in which some nodes exist already."""
+        """Create nodes one by one, for a batch in which some exist already."""
         await fenced_each(
             self._zk,
             fence,
@@ -333,7 +339,7 @@ def _note(
     group: Sequence[TopicPartition],
     answer: Sequence[OpResult] | ZooKeeperError,
 ) -> None:
-    """Sort the partitions of one transaction by its answer."""
+    """Note the outcome of one transaction for its partitions."""
     if isinstance(answer, BadVersion):
         outcome.retry.extend(group)
     elif isinstance(answer, ZooKeeperError):
@@ -345,7 +351,7 @@ def _note(
 
 
 def _grouped(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
-    """Partitions of one topic together, so that one conflict spoils no other topic's batch."""
+    """Group partitions by topic, so that a conflict affects no other topic's batch."""
     by_topic: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         by_topic.setdefault(partition.topic, []).append(partition)

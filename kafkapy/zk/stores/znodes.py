@@ -1,7 +1,6 @@
-"""The JSON of Kafka's znodes, each shape once: an `encode_` and a `decode_` per node.
+"""The JSON of Kafka's znodes: an `encode_` and a `decode_` function for each kind of node.
 
-Readers ignore unknown keys. A node that cannot be read raises `ZnodeError`, which names it and
-leaves it as it is.
+Readers ignore unknown keys. An unreadable node raises `ZnodeError`, which names it.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from kafkapy.common.cluster_state import (
     RECOVERED,
     BrokerInfo,
     Endpoint,
+    Feature,
     LeaderAndIsr,
     TopicDescription,
 )
@@ -31,7 +31,7 @@ _ENDPOINT: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
 class ZnodeError(KafkapyError):
-    """A znode's data is not what Kafka writes there."""
+    """A znode's data does not have Kafka's format."""
 
     def __init__(self, path: str, problem: object) -> None:
         super().__init__(f"znode {path} cannot be read: {problem}")
@@ -39,7 +39,7 @@ class ZnodeError(KafkapyError):
 
 
 class ProducerIdBlock(NamedTuple):
-    """A block of producer ids, both ends included, and the broker it was given to."""
+    """A block of producer ids, both ends included, and its broker."""
 
     broker_id: int
     start: int
@@ -79,7 +79,10 @@ def encode_broker(broker: BrokerInfo, timestamp_ms: int) -> bytes:
     node["listener_security_protocol_map"] = {
         endpoint.listener: endpoint.security_protocol for endpoint in broker.endpoints
     }
-    node["features"] = {}
+    node["features"] = {
+        feature.name: {"min_version": feature.min_version, "max_version": feature.max_version}
+        for feature in broker.features
+    }
     return orjson.dumps(node)
 
 
@@ -93,9 +96,20 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
             return BrokerInfo(broker_id, (endpoint,), None)
         protocols = node.get("listener_security_protocol_map", {})
         endpoints = tuple(_endpoint(text, protocols) for text in node["endpoints"])
-        return BrokerInfo(broker_id, endpoints, node.get("rack"))
+        return BrokerInfo(broker_id, endpoints, node.get("rack"), _features(node))
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
+
+
+def _features(node: dict[str, Any]) -> tuple[Feature, ...]:
+    """The features of a registration. What cannot be read is a feature that it does not have."""
+    try:
+        return tuple(
+            Feature(name, int(levels["min_version"]), int(levels["max_version"]))
+            for name, levels in node.get("features", {}).items()
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _endpoint_text(endpoint: Endpoint) -> str:
@@ -213,7 +227,7 @@ def decode_controller_epoch(data: bytes) -> int:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """`/cluster/id`: here the version is a string."""
+    """`/cluster/id`, in which the version is a string."""
     return orjson.dumps({"version": "1", "id": cluster_id})
 
 
@@ -258,7 +272,7 @@ def decode_config_change(path: str, data: bytes) -> ConfigChange:
 
 
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
-    """`/latest_producer_id_block`: both ends are strings."""
+    """`/latest_producer_id_block`, in which both ends are strings."""
     return orjson.dumps(
         {
             "version": 1,
@@ -270,7 +284,7 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 
 def decode_producer_id_block(data: bytes) -> ProducerIdBlock:
-    """The last block given."""
+    """The last allocated block."""
     node = _object(paths.PRODUCER_ID_BLOCK, data)
     try:
         return ProducerIdBlock(node["broker"], int(node["block_start"]), int(node["block_end"]))
@@ -299,7 +313,7 @@ def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
 
 
 def encode_reassignments(targets: Mapping[TopicPartition, Sequence[int]]) -> bytes:
-    """`/admin/reassign_partitions`: the replicas that each partition shall have."""
+    """`/admin/reassign_partitions`: the target replicas of each partition."""
     rows = [
         {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
         for tp, replicas in targets.items()
@@ -308,7 +322,7 @@ def encode_reassignments(targets: Mapping[TopicPartition, Sequence[int]]) -> byt
 
 
 def decode_reassignments(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
-    """The reassignments that a tool asked for; of a partition named twice, the last."""
+    """The reassignments that a tool requested. For a partition named twice, the last row counts."""
     path = paths.REASSIGN_PARTITIONS
     try:
         rows = _object(path, data)["partitions"]

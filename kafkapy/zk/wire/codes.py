@@ -61,6 +61,7 @@ class ErrorCode(IntEnum):
     AUTHFAILED = -115
     NOWATCHER = -121
     RECONFIGDISABLED = -123
+    SESSIONCLOSEDREQUIRESASLAUTH = -124
 
 
 class EventType(IntEnum):
@@ -118,5 +119,4 @@ SYNC_CONNECTED: Final = 3
 NOTIFICATION_XID: Final = -1
 PING_XID: Final = -2
 AUTH_XID: Final = -4
-SET_WATCHES_XID: Final = -8
 NO_ZXID: Final = -1

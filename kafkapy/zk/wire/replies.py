@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from kafkapy.zk.wire.codes import ErrorCode, OpCode
+from kafkapy.zk.wire.codes import NOTIFICATION_XID, ErrorCode, OpCode
 from kafkapy.zk.wire.jute import (
     BUFFER,
     INT,
     STRING,
     Codec,
-    Malformed,
     Reader,
     packed,
     record,
 )
+from kafkapy.zk.wire.multi import multi
 from kafkapy.zk.wire.records import ACLS, CLIENT_INFOS, STAT, STRINGS, Acl, ClientInfo, Stat
-from kafkapy.zk.wire.requests import MULTI_END, MULTI_HEADER, MultiHeader
 
 
 class ReplyHeader(NamedTuple):
@@ -90,6 +89,12 @@ class WhoAmIReply(NamedTuple):
     identities: tuple[ClientInfo, ...]
 
 
+class SaslReply(NamedTuple):
+    """sasl: the server's token."""
+
+    token: bytes | None
+
+
 class WatcherEvent(NamedTuple):
     """A notification: the event, the state of the connection, the node."""
 
@@ -115,6 +120,7 @@ Reply = (
     | ChildrenReply
     | NumberReply
     | WhoAmIReply
+    | SaslReply
     | WatcherEvent
     | MultiReply
 )
@@ -142,26 +148,12 @@ _PARTS: Final[Mapping[int, Codec[Any]]] = {
 }
 
 
-def _read_multi(reader: Reader) -> MultiReply:
-    results = []
-    while not (header := MULTI_HEADER.read(reader)).done:
-        codec = _PARTS.get(header.op)
-        if codec is None:
-            raise Malformed(f"Operation {header.op} cannot be part of a multi")
-        results.append((header.op, codec.read(reader)))
-    return MultiReply(tuple(results))
+def _error_of(part: Reply) -> int:
+    """The header of a part repeats the part's error, as ZooKeeper's."""
+    return part.number if isinstance(part, NumberReply) else ErrorCode.OK
 
 
-def _write_multi(out: bytearray, value: MultiReply) -> None:
-    for op, part in value.results:
-        # The header repeats the error of the part, as ZooKeeper's.
-        error = part.number if isinstance(part, NumberReply) else ErrorCode.OK
-        MULTI_HEADER.write(out, MultiHeader(op, False, error))
-        _PARTS[op].write(out, part)
-    MULTI_HEADER.write(out, MULTI_END)
-
-
-_MULTI: Final = Codec(_read_multi, _write_multi)
+_MULTI: Final = multi(MultiReply, _PARTS, _error_of)
 
 BODIES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.CREATE: _PATH,
@@ -182,6 +174,7 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.MULTI_READ: _MULTI,
     OpCode.AUTH: _EMPTY,
     OpCode.SET_WATCHES: _EMPTY,
+    OpCode.SASL: record(SaslReply, BUFFER),
     OpCode.GET_EPHEMERALS: _NAMES,
     OpCode.GET_ALL_CHILDREN_NUMBER: _NUMBER,
     OpCode.SET_WATCHES2: _EMPTY,
@@ -214,6 +207,6 @@ def decode_reply(op: int, frame: bytes) -> tuple[ReplyHeader, Reply | None]:
 def encode_event(zxid: int, event: WatcherEvent) -> bytes:
     """A notification without its length."""
     out = bytearray()
-    HEADER.write(out, ReplyHeader(-1, zxid, ErrorCode.OK))
+    HEADER.write(out, ReplyHeader(NOTIFICATION_XID, zxid, ErrorCode.OK))
     EVENT.write(out, event)
     return bytes(out)

@@ -13,11 +13,11 @@ from kafkapy.zk.wire.jute import (
     LONG,
     STRING,
     Codec,
-    Malformed,
     Reader,
     packed,
     record,
 )
+from kafkapy.zk.wire.multi import multi
 from kafkapy.zk.wire.records import ACLS, STRINGS, Acl
 
 
@@ -119,7 +119,13 @@ class SetWatchesRequest(NamedTuple):
 
 
 class EmptyRequest(NamedTuple):
-    """ping, closeSession, whoAmI and sasl: no body that matters."""
+    """ping, closeSession and whoAmI: no body that matters."""
+
+
+class SaslRequest(NamedTuple):
+    """sasl: a client's token."""
+
+    token: bytes | None
 
 
 class MultiRequest(NamedTuple):
@@ -141,21 +147,12 @@ Request = (
     | AuthRequest
     | SetWatchesRequest
     | EmptyRequest
+    | SaslRequest
     | MultiRequest
 )
 
 
-class MultiHeader(NamedTuple):
-    """The header of each operation and each result of a multi, and the mark of its end."""
-
-    op: int
-    done: bool
-    error: int
-
-
 HEADER: Final = packed(RequestHeader, ">ii")
-MULTI_HEADER: Final = packed(MultiHeader, ">i?i")
-MULTI_END: Final = MultiHeader(-1, True, -1)
 
 _CREATE: Final = record(CreateRequest, STRING, BUFFER, ACLS, INT)
 _CREATE_TTL: Final = record(CreateTtlRequest, STRING, BUFFER, ACLS, INT, LONG)
@@ -192,25 +189,6 @@ def _write_watches(out: bytearray, value: SetWatchesRequest) -> None:
         STRINGS.write(out, paths)
 
 
-def _multi(parts: Mapping[int, Codec[Any]]) -> Codec[MultiRequest]:
-    def read(reader: Reader) -> MultiRequest:
-        ops = []
-        while not (header := MULTI_HEADER.read(reader)).done:
-            codec = parts.get(header.op)
-            if codec is None:
-                raise Malformed(f"Operation {header.op} cannot be part of a multi")
-            ops.append((header.op, codec.read(reader)))
-        return MultiRequest(tuple(ops))
-
-    def write(out: bytearray, value: MultiRequest) -> None:
-        for op, request in value.ops:
-            MULTI_HEADER.write(out, MultiHeader(op, False, -1))
-            parts[op].write(out, request)
-        MULTI_HEADER.write(out, MULTI_END)
-
-    return Codec(read, write)
-
-
 # A check is part of a multi only, as in ZooKeeper.
 BODIES: Final[Mapping[int, Codec[Any]]] = {
     **{op: codec for op, codec in WRITES.items() if op != OpCode.CHECK},
@@ -222,15 +200,15 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
     OpCode.SYNC: _PATH,
     OpCode.PING: _EMPTY,
     OpCode.GET_CHILDREN2: _WATCHED,
-    OpCode.MULTI: _multi(WRITES),
+    OpCode.MULTI: multi(MultiRequest, WRITES),
     OpCode.RECONFIG: record(ReconfigRequest, STRING, STRING, STRING, LONG),
     OpCode.CHECK_WATCHES: _WATCH_KIND,
     OpCode.REMOVE_WATCHES: _WATCH_KIND,
     OpCode.DELETE_CONTAINER: _PATH,
-    OpCode.MULTI_READ: _multi(READS),
+    OpCode.MULTI_READ: multi(MultiRequest, READS),
     OpCode.AUTH: record(AuthRequest, INT, STRING, BUFFER),
     OpCode.SET_WATCHES: Codec(_read_watches, _write_watches),
-    OpCode.SASL: _EMPTY,
+    OpCode.SASL: record(SaslRequest, BUFFER),
     OpCode.GET_EPHEMERALS: _PATH,
     OpCode.GET_ALL_CHILDREN_NUMBER: _PATH,
     OpCode.SET_WATCHES2: record(SetWatchesRequest, LONG, *[STRINGS] * 5),

@@ -46,6 +46,7 @@ class GroupShell:
         self.append_error = ErrorCode.NONE
         self.replies: dict[Any, Any] = {}
         self.on_reply: Callable[[Any, Any], None] = lambda token, result: None
+        self.on_append: Callable[[Append], None] = lambda append: None
         self._tokens = 0
         self.coordinator = self.new_coordinator()
         if load:
@@ -70,6 +71,7 @@ class GroupShell:
             self.on_reply(token, result)
         for append in effects.appends:
             self.appends.append(append)
+            self.on_append(append)
             if self.held is None:
                 self.complete(append, self.append_error)
             else:
@@ -186,10 +188,14 @@ class GroupShell:
     def replayed(self, leader_epoch: int = 6) -> GroupCoordinator:
         """Another coordinator that loaded this one's log."""
         other = self.new_coordinator()
+        self.load(other, leader_epoch)
+        return other
+
+    def load(self, coordinator: GroupCoordinator, leader_epoch: int) -> None:
+        """Load the whole log into `coordinator`."""
         for partition in range(self.config.offsets_topic_num_partitions):
-            other.start_loading(partition, leader_epoch)
+            coordinator.start_loading(partition, leader_epoch)
             for offset, (index, record) in enumerate(self.log):
                 if index == partition:
-                    other.replay(partition, offset, record)
-            other.finish_loading(partition, self.now_ms)
-        return other
+                    coordinator.replay(partition, offset, record)
+            coordinator.finish_loading(partition, self.now_ms)

@@ -117,7 +117,9 @@ class ReplicaSet:
             result = leader.partition.read(wanted, follower, 0, wanted.max_bytes, True, self.now_ms)
         except ApiError as error:
             return LeaderRow(TP, int(error.code), -1, -1, None, b""), error.code.name
-        said = f"diverging {result.diverging_epoch}" if result.diverging_epoch else "ok"
+        said = "ok"
+        if result.diverging_epoch:
+            said = "diverges in epoch {}, which ends at {}".format(*result.diverging_epoch)
         return (
             LeaderRow(
                 TP, 0, result.high_watermark, result.log_start_offset, result.diverging_epoch,

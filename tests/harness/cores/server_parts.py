@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kafkapy.common.cluster_state import (
@@ -16,8 +17,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller import Controller
 from kafkapy.controller.events import Event
-from kafkapy.coordinator.config import GroupConfig, TransactionConfig
-from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.config import TransactionConfig
 from kafkapy.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.metadata.cache import MetadataCache
@@ -38,7 +38,8 @@ from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.coordinators.group_service import set_up_groups
+from kafkapy.server.coordinators.group_topics import GroupTopics
 from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
 from kafkapy.server.coordinators.transaction_service import TransactionService
@@ -177,13 +178,15 @@ class Parts:
         )
         self.passwords = DynamicPasswords(self.config.properties, random.bytes)
         self.authorizer: AclAuthorizer | None = None
-        self.groups = GroupService(
-            GroupCoordinator(GroupConfig.from_values(self.config.values), random, self.clock),
+        self.groups = set_up_groups(
+            self.config,
+            GroupTopics(self.metadata, self.waiter),
             self.replicas,
             self.clock,
-            self.config,
+            random,
             self.timers.call_later,
         )
+        self.features: Any = SimpleNamespace(has_consumer_groups=True)
         self._transact()
         self.logs.on_log_dir_failure = lambda _, failure: self.replicas.log_dir_failed(failure)
         self.fetch_reader = FetchReader(self.replicas, self.clock)
@@ -261,7 +264,7 @@ class Parts:
             ApiKey.PRODUCE: self.produce_paths.general,
             ApiKey.FETCH: self.fetch_paths.general,
             **handler_table.logs(self.replicas, self.clock),
-            **handler_table.groups(self.groups, self.metadata, self.authorization),
+            **handler_table.groups(self.groups, self.metadata, self.authorization, self.features),
         }
 
     def dispatcher(self) -> Dispatcher:

@@ -79,9 +79,11 @@ class ZooKeeperDesk:
 class Client:
     """One connection: requests with their replies, and the events that came."""
 
-    def __init__(self, desk: ZooKeeperDesk, address: str = "127.0.0.1") -> None:
+    def __init__(
+        self, desk: ZooKeeperDesk, address: str = "127.0.0.1", subject: str | None = None
+    ) -> None:
         self._desk = desk
-        connection = desk.service.connected(address, 4711)
+        connection = desk.service.connected(address, 4711, subject)
         assert connection is not None, "too many connections"
         self.connection = connection
         desk.clients[connection] = self
@@ -144,6 +146,10 @@ class Client:
         """A new node's path, or the error."""
         found = self.call(OpCode.CREATE, CreateRequest(path, data, acl, flags))
         return found.path if isinstance(found, replies.PathReply) else found
+
+    def identities(self) -> list[tuple[str, str]]:
+        """Those that the server knows the client by."""
+        return [tuple(each) for each in self.call(OpCode.WHO_AM_I).identities]
 
     def exists(self, path: str, watch: bool = False) -> Any:
         return self.call(OpCode.EXISTS, WatchedRequest(path, watch))

@@ -82,11 +82,17 @@ class ForkedBroker:
             os.kill(self.pid, signal.SIGKILL)
 
     def _ended(self, timeout: float | None) -> int | None:
-        if self._status is None and connection.wait([self._process.sentinel], timeout):
+        """The exit status, once it has ended. Several threads may wait for it."""
+        if self._status is None:
+            try:
+                has_ended = connection.wait([self._process.sentinel], timeout)
+            except ValueError:  # another thread has seen the end meanwhile, and closed the process
+                return self._status
             with _reading:
-                self._process.join()
-            self._status = self._process.exitcode
-            self._process.close()
+                if has_ended and self._status is None:
+                    self._process.join()
+                    self._status = self._process.exitcode
+                    self._process.close()
         return self._status
 
 

@@ -8,6 +8,8 @@ A fenced block in `sh`, `bash` or `console` is run, unless a comment above it sa
 A `text` block after commands shows their output: its lines are among those that they print, in
 this order; `...` stands for anything. The blocks of a page are one script. Its ports become free
 ones, and `/tmp/kafkapy-` a directory of the test.
+
+Lines that install the package are left out: it is installed. `scripts/newcomer --debian` runs them.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ ROOT: Final = Path(__file__).parents[3]
 LIMIT_S: Final = 240
 COMMANDS: Final = ("sh", "bash", "console")
 MARK: Final = "KAFKAPY_DOCUMENT"
+INSTALLS: Final = ("apt-get ", "python3 -m venv ", ". .venv/", "pip install ")
 _FENCE: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 _MARK: Final = re.compile(r"<!-- (?:run by (?P<by>[^\s:]+): \S.*|not run: (?P<why>\S.*)) -->")
 _COMMENT: Final = re.compile(r"<!--(?:(?!-->).)*-->\Z", re.DOTALL)
@@ -85,6 +88,26 @@ def steps(page: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+def installation(page: str) -> list[str]:
+    """The lines of a page that install the package and what it needs."""
+    return [line for text, _ in steps(page) for line in text.splitlines() if _installs(line)]
+
+
+def script(page: str) -> str:
+    """The other commands of a page, with a line after each block that separates their outputs."""
+    return "".join(f"{_others(text)}\necho '{_END}'\n" for text, _ in steps(page))
+
+
+def difference(page: str, printed: str) -> str | None:
+    """A message about the first output that a page shows and its script did not print."""
+    for (text, outputs), said in zip(steps(page), printed.split(f"{_END}\n"), strict=False):
+        for output in outputs:
+            missing = first_missing(output.splitlines(), said.splitlines())
+            if missing is not None:
+                return f"{page}: {missing!r} is not what\n{text}\nprints:\n{said}"
+    return None
+
+
 class World:
     """Free ports in the place of a page's, and a directory in the place of /tmp/kafkapy-*."""
 
@@ -106,22 +129,18 @@ class World:
 
     def run(self, page: str) -> None:
         """Run the commands of a page in one shell, and compare what they print."""
-        found = steps(page)
-        script = "".join(f"{_commands(text)}\necho '{_END}'\n" for text, _ in found)
-        status, printed = self._shell(self.own(script))
+        status, printed = self._shell(self.own(script(page)))
         printed = self.of_page(printed)
         assert status == 0, f"{page}: status {status}\n{printed}"
-        for (text, outputs), said in zip(found, printed.split(f"{_END}\n"), strict=False):
-            for output in outputs:
-                missing = first_missing(output.splitlines(), said.splitlines())
-                assert missing is None, f"{page}: {missing!r} is not what\n{text}\nprints:\n{said}"
+        found = difference(page, printed)
+        assert found is None, found
 
-    def _shell(self, script: str) -> tuple[int, str]:
+    def _shell(self, commands: str) -> tuple[int, str]:
         path = f"{Path(sys.executable).parent}:{ROOT / 'scripts' / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, MARK: str(self.directory)}
         with (self.directory / "printed").open("w+") as sink:
             shell = subprocess.Popen(
-                ["bash", "-euo", "pipefail", "-c", script],
+                ["bash", "-euo", "pipefail", "-c", commands],
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -145,9 +164,12 @@ class World:
         return status, printed
 
 
-def _commands(text: str) -> str:
-    """The commands without what installs the package: it is installed."""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("pip install "))
+def _installs(line: str) -> bool:
+    return line.startswith(INSTALLS)
+
+
+def _others(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not _installs(line))
 
 
 def first_missing(wanted: list[str], said: list[str]) -> str | None:

@@ -11,6 +11,9 @@ every replica. A leader that lacks some of it lost it, which Kafka's rules allow
   that elects it first asked who is there, or its session outlived the power cut. If it led, it
   leads on in its leader epoch; what it then writes there cannot be told from what others have in
   that epoch, so they may part later too.
+
+A loss excuses the offsets from what was kept up to where any replica's log ended then. What is
+written there afterwards is held against the rules like everything else.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker, PartitionKey
-from tests.simulation.cluster import Cluster
+from tests.simulation.cluster import TABLE, Cluster
+from tests.simulation.history import Loss
 from tests.simulation.node import Node
 
 _READ_BYTES = 1 << 20
@@ -46,7 +51,7 @@ class _Committed:
 
     def cut(self, end: int) -> None:
         self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
-        self.end = max((b.next_offset for b in self.batches.values()), default=0)
+        self.end = end
 
 
 class _Election(NamedTuple):
@@ -69,6 +74,8 @@ class CommittedLogs(Checker):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
+        internal = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
+        self._compacted = (TABLE, *internal) if cluster.plan.compacts else (TABLE,)
         self._committed: dict[PartitionKey, _Committed] = {}
         self._compared: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._elections: dict[tuple[str, int], _Election] = {}
@@ -133,6 +140,7 @@ class CommittedLogs(Checker):
                 self._written_twice.add(key)
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
+        self.cluster.committed_ends[key] = committed.end
         self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
@@ -169,9 +177,20 @@ class CommittedLogs(Checker):
             reason = "a torn replica led on in its epoch, which now has two histories"
         if reason is None:
             self.violated(f"{key.topic_partition}: {lost}; elected by {election}")
-        self.cluster.history.allow_loss(*key.topic_partition, f"{reason}: {lost}")
+        end = max(at for (_, of), (at, _) in self._ends.items() if of == key)
+        end = max(end, committed.end)
+        self._allow(key, kept, end, partition.leader_epoch, f"{reason}: {lost}")
         committed.cut(kept)
+        for where in [where for where in self._compared if where[1] == key]:
+            del self._compared[where]
         return True
+
+    def _allow(self, key: PartitionKey, kept: int, end: int, epoch: int, reason: str) -> None:
+        loss = Loss(kept, end, epoch, self.world.events.now_us, reason)
+        self.cluster.history.allow_loss(key.topic_partition, loss)
+
+    def _losses(self, key: PartitionKey) -> list[Loss]:
+        return self.cluster.history.losses.get(key.topic_partition, [])
 
     def _excuse(self, node: Node, election: _Election, was_torn: bool) -> str | None:
         """Why committed records may be missing, None if they may not. `was_torn`: this replica had
@@ -189,14 +208,16 @@ class CommittedLogs(Checker):
         return None
 
     def _common_end(self, partition: Partition, committed: _Committed) -> int:
-        """Up to where the log has the committed batches."""
+        """Up to where the log has the committed batches; a compacted one has others for them."""
         log = partition.log
+        if partition.topic_partition.topic in self._compacted:
+            return min(log.log_end_offset, committed.end)
         mine = dict(self._batches(partition, log.log_start_offset, log.log_end_offset))
         for base in sorted(committed.batches):
             batch = committed.batches[base]
             if base >= log.log_start_offset and mine.get(base) != batch:
-                return base
-        return committed.end
+                return min(base, log.log_end_offset)
+        return min(committed.end, log.log_end_offset)
 
     @staticmethod
     def _batches(partition: Partition, start: int, end: int) -> list[tuple[int, _Batch]]:
@@ -228,6 +249,9 @@ class CommittedLogs(Checker):
         if not may_commit and end > committed.end:
             self._is_ahead(node, key, partition, committed, end)
             end = committed.end
+        if key.topic_partition.topic in self._compacted:
+            committed.end = max(committed.end, end)  # other checkers look at what is there
+            return
         if known_life != life:
             start = 0
         start = max(min(start, end), partition.log.log_start_offset)
@@ -252,8 +276,8 @@ class CommittedLogs(Checker):
         whoever replaced it has that. A follower's high watermark is some leader's."""
         if self._epoch_led(node, key, partition) >= 0:
             committed.end_of_replaced = max(committed.end_of_replaced, end)
-            self._excuse_replaced(node, key, partition)
-        elif end > committed.end_of_replaced and not self._is_lossy(key):
+            self._excuse_replaced(node, key, partition, committed.end)
+        elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):
             self.violated(
                 f"{key.topic_partition}: the high watermark of follower {node.broker_id} is {end};"
                 f" committed are only records up to {committed.end}"
@@ -266,15 +290,21 @@ class CommittedLogs(Checker):
             return partition.leader_epoch
         return self._leads.get((node.broker_id, key), -1)
 
-    def _excuse_replaced(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+    def _excuse_replaced(
+        self, node: Node, key: PartitionKey, partition: Partition, kept: int
+    ) -> None:
         """A leader may commit what it alone has, if an unclean election has replaced it: beyond
-        what the new one has committed, or beside it."""
+        what the new one has committed, or, from `kept` on, beside it."""
         led = self._epoch_led(node, key, partition)
-        if led >= 0 and self._was_unclean_after(key, led) and not self._is_lossy(key):
-            reason = f"an unclean election: leader {node.broker_id} of epoch {led}, which has not"
-            end = partition.log.high_watermark
-            reason += f" heard of it, goes on to commit records up to offset {end}"
-            self.cluster.history.allow_loss(*key.topic_partition, reason)
+        if led < 0 or not self._was_unclean_after(key, led):
+            return
+        end = partition.log.high_watermark
+        for loss in self._losses(key):
+            if loss.epoch > led and loss.kept <= kept and loss.end >= end:
+                return
+        reason = f"an unclean election: leader {node.broker_id} of epoch {led}, which has not"
+        reason += f" heard of it, goes on to commit records up to offset {end}"
+        self._allow(key, kept, end, led + 1, reason)
 
     def _was_unclean_after(self, key: PartitionKey, epoch: int) -> bool:
         """Whether a replica that was not in sync was elected to replace the leader of `epoch`."""
@@ -285,9 +315,6 @@ class CommittedLogs(Checker):
             if at == path and later > epoch
         )
 
-    def _is_lossy(self, key: PartitionKey) -> bool:
-        return key.topic_partition in self.cluster.history.lossy
-
     def _diverged(
         self,
         node: Node,
@@ -297,9 +324,10 @@ class CommittedLogs(Checker):
         batch: _Batch,
         known: _Batch | None,
     ) -> None:
-        self._excuse_replaced(node, key, partition)
-        if self._is_lossy(key):
-            return
+        self._excuse_replaced(node, key, partition, base)
+        for loss in self._losses(key):
+            if loss.kept <= base < loss.end and batch.leader_epoch <= loss.epoch:
+                return
         self.violated(
             f"{key.topic_partition}: below its high watermark {partition.log.high_watermark} broker"
             f" {node.broker_id} has {batch} at offset {base}; committed was {known}"

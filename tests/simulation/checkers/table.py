@@ -8,10 +8,15 @@ from tests.simulation.checkers.committed_logs import CommittedLogs
 from tests.simulation.checkers.committed_offsets import CommittedOffsets
 from tests.simulation.checkers.controller_epochs import ControllerEpochs
 from tests.simulation.checkers.convergence import Convergence
+from tests.simulation.checkers.fencing import Fencing
 from tests.simulation.checkers.high_watermarks import HighWatermarks
+from tests.simulation.checkers.in_sync_copies import InSyncCopies
 from tests.simulation.checkers.isr_subsets import IsrSubsets
 from tests.simulation.checkers.leader_epochs import LeaderEpochs
+from tests.simulation.checkers.log_starts import LogStarts
+from tests.simulation.checkers.producer_states import ProducerStates
 from tests.simulation.checkers.reassignments import Reassignments
+from tests.simulation.checkers.tables import Tables
 from tests.simulation.checkers.transactions import Transactions
 from tests.simulation.checkers.uncaught import Uncaught
 
@@ -22,6 +27,11 @@ CHECKERS: tuple[type[Checker], ...] = (
     IsrSubsets,
     HighWatermarks,
     CommittedLogs,
+    InSyncCopies,
+    ProducerStates,
+    LogStarts,
+    Tables,
+    Fencing,
     Convergence,
     Reassignments,
     ClientView,

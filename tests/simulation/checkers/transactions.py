@@ -1,32 +1,99 @@
-"""Transactions are whole: committed ones are read once everywhere, aborted ones nowhere."""
+"""Transactions are whole: committed ones are read once everywhere, aborted ones nowhere.
+
+Readers of committed records find the same during the run as at its end: nothing that is undecided
+or aborted, in the order of the log. Records copied by consume-transform-produce are there once.
+What began before an allowed loss of its partition is excused.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from tests.simulation.checkers.base import Checker
-from tests.simulation.history import LEDGER
-from tests.simulation.transactional_clients import Fate
+from tests.simulation.cluster import TOPIC
+from tests.simulation.history import COPIES, LEDGER
+from tests.simulation.transactional_clients import ID_STEP, Deed, Fate
 
 
 class Transactions(Checker):
-    """Holds what readers of committed records found, and the group's offset, against what the
-    producer was told."""
+    """Holds what readers of committed records found, and the groups' offsets, against what the
+    producers were told."""
 
     def on_end(self) -> None:
         history = self.cluster.history
-        if history.lost_of_transactions:
+        self._readers_agree()
+        if history.lost_of_coordinator:
             return
-        for number, fate in history.transactions.items():
-            found = [values.count(number) for values in history.ledger.values()]
-            allowed = {
-                Fate.COMMITTED: found == [1] * len(found),
-                Fate.ABORTED: found == [0] * len(found),
-                Fate.UNKNOWN: found in ([0] * len(found), [1] * len(found)),
-            }
-            if not allowed[fate]:
-                self.violated(f"transaction {number}, {fate.value}, is read {found} times")
-        for partition, values in history.ledger.items():
-            if values != sorted(values):
-                self.violated(f"{LEDGER}-{partition} has its transactions out of order: {values}")
-            last = values[-1] + 1 if values else -1
-            if history.ledger_offset is not None and history.ledger_offset != last:
-                self.violated(f"the group's offset is {history.ledger_offset}, not {last}")
+        counts = {
+            at: Counter(values) for at, values in history.ledger.items() if at.topic == LEDGER
+        }
+        for number, deed in history.transactions.items():
+            self._is_whole(number, deed, counts)
+        for at, values in history.ledger.items():
+            if at.topic == LEDGER:
+                self._is_ordered(at, values)
+        self._copies_are_exact()
+
+    def _readers_agree(self) -> None:
+        history = self.cluster.history
+        for at, values in history.ledger.items():
+            seen = history.ledger_seen[at]
+            if seen != values:
+                extra = sorted((Counter(seen) - Counter(values)).elements())
+                missing = sorted((Counter(values) - Counter(seen)).elements())
+                self.violated(
+                    f"a reader of committed records of {at} found {extra} that are not there at the"
+                    f" end, and not {missing}; {len(seen)} values in all"
+                )
+
+    def _is_whole(
+        self, number: int, deed: Deed, counts: dict[TopicPartition, Counter[int]]
+    ) -> None:
+        """Partitions that lost something since it began were not read, or do not count."""
+        history = self.cluster.history
+        found = [
+            count[number]
+            for at, count in counts.items()
+            if deed.begun_us > history.last_loss_us(at)
+        ]
+        allowed = {
+            Fate.COMMITTED: found == [1] * len(found),
+            Fate.ABORTED: found == [0] * len(found),
+            Fate.UNKNOWN: found in ([0] * len(found), [1] * len(found)),
+        }
+        if not allowed[deed.fate]:
+            self.violated(f"transaction {number}, {deed.fate.value}, is read {found} times")
+
+    def _is_ordered(self, at: TopicPartition, values: list[int]) -> None:
+        history = self.cluster.history
+        by_id: dict[int, list[int]] = {}
+        for value in values:
+            by_id.setdefault(value // ID_STEP, []).append(value)
+        for index, found in by_id.items():
+            if found != sorted(found):
+                self.violated(f"{at} has the transactions of id {index} out of order: {found}")
+        for name, offset in history.ledger_offsets.items():
+            if not name.startswith("bookkeeper-"):
+                continue
+            found = by_id.get(int(name.removeprefix("bookkeeper-")), [])
+            last = found[-1] + 1 if found else -1
+            if offset != last:
+                self.violated(f"the offset that {name} committed is {offset}, not {last}")
+
+    def _copies_are_exact(self) -> None:
+        history = self.cluster.history
+        copies = history.ledger.get(TopicPartition(COPIES, 0))
+        end = history.ledger_offsets.get("transformer")
+        lost = history.may_have_lost(TOPIC, 0) or history.may_have_lost(GROUP_METADATA_TOPIC, 0)
+        if copies is None or end is None or lost:
+            return
+        source = history.values_at(TOPIC, 0)
+        wanted = [source[offset] for offset in sorted(source) if offset < end]
+        if copies != wanted:
+            more, fewer = Counter(copies) - Counter(wanted), Counter(wanted) - Counter(copies)
+            self.violated(
+                f"up to offset {end} {len(wanted)} records were to be copied, {len(copies)} are:"
+                f" {sorted(more.elements())} too many, {sorted(fewer.elements())} missing, or in"
+                " another order"
+            )

@@ -75,7 +75,13 @@ def test_the_new_protocol_is_asked_first_where_brokers_speak_it() -> None:
         group_id="g",
         group_state="Stable",
         assignor_name="uniform",
-        members=[described.Member(member_id="m", assignment=assigned)],
+        group_epoch=5,
+        assignment_epoch=4,
+        members=[
+            described.Member(
+                member_id="m", member_epoch=3, assignment=assigned, target_assignment=assigned
+            )
+        ],
     )
 
     def answer(request: Any, port: int) -> Any:
@@ -89,7 +95,9 @@ def test_the_new_protocol_is_asked_first_where_brokers_speak_it() -> None:
     cluster = cluster_on(scripted)
     found = describe_group(cluster, "g")
     assert (found.type, found.assignor) == ("Consumer", "uniform")
-    assert found.members[0].assignment == (TopicPartition("t", 3),)
+    (member,) = found.members
+    assert member.assignment == member.target == (TopicPartition("t", 3),)
+    assert (found.epoch, found.target_epoch, member.epoch) == (5, 4, 3)
     assert describe_group(cluster, "busy").type == "Classic"
 
 

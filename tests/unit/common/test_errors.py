@@ -6,9 +6,11 @@ from kio.schema.errors import ErrorCode as KafkaErrorCode
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
+OF_KAFKA_4 = {ErrorCode.INVALID_REGULAR_EXPRESSION}
+
 
 def test_codes_names_and_retriability_are_kafkas() -> None:
-    for code in ErrorCode:
+    for code in set(ErrorCode) - OF_KAFKA_4:
         kafkas = KafkaErrorCode(int(code))
         assert kafkas.name == code.name.lower()
         assert kafkas.retriable == code.retriable, code.name

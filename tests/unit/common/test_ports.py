@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.common.ports import Clock, Random
-from kafkapy.server.system import SystemClock, SystemRandom
+from kafkapy.common.system import SystemClock, SystemRandom
 from tests.harness.cores.ports import CountingRandom, ManualClock, SeededRandom
 
 

@@ -21,16 +21,6 @@ def test_the_first_broker_is_elected_and_writes_kafkas_nodes() -> None:
     assert cluster.data("/feature") == '{"version":2,"status":1,"features":{}}'
 
 
-def test_another_broker_takes_over_when_the_controller_dies() -> None:
-    cluster = Cluster(1, 2, 3)
-    cluster.create_topic("t", {0: (1, 2, 3)})
-    cluster.kill(1)
-    assert cluster.brokers[2].controller.is_active
-    assert cluster.data("/controller_epoch") == "2"
-    assert cluster.state("t") == "2 [2,3] epoch=2 version=2"
-    assert '"controller_epoch":2' in cluster.data("/brokers/topics/t/partitions/0/state")
-
-
 def test_a_controller_whose_session_expired_resigns_and_may_win_again() -> None:
     cluster = Cluster(1)
     broker = cluster.brokers[1]

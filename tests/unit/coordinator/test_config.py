@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from kafkapy.coordinator.config import GroupConfig
 
-KAFKA_3_9_DEFAULTS = {
+KAFKA_DEFAULTS = {
     "offsets.topic.num.partitions": 50,
     "offsets.retention.minutes": 10080,
     "offsets.retention.check.interval.ms": 600000,
@@ -17,13 +17,17 @@ KAFKA_3_9_DEFAULTS = {
     "group.min.session.timeout.ms": 6000,
     "group.max.session.timeout.ms": 1800000,
     "group.max.size": 2147483647,
+    "group.consumer.session.timeout.ms": 45000,
+    "group.consumer.heartbeat.interval.ms": 5000,
+    "group.consumer.max.size": 2147483647,
+    "group.consumer.assignors": ("uniform", "range"),
 }
 
 
 def test_the_defaults_are_kafkas() -> None:
     config = GroupConfig()
     values = {f.name.replace("_", "."): getattr(config, f.name) for f in fields(config)}
-    assert values == KAFKA_3_9_DEFAULTS
+    assert values == KAFKA_DEFAULTS
 
 
 def test_values_are_picked_by_key() -> None:

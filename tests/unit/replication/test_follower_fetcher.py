@@ -1,4 +1,4 @@
-"""Followers end up with their leader's log, whatever happened before: KIP-101, KIP-279, KIP-595."""
+"""Followers whose leader, disk or connection misbehaves, and how fast they may fetch."""
 
 from __future__ import annotations
 
@@ -22,100 +22,6 @@ from tests.harness.storage.partitions import batch, make_partition, told
 @pytest.fixture
 def three(tmp_path: Path) -> ReplicaSet:
     return ReplicaSet(tmp_path, 3)
-
-
-def high_watermark(replicas: ReplicaSet, broker_id: int) -> int:
-    return replicas.brokers[broker_id].partition.log.high_watermark
-
-
-def test_records_and_the_high_watermark_reach_every_follower(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.produce(1, "a", "b")
-    three.settle(2, 3)
-    assert [three.brokers[i].values for i in (2, 3)] == [["a", "b"]] * 2
-    assert [high_watermark(three, i) for i in (1, 2, 3)] == [2, 2, 2]
-
-
-def test_followers_have_their_leaders_bytes_and_epochs(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.produce(1, "a")
-    three.elect(1, 4, 2, 3)
-    three.produce(1, "b")
-    three.settle(2, 3)
-    logs = [three.brokers[i].partition.log for i in (1, 2)]
-    leader, follower = (bytes(log.read(0, 1 << 20, 2, True).records) for log in logs)
-    assert leader == follower
-    assert [log.end_offset_for_epoch(0) for log in logs] == [(0, 1), (0, 1)]
-
-
-def test_kip_101_a_restarted_follower_keeps_what_only_its_leader_knew_committed(
-    tmp_path: Path,
-) -> None:
-    """Cut to its own high watermark, and then leading, it would lose an acknowledged record."""
-    two = ReplicaSet(tmp_path, 2)
-    two.elect(1, 0, 2)
-    two.produce(1, "m1", "m2")
-    two.fetch(2)
-    two.fetch(2)
-    assert high_watermark(two, 1) == 2
-    two.brokers[2].partition.log.update_high_watermark(1)
-    two.brokers[2].restart()
-    assert high_watermark(two, 2) == 1
-    two.elect(2, 1)
-    assert two.brokers[2].values == ["m1", "m2"]
-    two.elect(2, 2, 1)
-    two.settle(1)
-    assert two.brokers[1].values == ["m1", "m2"]
-
-
-def test_kip_101_logs_that_parted_are_made_equal(tmp_path: Path) -> None:
-    two = ReplicaSet(tmp_path, 2)
-    two.elect(1, 0, 2)
-    two.produce(1, "m1")
-    two.settle(2)
-    two.produce(1, "lost")
-    two.elect(2, 1)
-    two.produce(2, "m2")
-    two.elect(2, 2, 1)
-    two.settle(1)
-    assert [two.brokers[i].values for i in (1, 2)] == [["m1", "m2"]] * 2
-
-
-def test_kip_279_two_fast_failovers_do_not_leave_a_record_of_the_middle_epoch(
-    three: ReplicaSet,
-) -> None:
-    """The leader knows nothing of the follower's last epoch: one question is not enough."""
-    three.elect(1, 0, 2, 3)
-    three.produce(1, "m1")
-    three.settle(2, 3)
-    three.elect(2, 1)
-    three.produce(2, "two-a", "two-b")
-    three.elect(3, 2)
-    three.produce(3, "three")
-    three.elect(1, 5)
-    three.produce(1, "one")
-    three.elect(1, 6, 2, 3)
-    assert three.fetch(2).startswith("diverging")
-    three.settle(2, 3)
-    assert [three.brokers[i].values for i in (1, 2, 3)] == [["m1", "one"]] * 3
-
-
-def test_a_follower_asks_again_when_its_leader_does_not_know_the_epoch_it_was_told(
-    tmp_path: Path,
-) -> None:
-    """Epochs on both sides interleave; each answer cuts one step further back."""
-    two = ReplicaSet(tmp_path, 2)
-    two.elect(1, 0, 2)
-    two.produce(1, "m1")
-    two.settle(2)
-    for epoch, broker_id in ((1, 2), (2, 1), (3, 2), (4, 1)):
-        two.elect(broker_id, epoch)
-        two.produce(broker_id, f"e{epoch}")
-    two.elect(1, 9, 2)
-    said = [two.fetch(2) for _ in range(4)]
-    assert sum(word.startswith("diverging") for word in said) >= 1
-    two.settle(2)
-    assert two.brokers[2].values == two.brokers[1].values == ["m1", "e2", "e4"]
 
 
 def test_two_histories_of_one_epoch_end_as_the_leaders(
@@ -153,78 +59,6 @@ def test_a_leader_that_sends_what_a_follower_has_cuts_nothing(tmp_path: Path) ->
     assert (log.log_end_offset, log.high_watermark) == (2, 2)
 
 
-def test_a_follower_behind_its_leaders_log_start_begins_anew_there(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.produce(1, "a")
-    three.settle(2, 3)
-    three.elect(1, 1, 3)
-    three.produce(1, "b", "c", "d")
-    three.settle(3)
-    three.brokers[1].partition.delete_records(3)
-    three.elect(1, 2, 2, 3)
-    assert three.fetch(2) == "OFFSET_OUT_OF_RANGE"
-    fetcher = three.brokers[2].fetcher
-    assert fetcher is not None
-    assert fetcher.state(TP) is FollowState.OUT_OF_RANGE
-    assert [p.topic_partition for p in fetcher.out_of_range] == [TP]
-    fetcher.on_leader_offsets(TP, 3, 4, three.now_ms)
-    three.now_ms += BACKOFF_MS
-    three.settle(2)
-    assert three.brokers[2].values == ["d"]
-    assert three.brokers[2].partition.log.log_start_offset == 3
-
-
-def start_inside_a_batch(replicas: ReplicaSet) -> None:
-    """Broker 1 has offsets 0 to 9 in two batches; its log starts at 3, inside the first."""
-    leader = replicas.brokers[1].partition
-    for value in (b"deleted", b"kept"):
-        leader.append_as_leader(batch(count=5, value=value), 1, replicas.now_ms, 1, 11)
-    leader.delete_records(3)
-
-
-def join(replicas: ReplicaSet, follower: int) -> None:
-    """Fetch as the shell does until the follower has everything."""
-    fetcher, leader = replicas.brokers[follower].fetcher, replicas.brokers[1].partition.log
-    assert fetcher is not None
-    for _ in range(5):
-        replicas.fetch(follower)
-        for partition in fetcher.out_of_range:
-            fetcher.on_leader_offsets(
-                partition.topic_partition, leader.log_start_offset, leader.log_end_offset,
-                replicas.now_ms,
-            )  # fmt: skip
-        replicas.now_ms += BACKOFF_MS
-
-
-@pytest.mark.parametrize("empty", [True, False])
-def test_a_new_replica_of_a_log_that_starts_inside_a_batch_gets_into_sync(
-    tmp_path: Path, empty: bool
-) -> None:
-    """`empty`: it has nothing yet; else a log that ends before the leader's begins."""
-    two = ReplicaSet(tmp_path, 2)
-    if not empty:
-        two.elect(1, 0, 2)
-        two.produce(1, "old")
-        two.settle(2)
-    two.elect(1, 1)
-    start_inside_a_batch(two)
-    two.elect(1, 2, 2)
-    join(two, 2)
-    leader, follower = (two.brokers[i].partition.log for i in (1, 2))
-    assert (follower.log_start_offset, follower.log_end_offset) == (3, leader.log_end_offset)
-    assert follower.high_watermark == leader.high_watermark == leader.log_end_offset
-    assert two.brokers[2].values == two.brokers[1].values
-    assert follower.end_offset_for_epoch(1) == leader.end_offset_for_epoch(1)
-    assert all(broker.values[:2] == ["deleted", "deleted"] for broker in two.brokers.values())
-    two.brokers[2].restart()
-    follower = two.brokers[2].partition.log
-    assert (follower.log_start_offset, follower.log_end_offset) == (3, leader.log_end_offset)
-    two.elect(2, 3, 1)
-    two.produce(2, "after")
-    two.settle(1)
-    assert leader.log_end_offset == follower.log_end_offset
-
-
 def test_a_follower_without_descriptors_goes_on_later(
     three: ReplicaSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,26 +77,6 @@ def test_a_follower_without_descriptors_goes_on_later(
     three.now_ms += BACKOFF_MS
     three.settle(2)
     assert three.brokers[2].values == ["a"]
-
-
-def test_deleted_records_are_hidden_on_followers_too(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.produce(1, "a", "b")
-    three.settle(2, 3)
-    three.brokers[1].partition.delete_records(1)
-    three.settle(2)
-    assert three.brokers[2].partition.log.log_start_offset == 1
-
-
-def test_a_fenced_follower_waits_for_the_controller(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.elect(1, 1, 3)
-    assert three.fetch(2) == "FENCED_LEADER_EPOCH"
-    assert three.fetch(2) == "nothing to fetch"
-    three.now_ms += 100 * BACKOFF_MS
-    assert three.fetch(2) == "nothing to fetch"
-    three.elect(1, 2, 2, 3)
-    assert three.fetch(2) == "ok"
 
 
 def test_other_errors_are_asked_again_soon_and_then_ever_later_up_to_the_back_off(
@@ -319,16 +133,6 @@ def test_a_lost_connection_begins_a_new_session(three: ReplicaSet) -> None:
     request = fetcher.next_fetch(three.now_ms)
     assert request is not None
     assert (request.session_epoch, len(request.rows)) == (0, 1)
-
-
-def test_a_forgotten_session_costs_one_round_only(three: ReplicaSet) -> None:
-    three.elect(1, 0, 2, 3)
-    three.fetch(2)
-    three.produce(1, "a")
-    three.brokers[1].sessions._sessions.clear()
-    assert three.fetch(2) == "FETCH_SESSION_ID_NOT_FOUND"
-    assert three.fetch(2) == "ok"
-    assert three.brokers[2].values == ["a"]
 
 
 def test_an_answer_from_before_a_truncation_is_not_applied(three: ReplicaSet) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.replication.replica import NEVER_MS, Replica
+from kafkapy.replication.replica import Replica
 
 
 def test_a_new_leader_gives_isr_members_one_lag_time_and_others_none() -> None:
@@ -19,23 +19,6 @@ def test_a_fetch_at_the_leaders_end_is_caught_up_now() -> None:
     replica.on_fetch(10, 0, 2000, 10)
     assert replica.last_caught_up_ms == 2000
     assert replica.log_end_offset == 10
-
-
-def test_a_fetch_at_what_was_the_end_is_caught_up_then() -> None:
-    replica = Replica(2)
-    replica.on_fetch(5, 0, 2000, 10)
-    assert replica.last_caught_up_ms == NEVER_MS
-    replica.on_fetch(10, 0, 3000, 20)
-    assert replica.last_caught_up_ms == 2000
-
-
-def test_a_follower_that_stays_behind_falls_out() -> None:
-    replica = Replica(2)
-    replica.on_fetch(10, 0, 2000, 10)
-    for now_ms, end in ((2500, 20), (3000, 30), (3500, 40)):
-        replica.on_fetch(11, 0, now_ms, end)
-    assert replica.last_caught_up_ms == 2000
-    assert not replica.is_caught_up(40, 3500, 1000)
 
 
 def test_the_end_reached_counts_whatever_the_time() -> None:

@@ -63,7 +63,6 @@ COMMAND: Final = Command(
     "reassign",
     ReassignOptions,
     run,
-    help="Move replicas between brokers and log directories.",
     failure="Error: {}",
     groups={
         "Connection": "zookeeper",

@@ -38,8 +38,7 @@ def list_report(running: Mapping[TopicPartition, Reassignment]) -> Report:
         rows.append((str(tp), replicas, adding, removing))
         data.append(
             {
-                "topic": tp.topic,
-                "partition": tp.partition,
+                **tp._asdict(),
                 "replicas": list(move.replicas),
                 "adding_replicas": list(move.adding),
                 "removing_replicas": list(move.removing),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from kafkapy.cli.framework.exit_status import UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, is_given, require, spelled, value
+from kafkapy.cli.framework.options import ClusterOptions, flag, one_action, require, spelled, value
 from kafkapy.common.errors import ConfigError
 
 ACTIONS: Final = ("generate", "execute", "verify", "cancel", "list_")
@@ -66,7 +66,7 @@ class ReassignOptions(ClusterOptions):
         metavar="ID,ID,...",
     )
     disable_rack_aware: bool = flag("With --generate: do not look at racks.")
-    strategy: Strategy = value(  # noqa: RUF009
+    strategy: Strategy = value(
         "With --generate: kafka places every topic anew; minimal moves as few replicas as even out"
         " replicas and leaders over the brokers and the racks.",
         metavar="kafka|minimal",
@@ -129,13 +129,8 @@ def check(options: ReassignOptions) -> str:
     Raises:
         UsageError: in the words of `ReassignPartitionsCommandOptions`.
     """
-    actions = [name for name in ACTIONS if is_given(options, name)]
-    if len(actions) != 1:
-        raise UsageError(
-            "Command must include exactly one action: --generate, --execute, --verify, --cancel,"
-            " --list"
-        )
-    action = actions[0]
+    listed = "--generate, --execute, --verify, --cancel, --list"
+    action = one_action(options, ACTIONS, listed)
     if options.bootstrap_server is None and options.zookeeper is None:
         raise UsageError("Please specify --bootstrap-server")
     if options.bootstrap_server is None:

@@ -1,15 +1,14 @@
-"""Every API that is served: one table, one module an API.
+"""The served APIs: one table, and one module for each API.
 
 Dispatch, ApiVersions, metrics names and docs/reference/apis.md come from `SERVED`;
-`server.api.handler_table` builds the handlers. Handlers never import each other; what two need is
-in `handler_support`.
+`server.api.handler_table` builds the handlers. Handlers never import each other; `handler_support`
+has shared functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
@@ -25,6 +24,8 @@ from kafkapy.server.api.handlers import (
     alter_replica_log_dirs,
     alter_user_scram_credentials,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     controlled_shutdown,
     create_acls,
     create_delegation_token,
@@ -74,8 +75,12 @@ from kafkapy.server.api.handlers import (
     update_metadata,
     write_txn_markers,
 )
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION
-from kafkapy.server.requests.served import Api
+from kafkapy.server.api.served import AnyApi, Api
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection
+
+if TYPE_CHECKING:
+    from kafkapy.protocol.schema import Message
+    from kafkapy.server.api.served import Refuse
 
 _ROWS: Final = (
     (ApiKey.PRODUCE, produce, 0, 11),
@@ -136,20 +141,22 @@ _ROWS: Final = (
     (ApiKey.DESCRIBE_TRANSACTIONS, describe_transactions, 0, 0),
     (ApiKey.LIST_TRANSACTIONS, list_transactions, 0, 1),
     (ApiKey.ALLOCATE_PRODUCER_IDS, allocate_producer_ids, 0, 0),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat, 0, 1),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, consumer_group_describe, 0, 1),
 )
 
 
-def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> Api:
+def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> AnyApi:
     request = request_class(key)
     name = request.__name__.removesuffix("Request")
     refuse = getattr(module, "refuse", None) or _top_level_refusal(response_class(key))
     return Api(name, low, high, request, refuse)
 
 
-def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
-    """For APIs whose response has one error code for all; the others close the connection."""
+def _top_level_refusal(response: type[Message]) -> Refuse[Message, Message]:
+    """The refusal of APIs with a top-level error code. Other APIs close the connection."""
 
-    def refuse(request: Any, error: ApiError, version: int) -> Any:
+    def refuse(request: Message, error: ApiError, version: int) -> Message | CloseConnection:
         made = response()
         if not hasattr(made, "error_code"):
             return CLOSE_CONNECTION
@@ -159,4 +166,4 @@ def _top_level_refusal(response: Any) -> Callable[[Any, ApiError, int], Any]:
     return refuse
 
 
-SERVED: Final[dict[int, Api]] = {int(row[0]): _api(*row) for row in _ROWS}
+SERVED: Final[dict[int, AnyApi]] = {int(row[0]): _api(*row) for row in _ROWS}

@@ -1,17 +1,16 @@
 """AddPartitionsToTxn (key 24), versions 0-5.
 
 Behaviour: the partitions are in the producer's transaction once the coordinator's log has them. If
-one of them does not exist none is added: it gets UNKNOWN_TOPIC_OR_PARTITION, the others
-OPERATION_NOT_ATTEMPTED.
-Version notes: v4 and later are between brokers: many transactions, each to be added to or only
-verified (KIP-890). Below v2 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+one of them does not exist, none is added: that one gets UNKNOWN_TOPIC_OR_PARTITION, the others
+OPERATION_NOT_ATTEMPTED. Version notes: v4 and later are between brokers: many transactions, to
+which partitions are added or for which they are only verified (KIP-890). Below v2 PRODUCER_FENCED
+is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -34,6 +33,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _FIRST_BATCHED_VERSION = 4
@@ -45,8 +45,8 @@ def handle(
     metadata: MetadataCache,
     context: RequestContext,
     request: AddPartitionsToTxnRequest,
-) -> Work[Any]:
-    """Add to each transaction; the answer waits for all."""
+) -> Work[Outcome[AddPartitionsToTxnResponse]]:
+    """Add partitions to each transaction. The response waits for all."""
     asked = _transactions(request, context.version)
     starts = []
     for transaction in asked:
@@ -67,7 +67,7 @@ def handle(
 def _known(
     metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction
 ) -> Work[tuple[list[TopicPartition], list[TopicPartition]]]:
-    """The partitions that are named, each once; and those of them that do not exist."""
+    """The partitions in the request, each once, and those that do not exist."""
     image = metadata.image
     partitions, unknown = [], []
     for topic in transaction.topics:

@@ -1,7 +1,7 @@
 """AllocateProducerIds (key 67), version 0: a block of producer ids for a broker (KIP-730).
 
-Behaviour: the controller takes the next 1000 ids from `/latest_producer_id_block`. A broker that is
-not the controller answers NOT_CONTROLLER.
+Behaviour: the controller allocates the next 1000 ids from `/latest_producer_id_block`. A broker
+that is not the controller answers NOT_CONTROLLER.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49), versions 0-1: sets and removes quotas (KIP-546).
 
-Behaviour: any broker; entity by entity, each a change of its own. An entity that is named twice is
-answered once. Version notes: v1 is flexible.
+Behaviour: any broker serves it. Each entity is a separate change. An entity that is named twice has
+one row in the response. Version notes: v1 is flexible.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def handle(
             row = await finish(_row(entity, None), pace)
         rows[tuple(entity.items())] = row
     if not request.validate_only:
-        # Who is told of a quota finds it in force, here at least.
+        # After the response the quota must be in force, at least at this broker.
         await changes.process()
     return AlterClientQuotasResponse(entries=list(rows.values()))
 

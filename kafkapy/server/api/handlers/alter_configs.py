@@ -1,5 +1,4 @@
-"""AlterConfigs (key 33), versions 0-2: the whole set of a resource's dynamic configs is
-replaced."""
+"""AlterConfigs (key 33), versions 0-2: replaces all dynamic configs of a resource."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ async def handle(
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
         await pace.spend(CHANGE_UNITS + len(resource.configs))
-    # Who changes a config and asks for it next must see it.
+    # A change must be visible to the next request.
     await changes.process()
     return AlterConfigsResponse(responses=rows)
 

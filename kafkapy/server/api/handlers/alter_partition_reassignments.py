@@ -1,14 +1,13 @@
 """AlterPartitionReassignments (key 45), version 0.
 
 Behaviour: the controller begins, redirects or (null replicas) cancels reassignments and answers
-when they are recorded; their progress is ListPartitionReassignments' (KIP-455).
-Not done: the timeout is not looked at, nor does Kafka.
+when they are recorded; ListPartitionReassignments returns their progress (KIP-455). Not done: as in
+Kafka, the timeout is ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -58,6 +57,6 @@ def _response(
     return AlterPartitionReassignmentsResponse(responses=list(topics.values()))
 
 
-def refuse(request: Any, error: ApiError, version: int) -> AlterPartitionReassignmentsResponse:
+def refuse(request: object, error: ApiError, version: int) -> AlterPartitionReassignmentsResponse:
     """One error for the whole request."""
     return AlterPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

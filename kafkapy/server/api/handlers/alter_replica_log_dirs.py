@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (key 34), versions 0-2.
 
-Behaviour: has logs of this broker copied to another of its directories, in the background; the
-copy takes the log's place once it has everything. The directory that a log is in already calls a
-copy off. A replica that is not here yet is REPLICA_NOT_AVAILABLE, and is made there when it comes.
+Behaviour: copies logs of this broker to another of its directories, in the background; the complete
+copy replaces the log. The directory of the log itself cancels a copy. A replica that does not exist
+yet is REPLICA_NOT_AVAILABLE, and will be created there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work
 def handle(
     replicas: ReplicaManager, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> Work[AlterReplicaLogDirsResponse]:
-    """Begin or call off each move; the answer does not wait for it."""
+    """Begin or cancel each move. The response does not wait for it."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for wanted in request.dirs:
         for topic in wanted.topics:

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials (key 51), version 0: sets and removes SCRAM credentials (KIP-554).
 
-Behaviour: only the active controller; a user of whom one change is refused keeps all that it had.
-The request has salted passwords, from which the keys to store are made.
+Behaviour: only the active controller serves it. If one change of a user is refused, none is made.
+The request has salted passwords, from which the stored keys are computed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def handle(
 
     async def altered() -> Work[AlterUserScramCredentialsResponse]:
         results = await admin.alter(wanted, turns.pace())
-        # Who is told of a password can log in with it, here at least.
+        # After the response a login with the password must work, at least at this broker.
         await changes.process()
         return _response(results)
 

@@ -1,8 +1,10 @@
 """ApiVersions (key 18), versions 0-4.
 
-Behaviour: the table of `handlers.SERVED`. A version above ours is answered in v0 with
-UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so that the client asks again.
-Version notes: v3 carries the client's software name; the response header stays v0 at every version.
+Behaviour: the table of `handlers.SERVED`, without the APIs of a feature that is off. A version
+above ours is answered in v0 with UNSUPPORTED_VERSION and the range of this API alone (KIP-511), so
+that the client retries.
+Version notes: v3 has the client's software name, and the features; the response header stays v0 at
+every version.
 """
 
 from __future__ import annotations
@@ -16,17 +18,24 @@ from kafkapy.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.served import Api
+from kafkapy.server.api.served import AnyApi
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
 
+_OF_CONSUMER_GROUPS = frozenset({ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE})
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(
-    served: Mapping[int, Api], context: RequestContext, request: ApiVersionsRequest | None
+    served: Mapping[int, AnyApi],
+    features: ClusterFeatures,
+    context: RequestContext,
+    request: ApiVersionsRequest | None,
 ) -> ApiVersionsResponse:
-    """List the served APIs; `request` is None when its version is unknown."""
+    """List the served APIs. `request` is None if its version is unknown."""
     if request is None:
         mine = served[ApiKey.API_VERSIONS]
         return ApiVersionsResponse(
@@ -48,6 +57,19 @@ def handle(
         api_keys=[
             ApiVersion(api_key=key, min_version=row.min_version, max_version=row.max_version)
             for key, row in sorted(served.items())
+            if key not in _OF_CONSUMER_GROUPS or features.has_consumer_groups
+        ],
+        supported_features=[
+            SupportedFeatureKey(
+                name=feature.name,
+                min_version=feature.min_version,
+                max_version=feature.max_version,
+            )
+            for feature in features.supported
         ],
         finalized_features_epoch=0,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in features.levels.items()
+        ],
     )

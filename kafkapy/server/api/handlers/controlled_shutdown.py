@@ -1,8 +1,8 @@
 """ControlledShutdown (key 7), versions 0-3.
 
-Behaviour: the controller moves leaders away from a broker that wants to stop, and answers which it
-still leads. A broker that is not the controller answers STALE_CONTROLLER_EPOCH, as Kafka does.
-Version notes: 0 has a request header without client id; 2 broker epoch (KIP-380).
+Behaviour: the controller moves leaders away from a broker that is about to stop, and returns the
+partitions that it still leads. A broker that is not the controller answers STALE_CONTROLLER_EPOCH,
+as Kafka does. Version notes: 0 has a request header without client id; 2 broker epoch (KIP-380).
 """
 
 from __future__ import annotations

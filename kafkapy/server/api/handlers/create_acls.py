@@ -1,6 +1,6 @@
 """CreateAcls (key 30), versions 0-3: adds access control entries (KIP-140).
 
-Behaviour: in force on this broker when it is answered, on the others when they hear of it.
+Behaviour: entries take effect on this broker before the response, on others after the notification.
 Version notes: v1 prefixes (KIP-290).
 """
 

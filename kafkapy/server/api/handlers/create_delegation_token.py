@@ -1,13 +1,14 @@
-"""CreateDelegationToken (key 38), versions 0-3: makes a delegation token (KIP-48).
+"""CreateDelegationToken (key 38), versions 0-3: creates a delegation token (KIP-48).
 
-Behaviour: any broker makes it; it can be used here when it is answered, elsewhere when they hear of
-it. Version notes: v3 for another owner (KIP-373), who needs CREATE_TOKENS for that user.
+Behaviour: any broker serves it. The token can be used here after the response, at other brokers
+after the notification. Version notes: v3 has tokens for another owner (KIP-373), for which the
+caller needs CREATE_TOKENS.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.create_delegation_token import (
@@ -40,7 +41,7 @@ def handle(
     context: RequestContext,
     request: CreateDelegationTokenRequest,
 ) -> Outcome[CreateDelegationTokenResponse]:
-    """Make a token for who asks, or for another owner."""
+    """Create a token for the caller, or for another owner."""
     requester = owner = context.principal
     if request.owner_principal_name:
         owner = principal_of(request.owner_principal_type or "", request.owner_principal_name)
@@ -70,32 +71,31 @@ def _check_types(owner: str, renewers: list[CreatableRenewers]) -> None:
 
 
 def _created(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenResponse:
-    return CreateDelegationTokenResponse(
-        **_principals(token.owner, token.requester),
-        issue_timestamp_ms=token.issue_ms,
-        expiry_timestamp_ms=token.expiry_ms,
-        max_timestamp_ms=token.max_ms,
-        token_id=token.token_id,
-        hmac=hmac,
-    )
+    response = _response(token.owner, token.requester)
+    response.issue_timestamp_ms = token.issue_ms
+    response.expiry_timestamp_ms = token.expiry_ms
+    response.max_timestamp_ms = token.max_ms
+    response.token_id = token.token_id
+    response.hmac = hmac
+    return response
 
 
 def _refused(owner: str, requester: str, error: ApiError) -> CreateDelegationTokenResponse:
+    response = _response(owner, requester)
+    response.error_code = error.code
+    return response
+
+
+def _response(owner: str, requester: str) -> CreateDelegationTokenResponse:
+    """Without a token."""
+    kind, _, name = owner.partition(":")
+    requester_kind, requester_name = parse_principal(requester)
     return CreateDelegationTokenResponse(
-        **_principals(owner, requester),
-        error_code=error.code,
+        principal_type=kind,
+        principal_name=name,
+        token_requester_principal_type=requester_kind,
+        token_requester_principal_name=requester_name,
         issue_timestamp_ms=_NO_TIME,
         expiry_timestamp_ms=_NO_TIME,
         max_timestamp_ms=_NO_TIME,
     )
-
-
-def _principals(owner: str, requester: str) -> dict[str, Any]:
-    kind, _, name = owner.partition(":")
-    requester_kind, requester_name = parse_principal(requester)
-    return {
-        "principal_type": kind,
-        "principal_name": name,
-        "token_requester_principal_type": requester_kind,
-        "token_requester_principal_name": requester_name,
-    }

@@ -1,7 +1,7 @@
 """CreatePartitions (key 37), versions 0-3.
 
 Behaviour: writes the topic's larger assignment; answers when every new partition has a leader here.
-What a quota does not allow is refused since v3, paused for before (KIP-599).
+Beyond a quota, v3 and later are refused, and older requests throttled (KIP-599).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Handler:
     def handle(
         self, context: RequestContext, request: CreatePartitionsRequest
     ) -> Later[CreatePartitionsResponse]:
-        """Grow each topic."""
+        """Add partitions to each topic."""
         require_controller(self.controller)
         return self._grow_all(context, request)
 

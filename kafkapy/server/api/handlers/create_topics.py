@@ -1,9 +1,9 @@
 """CreateTopics (key 19), versions 0-7.
 
 Behaviour: validates and writes the znodes; answers when every partition has a leader in this
-broker's metadata, or REQUEST_TIMED_OUT after `timeoutMs` although the topic was made.
-Version notes: v1 validate only; v5 gives partitions, replication factor and configs back; v7 the
-topic id. What a quota does not allow is refused since v6, paused for before (KIP-599).
+broker's metadata, or REQUEST_TIMED_OUT after `timeoutMs`, although the topic was created. Version
+notes: v1 validate only; v5 returns partitions, replication factor and configs; v7 the topic id.
+Beyond a quota, v6 and later are refused, and older requests throttled (KIP-599).
 """
 
 from __future__ import annotations

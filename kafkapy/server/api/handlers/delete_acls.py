@@ -1,8 +1,8 @@
 """DeleteAcls (key 31), versions 0-3: removes the access control entries that match filters
 (KIP-140).
 
-Behaviour: an entry that several filters match is a row of the first.
-Version notes: v1 prefixes (KIP-290); before, a filter is of literal names.
+Behaviour: an entry that several filters match is in the first one's rows. Version notes: v1
+prefixes (KIP-290); before, filters are for literal names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkapy.server.requests.turns import Turns
 def handle(
     admin: AclAdmin | None, turns: Turns, context: RequestContext, request: DeleteAclsRequest
 ) -> Later[DeleteAclsResponse]:
-    """Remove what each filter matches."""
+    """Remove the entries that each filter matches."""
     admin = acl_admin(admin)
     filters = [acl_filter(row) for row in request.filters]
 

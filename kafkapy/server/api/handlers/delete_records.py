@@ -1,7 +1,7 @@
 """DeleteRecords (key 21), versions 0-2.
 
-Behaviour: raises the log start offset, then waits until the logs of all live replicas begin there:
-their least log start offset is the answer. Segments wholly below it go at the next retention check.
+Behaviour: raises the log start offset, then waits until the logs of all live replicas begin there,
+and returns their lowest log start offset. The next retention check deletes segments below it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work
 def handle(
     replicas: ReplicaManager, clock: Clock, context: RequestContext, request: DeleteRecordsRequest
 ) -> Work[Outcome[DeleteRecordsResponse]]:
-    """Delete up to the given offset of each partition; answer when its replicas have."""
+    """Delete up to the given offset of each partition. Answers when its replicas have done so."""
     waits: list[tuple[DeleteRecordsWait, DeleteRecordsPartitionResult]] = []
     topics = []
     for topic in request.topics:

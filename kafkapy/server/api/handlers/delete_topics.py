@@ -1,8 +1,8 @@
 """DeleteTopics (key 20), versions 0-6.
 
 Behaviour: queues each topic in `/admin/delete_topics`; answers when it has left this broker's
-metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id. What a
-quota does not allow is refused since v5, paused for before (KIP-599).
+metadata. Version notes: v3 TOPIC_DELETION_DISABLED; v5 messages; v6 by topic id. Beyond a quota, v5
+and later are refused, and older requests throttled (KIP-599).
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ class Handler:
     def _resolved(
         self, context: RequestContext, request: DeleteTopicsRequest
     ) -> Work[list[DeletableTopicResult]]:
-        """A row for each topic asked for, with its name; or with an error, if it is unknown or not
-        the caller's to delete. Only those who may describe a topic learn the name of an id."""
+        """A row for each requested topic, with its name; or with an error, if it is unknown or the
+        caller may not delete it. The name for an id is only returned to callers that may describe
+        the topic.
+        """
         rows = []
         if context.version < 6:
             for name in dict.fromkeys(request.topic_names):

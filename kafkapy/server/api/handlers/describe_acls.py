@@ -1,6 +1,6 @@
 """DescribeAcls (key 29), versions 0-3: the access control entries that match a filter (KIP-140).
 
-Version notes: v1 prefixes (KIP-290); before, a filter is of literal names.
+Version notes: v1 prefixes (KIP-290); before, filters are for literal names.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def handle(
 
 
 def refuse(request: DescribeAclsRequest, error: ApiError, version: int) -> DescribeAclsResponse:
-    """One error for all."""
+    """One error for the whole request."""
     return DescribeAclsResponse(error_code=error.code, error_message=error.message)

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (key 48), versions 0-1: the quotas of the entities that pass a filter
+"""DescribeClientQuotas (key 48), versions 0-1: the quotas of the entities that match a filter
 (KIP-546).
 
 Version notes: v1 is flexible.
@@ -45,7 +45,7 @@ def handle(
 def refuse(
     request: DescribeClientQuotasRequest, error: ApiError, version: int
 ) -> DescribeClientQuotasResponse:
-    """One error for all."""
+    """One error for the whole request."""
     return DescribeClientQuotasResponse(
         error_code=error.code, error_message=error.message, entries=None
     )

@@ -1,6 +1,6 @@
 """DescribeCluster (key 60), versions 0-1.
 
-Behaviour: brokers of the listener asked on, cluster id and controller. Endpoint type 2
+Behaviour: brokers with the request's listener, cluster id and controller. Endpoint type 2
 (controllers) is refused: only KRaft has controller endpoints.
 """
 

@@ -48,7 +48,7 @@ class Handler:
         self, context: RequestContext, request: DescribeConfigsRequest
     ) -> DescribeConfigsResponse:
         """Describe each resource."""
-        # Whoever changed a config, through another broker or a znode, and asks next must see it.
+        # A change through another broker or a znode must be visible to the next request.
         await self.changes.catch_up()
         results = []
         pace = self.turns.pace()

@@ -1,8 +1,9 @@
 """DescribeDelegationToken (key 41), versions 0-3: delegation tokens, by owner or all (KIP-48).
 
-Behaviour: a token is told to its owner, requester and renewers, to who may DESCRIBE it, and to who
-may DESCRIBE_TOKENS of its owner (KIP-373); the others are left out without a word. No owners at
-all (not null) is nothing. Version notes: v3 says who asked for a token.
+Behaviour: a token is returned to its owner, requester and renewers, to principals with DESCRIBE on
+it, and to those with DESCRIBE_TOKENS on its owner (KIP-373). Other tokens are left out without an
+error. An empty list of owners (not null) returns nothing. Version notes: v3 has a token's
+requester.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def handle(
     context: RequestContext,
     request: DescribeDelegationTokenRequest,
 ) -> DescribeDelegationTokenResponse:
-    """The tokens that are asked for and may be seen."""
+    """The requested tokens that the caller may describe."""
     requests.admitted(context)
     owners = request.owners
     wanted = (

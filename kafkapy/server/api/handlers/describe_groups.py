@@ -24,7 +24,7 @@ _NOT_REQUESTED = -(2**31)
 def handle(
     groups: GroupService, context: RequestContext, request: DescribeGroupsRequest
 ) -> Work[DescribeGroupsResponse]:
-    """Describe each group asked for."""
+    """Describe each requested group."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
     rows: list[DescribedGroup] = []
     for few in pieces(list(dict.fromkeys(request.groups))):

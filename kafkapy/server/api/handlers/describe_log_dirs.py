@@ -1,8 +1,8 @@
 """DescribeLogDirs (key 35), versions 0-4.
 
-Behaviour: each log directory with the size of each hosted partition, and of each log on its way
-there (`isFutureKey`) how far it is behind; an offline directory has its error.
-Version notes: v4 adds the volume's total and usable bytes (KIP-827).
+Behaviour: each log directory with the size of each hosted partition, and the lag of each future log
+(`isFutureKey`); an offline directory has an error. Version notes: v4 adds the volume's total and
+usable bytes (KIP-827).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkapy.storage.log_manager import LogManager
 def handle(
     manager: LogManager, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Work[DescribeLogDirsResponse]:
-    """Describe all directories, for all partitions or those asked for."""
+    """Describe all directories, for all or the requested partitions."""
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}

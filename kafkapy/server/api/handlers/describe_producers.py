@@ -1,7 +1,7 @@
 """DescribeProducers (key 61), version 0 (KIP-664).
 
-Behaviour: what the leader of each partition knows of its producers, and where their open
-transactions begin.
+Behaviour: the state of each partition's producers at its leader, and the start offsets of their
+open transactions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkapy.storage.producer_state import ProducerEntry
 def handle(
     replicas: ReplicaManager, context: RequestContext, request: DescribeProducersRequest
 ) -> Work[DescribeProducersResponse]:
-    """Describe each partition's."""
+    """Describe the producers of each partition."""
     topics = []
     for topic in request.topics:
         rows = []

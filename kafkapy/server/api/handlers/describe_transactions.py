@@ -1,7 +1,7 @@
 """DescribeTransactions (key 65), version 0 (KIP-664).
 
-Behaviour: the state of each transactional id that is coordinated here; the others get
-NOT_COORDINATOR or TRANSACTIONAL_ID_NOT_FOUND in their rows.
+Behaviour: the state of each transactional id of this coordinator; others get NOT_COORDINATOR or
+TRANSACTIONAL_ID_NOT_FOUND in their rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 def handle(
     transactions: TransactionService, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Work[Outcome[DescribeTransactionsResponse]]:
-    """Describe each."""
+    """Describe each transactional id."""
     rows: list[TransactionState] = []
     for few in pieces(list(dict.fromkeys(request.transactional_ids))):
         described = transactions.answer(

@@ -1,5 +1,6 @@
-"""DescribeUserScramCredentials (key 50), version 0: which users have which SCRAM mechanisms
-(KIP-554). No keys and no salt leave the broker."""
+"""DescribeUserScramCredentials (key 50), version 0: the SCRAM mechanisms of users (KIP-554). Keys
+and salts are not returned.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ async def handle(
     context: RequestContext,
     request: DescribeUserScramCredentialsRequest,
 ) -> DescribeUserScramCredentialsResponse:
-    """The users asked for, or all for null and for none."""
+    """Describe the requested users; all users for null or an empty list."""
     users = [user.name for user in request.users or ()]
     pace = turns.pace()
     rows = []
@@ -46,5 +47,5 @@ def _row(found: Described) -> DescribeUserScramCredentialsResult:
 def refuse(
     request: DescribeUserScramCredentialsRequest, error: ApiError, version: int
 ) -> DescribeUserScramCredentialsResponse:
-    """One error for all."""
+    """One error for the whole request."""
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message)

@@ -1,10 +1,10 @@
 """ElectLeaders (key 43), versions 0-2.
 
-Behaviour: the controller elects preferred or unclean leaders; the answer waits until this broker's
-metadata has them, or says REQUEST_TIMED_OUT after `timeoutMs` although they were elected. Asked for
-all partitions (null), those that need no election are left out.
-Version notes: v0 preferred elections only (KIP-183), an error has only the partitions' rows; v1
-the election type and a top-level error (KIP-460).
+Behaviour: the controller elects preferred or unclean leaders; the response waits until this
+broker's metadata has them, or is REQUEST_TIMED_OUT after `timeoutMs`, although they were elected.
+With all partitions (null), those that need no election are left out. Version notes: v0 preferred
+elections only (KIP-183), an error has only the partitions' rows; v1 the election type and a
+top-level error (KIP-460).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT_NEEDED = "Leader election not needed for topic partition."
 
 @dataclass(frozen=True)
 class Handler:
-    """Elects leaders when asked to."""
+    """Elects leaders on request."""
 
     controller: ControllerTask
     metadata: MetadataCache
@@ -114,6 +114,6 @@ def _response(
 
 
 def refuse(request: ElectLeadersRequest, error: ApiError, version: int) -> ElectLeadersResponse:
-    """The same error for the request and for every partition: v0 has no other place."""
+    """The same error for the request and for every partition: v0 has only rows."""
     refusal = ElectionResult(error.code, error.message)
     return _response(dict.fromkeys(_asked(request) or (), refusal), error.code)

@@ -1,7 +1,7 @@
-"""ExpireDelegationToken (key 40), versions 0-2: has a delegation token expire at another time, or
+"""ExpireDelegationToken (key 40), versions 0-2: changes the expiry time of a delegation token, or
 removes it at once (KIP-48).
 
-Behaviour: for its owner and its renewers; a negative period removes it.
+Behaviour: allowed for the token's owner and renewers. A negative period removes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     requests: TokenRequests, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> Later[ExpireDelegationTokenResponse]:
-    """End the token of an HMAC, now or at a time."""
+    """Expire the token with an HMAC, now or at a time."""
     admin = requests.admitted(context)
     hmac, period_ms = bytes(request.hmac), request.expiry_time_period_ms
 
@@ -33,5 +33,5 @@ def handle(
 def refuse(
     request: ExpireDelegationTokenRequest, error: ApiError, version: int
 ) -> ExpireDelegationTokenResponse:
-    """No time, and why."""
+    """An error without a time."""
     return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)

@@ -1,9 +1,9 @@
 """Fetch (key 1), versions 0-17.
 
 Behaviour: full and incremental sessions (KIP-227), byte budgets, min bytes and max wait,
-read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch is
-parked its connection handles nothing else, as in Kafka. A consumer beyond a quota gets no rows.
-Not done: tiered storage. Version notes: v0-3 take message sets of older formats, v0-9 no topics of
+read_committed, leader epoch fencing, truncate-on-fetch, preferred read replicas. While a fetch
+waits, its connection handles nothing else, as in Kafka. A consumer beyond a quota gets no rows. Not
+done: tiered storage. Version notes: v0-3 get message sets of older formats, v0-9 no topics with
 zstd (`old_fetches`); v11 reads from followers (KIP-392); v12 diverging epochs; v13 topic ids; v15
 replica state; v16 node endpoints (KIP-951).
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
@@ -67,8 +66,7 @@ class Handler:
         request: FetchRequest,
         wanted: dict[PartitionKey, FetchPartition] | None = None,
     ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
-        """Read what the session's plan says, or park until there is enough. `wanted` are the rows
-        of the request, where they are many."""
+        """Read the plan's partitions, or wait for enough bytes. `wanted`: many requested rows."""
         if wanted is None:
             wanted = {}
             for topic in request.topics:
@@ -122,8 +120,10 @@ class Handler:
             pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
         return pending
 
-    def _in_slices(self, context: RequestContext, request: FetchRequest) -> Work[Any]:
-        """The same for a request of many rows."""
+    def _in_slices(
+        self, context: RequestContext, request: FetchRequest
+    ) -> Work[Outcome[FetchResponse]]:
+        """Handle a request with many rows, in slices."""
         wanted: dict[PartitionKey, FetchPartition] = {}
         for topic in request.topics:
             for rows in pieces(topic.partitions):
@@ -161,8 +161,8 @@ class Handler:
         plan: list[FetchPartition],
         complete: Callable[[list[FetchResult]], None],
         pending: Pending[FetchResponse],
-    ) -> Work[Any]:
-        """Read a plan of many rows, or park until there is enough."""
+    ) -> Work[Outcome[FetchResponse]]:
+        """Read a plan with many rows, or wait until there are enough bytes."""
         results = yield from self.reader.read_in_slices(params, plan)
         if results is not None:
             complete(results)
@@ -175,9 +175,10 @@ class Handler:
     def _readable(
         self, context: RequestContext, plan: list[FetchPartition], replica_id: int
     ) -> tuple[list[FetchPartition], list[FetchResult]]:
-        """The part of a plan that the caller may read, and refusals of the rest. Sessions keep
-        partitions, so all are authorized with each request. A row whose id is unknown stays in the
-        plan: it is answered UNKNOWN_TOPIC_ID and reads nothing."""
+        """The part of a plan that the caller may read, and the refused rows. Sessions keep
+        partitions, so all are authorized with each request. A row with an unknown id stays in the
+        plan: it is answered UNKNOWN_TOPIC_ID and reads nothing.
+        """
         may_read = self._reader_rights(context, replica_id)
         readable, refused = [], []
         for wanted in plan:
@@ -204,7 +205,7 @@ class Handler:
     def _reader_rights(
         self, context: RequestContext, replica_id: int
     ) -> Callable[[str | None], bool]:
-        """Whether the caller may read a topic now; each topic is looked up once."""
+        """Whether the caller may read a topic now. Each topic is checked once."""
         if replica_id >= 0:
             is_broker = self._is_broker(context)
             return lambda topic: is_broker
@@ -223,7 +224,7 @@ class Handler:
         return may_read
 
     def _resolve(self, plan: list[FetchPartition]) -> None:
-        """Name the rows of a session whose ids were unknown at its last request."""
+        """Set the names of a session's rows whose ids were unknown at its last request."""
         image = self.metadata.image
         for wanted in plan:
             if wanted.topic is None:
@@ -236,8 +237,9 @@ class Handler:
         rows: Sequence[WantedRow],
         wanted: dict[PartitionKey, FetchPartition],
     ) -> None:
-        """Add rows of the request. Of a partition that is named several times the last one counts,
-        as in Kafka: each would be read, and hold its file, of its own."""
+        """Add rows of the request. If a partition is named several times, the last row counts, as
+        in Kafka; otherwise each row would be read, and hold a file.
+        """
         by_id = context.version >= FIRST_VERSION_WITH_IDS
         topic_id = topic.topic_id if by_id else ZERO_UUID
         image = self.metadata.image
@@ -262,7 +264,7 @@ class Handler:
         session: FetchContext,
         results: list[FetchResult],
     ) -> FetchResponse | Work[FetchResponse]:
-        """The rows; or none, and as if none had been read, where the client must pause."""
+        """The rows; none, as if none had been read, if the client must pause."""
         pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
         if not pause_ms:
             return self.answers.answer(context, session, results)

@@ -1,9 +1,9 @@
 """FindCoordinator (key 10), versions 0-6.
 
 Behaviour: the leader of the group's `__consumer_offsets` partition, or of the transactional id's
-`__transaction_state` partition; a missing topic is created, and COORDINATOR_NOT_AVAILABLE answered
-if it is refused, at once, or if it has no leaders after a moment.
-Version notes: v4 takes many keys and answers each by itself (KIP-699).
+`__transaction_state` partition; a missing topic is created. COORDINATOR_NOT_AVAILABLE is the answer
+if the creation is refused, or if there are no leaders after a short time. Version notes: v4 has
+many keys, each with its own result (KIP-699).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
 
 _TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
-"""By key type."""
+"""Internal topics, by key type."""
 _WAIT_MS = 1000
 
 
@@ -108,7 +108,7 @@ def _missing(key: str, error: ErrorCode) -> Coordinator:
 def refuse(
     request: FindCoordinatorRequest, error: ApiError, version: int
 ) -> FindCoordinatorResponse:
-    """The error, for each key where the version has rows."""
+    """The error; for each key if the version has rows."""
     keys = request.coordinator_keys if version >= 4 else []
     return FindCoordinatorResponse(
         error_code=error.code,

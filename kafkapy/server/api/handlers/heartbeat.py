@@ -12,7 +12,7 @@ from kafkapy.server.requests.outcomes import Outcome
 def handle(
     groups: GroupService, context: RequestContext, request: HeartbeatRequest
 ) -> Outcome[HeartbeatResponse]:
-    """Keep a member's session alive, and tell it of a rebalance."""
+    """Extend a member's session, and report a rebalance to it."""
     beat = Heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

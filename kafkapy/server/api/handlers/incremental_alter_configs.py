@@ -39,7 +39,7 @@ async def handle(
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
         await pace.spend(CHANGE_UNITS + len(resource.configs))
-    # Who changes a config and asks for it next must see it.
+    # A change must be visible to the next request.
     await changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)
 

@@ -1,9 +1,8 @@
 """InitProducerId (key 22), versions 0-5.
 
-Behaviour: without a transactional id a producer id that no one else has, epoch 0, for idempotent
-producers (KIP-98). With one, its coordinator makes who asks the one producer of that id.
-Version notes: v3 names the producer that asks (KIP-360); below v4 PRODUCER_FENCED is
-INVALID_PRODUCER_EPOCH.
+Behaviour: without a transactional id, a unique producer id with epoch 0, for idempotent producers
+(KIP-98). With one, its coordinator makes the caller the only producer of that id. Version notes: v3
+has the caller's producer id (KIP-360); below v4 PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def handle(
     context: RequestContext,
     request: InitProducerIdRequest,
 ) -> Outcome[InitProducerIdResponse] | Later[InitProducerIdResponse]:
-    """Give out the next producer id, or the producer id and epoch of a transactional id."""
+    """Assign the next producer id, or the producer id and epoch of a transactional id."""
     if request.transactional_id is not None:
         return _transactional(transactions, context, request)
 

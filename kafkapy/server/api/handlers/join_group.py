@@ -1,8 +1,7 @@
 """JoinGroup (key 11), versions 0-9.
 
-Behaviour: the classic rebalance protocol; waits until the generation is complete.
-Version notes: v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v9 skips assignment
-for them.
+Behaviour: the classic rebalance protocol; waits until the generation is complete. Version notes: v4
+MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v9 skips their assignment.
 """
 
 from __future__ import annotations

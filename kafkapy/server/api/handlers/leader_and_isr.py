@@ -1,10 +1,9 @@
 """LeaderAndIsr (key 4), versions 0-7.
 
 Behaviour: this broker becomes leader or follower of the given partitions. Commands are applied in
-the order of their arrival; those of an older controller or for an earlier life are refused as a
-whole.
-Version notes: 2 broker epoch (KIP-380); 3 reassignment (KIP-455); 5 topic ids, rows by id
-(KIP-516); 6 leader recovery state (KIP-704); 7 KRaft flag (KIP-866), of no effect here.
+the order of their arrival; those of an older controller or for an earlier broker epoch are refused
+as a whole. Version notes: 2 broker epoch (KIP-380); 3 reassignment (KIP-455); 5 topic ids, rows by
+id (KIP-516); 6 leader recovery state (KIP-704); 7 KRaft flag (KIP-866), of no effect here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """LeaveGroup (key 13), versions 0-5.
 
-Version notes: one member below v3, many from v3, then by instance id too (KIP-345).
+Version notes: one member below v3; many from v3 on, also by instance id (KIP-345).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 def handle(
     groups: GroupService, context: RequestContext, request: LeaveGroupRequest
 ) -> Work[LeaveGroupResponse]:
-    """Take members out of a group, a few at a time."""
+    """Remove members from a group, a few at a time."""
     if context.version < 3:
         leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
         return groups.answer(groups.coordinator.leave_group, leave, _of_one)

@@ -1,10 +1,9 @@
 """ListOffsets (key 2), versions 0-9.
 
 Behaviour: earliest, latest (high watermark, last stable offset or log end by reader), max
-timestamp, and the first offset at or after a time.
-Not done: tiered storage, so -4 answers as -2 and -5 as -1.
-Version notes: v0 takes a number of offsets where segments begin, by the time of their last write;
-v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered (-5).
+timestamp, and the first offset at or after a time. Not done: tiered storage, so -4 is handled as -2
+and -5 as -1. Version notes: v0 returns a number of base offsets of segments, by the time of their
+last write; v4 leader epochs; v7 max timestamp (-3); v8 earliest local (-4); v9 latest tiered (-5).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
-_SEGMENT_UNITS = 4  # the time of a segment's last write is asked of the file system
+_SEGMENT_UNITS = 4  # reads the time of a segment's last write from the file system
 _FIRST_VERSION = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -96,7 +95,7 @@ def _partition(
     topic: str,
     wanted: ListOffsetsPartition,
 ) -> Partition:
-    """The partition that a row asks, once the row is found to be one of its version's."""
+    """The partition of a row, after a check of the row against its version."""
     if wanted.timestamp < 0 and context.version < _FIRST_VERSION.get(wanted.timestamp, 99):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = replicas.get(topic, wanted.partition_index)
@@ -107,8 +106,9 @@ def _partition(
 def _segment_offsets(
     clock: Clock, request: ListOffsetsRequest, partition: Partition, wanted: ListOffsetsPartition
 ) -> Work[list[int]]:
-    """Version 0: at most `max_num_offsets`, newest first. Consumers see none above the high
-    watermark, and that instead (`Partition.legacyFetchOffsetsForTimestamp`)."""
+    """Handle version 0: at most `max_num_offsets`, newest first. For consumers, the high watermark
+    replaces offsets above it (`Partition.legacyFetchOffsetsForTimestamp`).
+    """
     if wanted.max_num_offsets < 0:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The number of offsets is negative")
     log, timestamp = partition.log, wanted.timestamp
@@ -130,7 +130,7 @@ def _require_known_end(
     """A new leader whose high watermark lags must not show offsets going back (KIP-207).
 
     Raises:
-        ApiError: OFFSET_NOT_AVAILABLE, or what clients before it knew.
+        ApiError: OFFSET_NOT_AVAILABLE, or its equivalent for older clients.
     """
     lags = partition.log.high_watermark < partition.leader_epoch_start_offset
     if request.replica_id == CONSUMER and lags:

@@ -1,13 +1,12 @@
 """ListPartitionReassignments (key 46), version 0.
 
-Behaviour: the controller says which of the partitions asked for, or (null) of all, are on the move,
-with the replicas that come and go; the others are left out (KIP-455).
+Behaviour: the controller returns which of the requested partitions, or (null) of all, are being
+reassigned, with the added and removed replicas; others are left out (KIP-455).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -28,7 +27,7 @@ from kafkapy.server.requests.outcomes import Outcome
 def handle(
     controller: ControllerTask, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> Outcome[ListPartitionReassignmentsResponse]:
-    """Ask the controller."""
+    """Pass the request to the controller."""
     require_controller(controller)
     asked = None
     if request.topics is not None:
@@ -59,6 +58,6 @@ def _response(
     return ListPartitionReassignmentsResponse(topics=list(topics.values()))
 
 
-def refuse(request: Any, error: ApiError, version: int) -> ListPartitionReassignmentsResponse:
+def refuse(request: object, error: ApiError, version: int) -> ListPartitionReassignmentsResponse:
     """One error for the whole request."""
     return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)

@@ -1,7 +1,7 @@
 """ListTransactions (key 66), versions 0-1 (KIP-664).
 
-Behaviour: the transactional ids that are coordinated here and meet each filter.
-Version notes: v1 filters by how long a transaction is open (KIP-994).
+Behaviour: the transactional ids of this coordinator that match each filter. Version notes: v1
+filters by the age of a transaction (KIP-994).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafkapy.server.requests.outcomes import Outcome
 def handle(
     transactions: TransactionService, context: RequestContext, request: ListTransactionsRequest
 ) -> Outcome[ListTransactionsResponse]:
-    """List them."""
+    """List the transactional ids."""
     question = ListTransactions(
         request.state_filters, request.producer_id_filters, request.duration_filter
     )

@@ -1,18 +1,19 @@
 """Metadata (key 3), versions 0-12.
 
-Behaviour: brokers, controller and topics as the last UpdateMetadata told; only endpoints of the
-listener that was asked on. An unknown topic is created when the broker and the request allow it,
-and the answer waits a moment for its leaders, so that a first produce does not start with
-LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code.
-Version notes: v0 empty means all topics, later null does; v4 auto creation by choice; v8-10 cluster
-operations; v10 topic ids; v12 look-up by id.
+Behaviour: brokers, controller and topics of the last UpdateMetadata, with endpoints of the
+request's listener only. An unknown topic is created if the broker and the request allow it. Then
+the response waits shortly for its leaders, so that a first produce does not fail with
+LEADER_NOT_AVAILABLE. A refused creation is answered at once, with its code. Version notes: v0 empty
+means all topics, later null does; v4 a flag for auto creation; v8-10 cluster operations; v10 topic
+ids; v12 look-up by id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
@@ -60,7 +61,7 @@ class Handler:
     def handle(
         self, context: RequestContext, request: MetadataRequest
     ) -> Work[Outcome[MetadataResponse]]:
-        """Describe the brokers and the topics asked for."""
+        """Describe the brokers and the requested topics."""
         if context.version in _VERSIONS_WITHOUT_IDS:
             yield from _check_rows(request, context.version)
         if self.waiter.is_known:
@@ -83,7 +84,7 @@ class Handler:
         return run_async(self.tasks, context, create(), refused)
 
     def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
-        """Unknown, legal names that may be created."""
+        """Unknown topics with valid names that may be created."""
         if _wants_all(context, request) or not self.auto_create_topics:
             return []
         if context.version >= 4 and not request.allow_auto_topic_creation:
@@ -142,7 +143,11 @@ class Handler:
         return response
 
     def _asked(
-        self, context: RequestContext, wanted: Any, reachable: Any, refusals: dict[str, ErrorCode]
+        self,
+        context: RequestContext,
+        wanted: MetadataRequestTopic,
+        reachable: Mapping[int, MetadataResponseBroker],
+        refusals: dict[str, ErrorCode],
     ) -> MetadataResponseTopic:
         image = self.cluster.image
         name = image.topic_name(wanted.name, wanted.topic_id)
@@ -165,7 +170,10 @@ class Handler:
         )
 
     def _topic(
-        self, context: RequestContext, topic: TopicImage, reachable: Any
+        self,
+        context: RequestContext,
+        topic: TopicImage,
+        reachable: Mapping[int, MetadataResponseBroker],
     ) -> MetadataResponseTopic:
         rows = []
         for partition in topic.partitions.values():
@@ -201,7 +209,7 @@ class Handler:
 def _check_rows(request: MetadataRequest, version: int) -> Work[None]:
     """
     Raises:
-        ApiError: INVALID_REQUEST, a row has an id, or no name, before such rows are served.
+        ApiError: INVALID_REQUEST, a row has an id, or no name, in a version that does not allow it.
     """
     for few in pieces(request.topics or ()):
         for wanted in few:

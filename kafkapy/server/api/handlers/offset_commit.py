@@ -1,13 +1,11 @@
 """OffsetCommit (key 8), versions 0-9.
 
-Behaviour: stored in `__consumer_offsets` with acks=all before the answer; a partition that does
-not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper, is stored
-like the others.
+Behaviour: offsets are stored in `__consumer_offsets` with acks=all before the response. A partition
+that does not exist gets UNKNOWN_TOPIC_OR_PARTITION in its row. v0, which Kafka keeps in ZooKeeper,
+is stored like the others. Version notes: from v9 the generation may be a member epoch (KIP-848).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -21,6 +19,7 @@ from kafkapy.protocol.messages.offset_commit import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 
@@ -29,7 +28,7 @@ def handle(
     metadata: MetadataCache,
     context: RequestContext,
     request: OffsetCommitRequest,
-) -> Work[Any]:
+) -> Work[Outcome[OffsetCommitResponse]]:
     """Commit the offsets of the partitions that exist."""
     image = metadata.image
     offsets = {}
@@ -52,6 +51,7 @@ def handle(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms,
+        names_member_epoch=context.version >= 9,
     )
     outcome = groups.call(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)

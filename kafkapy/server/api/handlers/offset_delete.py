@@ -25,7 +25,7 @@ def handle(
     context: RequestContext,
     request: OffsetDeleteRequest,
 ) -> Work[Outcome[OffsetDeleteResponse]]:
-    """Forget committed offsets of topics that nobody in the group reads."""
+    """Delete committed offsets of topics that no member of the group reads."""
     refused: dict[TopicPartition, ErrorCode] = {}
     allowed: dict[TopicPartition, None] = {}
     for topic in request.topics:

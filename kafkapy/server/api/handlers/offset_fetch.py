@@ -1,19 +1,20 @@
 """OffsetFetch (key 9), versions 0-9.
 
-Behaviour: committed offsets of one group, or of many from v8; -1 where there is none.
-Version notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group
-(KIP-709).
+Behaviour: committed offsets of one group, or of many from v8 on; -1 if there is none. Version
+notes: null topics mean all (v2); `require_stable` (v7, KIP-447); v8 nests rows by group (KIP-709);
+v9 has the member of a consumer group and its epoch (KIP-848).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
 from kafkapy.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -26,7 +27,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces
 
 
 def handle(
@@ -35,31 +36,41 @@ def handle(
     context: RequestContext,
     request: OffsetFetchRequest,
 ) -> Work[Outcome[OffsetFetchResponse]]:
-    """Look up each group; none of them waits."""
+    """Look up the offsets of each group, without waiting."""
     if context.version >= 8:
         rows = []
         for group in request.groups:
-            fetched = yield from _fetch(
-                groups, authorization, context, group.group_id, group.topics, request
-            )
+            fetched = yield from _fetch(groups, authorization, context, group, request)
             rows.append(_group_row(group.group_id, fetched))
         return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
         topics = []
-    fetched = yield from _fetch(groups, authorization, context, request.group_id, topics, request)
+    only = OffsetFetchRequestGroup(group_id=request.group_id, topics=_nested(topics))
+    fetched = yield from _fetch(groups, authorization, context, only, request)
     return _flat(topics, fetched, context.version)
+
+
+def _nested(
+    topics: list[OffsetFetchRequestTopic] | None,
+) -> list[OffsetFetchRequestTopics] | None:
+    """The topics as they are below a group."""
+    if topics is None:
+        return None
+    return [
+        OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics
+    ]
 
 
 def _fetch(
     groups: GroupService,
     authorization: Authorization,
     context: RequestContext,
-    group_id: str,
-    topics: Any,
+    group: OffsetFetchRequestGroup,
     request: OffsetFetchRequest,
 ) -> Work[FetchOffsetsResult]:
     yield ROW_UNITS
+    group_id, topics = group.group_id, group.topics
     if not authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.GROUP, group_id):
         return FetchOffsetsResult(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     wanted: list[TopicPartition] | None = None
@@ -71,15 +82,16 @@ def _fetch(
             yield len(indexes) + 1
     result = FetchOffsetsResult()
     for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
-        asked = FetchOffsets(group_id, few, request.require_stable)
+        stable = request.require_stable
+        asked = FetchOffsets(group_id, few, stable, group.member_id, group.member_epoch)
         part: FetchOffsetsResult = groups.answer(
             groups.coordinator.fetch_offsets, asked, lambda result: result
         )
         result.error = result.error or part.error
         result.offsets |= part.offsets
-        yield ROW_UNITS * (1 + len(part.offsets))
+        yield ROW_UNITS + 2 * len(part.offsets)
     if authorization.authorizer is not None:
-        _hide(authorization, context, result, is_named=topics is not None)
+        yield from _hide(authorization, context, result, is_named=topics is not None)
     return result
 
 
@@ -88,9 +100,10 @@ def _hide(
     context: RequestContext,
     result: FetchOffsetsResult,
     is_named: bool,
-) -> None:
-    """A topic that was asked for by name is refused; of what else there is nothing is told."""
+) -> Work[None]:
+    """Hide topics that the caller may not describe: requested ones are refused, others left out."""
     for key in list(result.offsets):
+        yield CHECK_UNITS
         if authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
             continue
         if is_named:
@@ -129,12 +142,14 @@ def _group_row(group_id: str, result: FetchOffsetsResult) -> OffsetFetchResponse
     )
 
 
-def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchResponse:
+def _flat(
+    topics: list[OffsetFetchRequestTopic] | None, result: FetchOffsetsResult, version: int
+) -> OffsetFetchResponse:
     if result.error and version < 2:
         # Below v2 there is no top-level code: every row says it.
         result.offsets = {
             TopicPartition(t.name, index): FetchedOffset(error=result.error)
-            for t in topics
+            for t in topics or ()
             for index in t.partition_indexes
         }
     return OffsetFetchResponse(
@@ -159,7 +174,7 @@ def _flat(topics: Any, result: FetchOffsetsResult, version: int) -> OffsetFetchR
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
-    """The error, for each group where the version has rows."""
+    """The error; for each group if the version has rows."""
     failed = FetchOffsetsResult(ErrorCode(error.code))
     if version >= 8:
         return OffsetFetchResponse(groups=[_group_row(g.group_id, failed) for g in request.groups])

@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23), versions 0-4.
 
-Behaviour: where an epoch ends in this leader's log (KIP-101, KIP-279, KIP-320), fenced by leader
-epoch.
+Behaviour: the end offset of an epoch in this leader's log (KIP-101, KIP-279, KIP-320), fenced by
+leader epoch.
 """
 
 from __future__ import annotations

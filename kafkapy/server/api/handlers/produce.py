@@ -1,23 +1,22 @@
 """Produce (key 0), versions 0-11.
 
-Behaviour: each partition's batch goes to its log under the rules of `record.validation`; acks=1
-answers at once, acks=all when the high watermark has passed the batch, acks=0 never (an error
-closes the connection). A batch that begins a transaction in its partition waits until the
-transaction's coordinator has vouched for it (KIP-890).
-Version notes: v0-2 carry message sets, converted up; v8 adds record errors; v10 the current leader
-(KIP-951).
+Behaviour: each partition's batch is validated (`record.validation`) and appended to its log. The
+answer is sent at once with acks=1, after the high watermark has passed the batch with acks=all, and
+never with acks=0 (an error closes the connection). A batch that begins a transaction in its
+partition waits until the transaction's coordinator has verified it (KIP-890). Version notes: v0-2
+have message sets, which are converted; v8 adds record errors; v10 the current leader (KIP-951).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -47,7 +46,7 @@ _FIRST_VERSION_WITH_ABORTABLE = 11
 
 @dataclass(frozen=True)
 class Handler:
-    """Appends what producers send."""
+    """Appends the records of producers."""
 
     replicas: ReplicaManager
     metrics: Metrics
@@ -59,7 +58,7 @@ class Handler:
     def handle(
         self, context: RequestContext, request: ProduceRequest
     ) -> Outcome[ProduceResponse] | Work[Outcome[ProduceResponse]]:
-        """Append every partition's records, then answer as `acks` asks."""
+        """Append every partition's records, then answer as `acks` requires."""
         if request.acks not in ACKS:
             return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
         writings = _writings(request)
@@ -83,8 +82,10 @@ class Handler:
         transactional_id: str,
         unverified: list[Writing],
     ) -> Pending[ProduceResponse]:
-        """Verify partitions with the coordinator first. Later requests of the connection wait, for
-        their batches follow these; and the records are kept, for the next read overwrites them."""
+        """Verify partitions with the coordinator first. Later requests of the connection wait,
+        because their batches follow these. The records are copied, because the next read overwrites
+        them.
+        """
         pending: Pending[ProduceResponse] = Pending(blocks=True)
         _keep_records(request)
 
@@ -103,7 +104,8 @@ class Handler:
         refused: dict[TopicPartition, ErrorCode],
     ) -> Work[Outcome[ProduceResponse]]:
         """Append row by row. Later requests of the connection wait while another thread prepares
-        records, so the batches of a producer stay in order."""
+        records, so that a producer's batches stay in order.
+        """
         acks = request.acks
         rows_in_all = 0
         for topic in request.topic_data:
@@ -151,14 +153,18 @@ class Handler:
         self,
         context: RequestContext,
         topic: str,
-        data: Any,
+        data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
         long: TakesLong,
     ) -> Work[ProduceWait | None]:
-        """Append what another thread prepares; again if the topic's configs change meanwhile."""
+        """Append records that another thread prepares. Repeats the preparation if the topic's
+        configs change meanwhile.
+        """
+        records = data.records
+        assert isinstance(records, bytes)  # kept
         while True:
-            prepare = partial(prepare_at_length, data.records, long)
+            prepare = partial(prepare_at_length, records, long)
             # A batch that nobody wanted acknowledged is appended though its producer is gone.
             ahead = yield from elsewhere(prepare, may_drop=acks != 0)
             try:
@@ -170,12 +176,14 @@ class Handler:
         self,
         context: RequestContext,
         topic: str,
-        data: Any,
+        data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
         ahead: PreparedAhead | None = None,
     ) -> ProduceWait | None:
-        """Append one partition; a `ProduceWait` if its replicas still have to follow."""
+        """Append one partition. Returns a `ProduceWait` if its replicas must still copy the
+        records.
+        """
         info, partition = produce_append.append(
             self.replicas, self.metrics, topic, data.index, data.records, acks, context.version,
             context.header.client_id, ahead,
@@ -205,7 +213,7 @@ class Handler:
 
 
 def _writings(request: ProduceRequest) -> list[Writing]:
-    """The transactional batches among what is to be written."""
+    """The transactional batches of a request."""
     found = []
     for topic in request.topic_data:
         for data in topic.partition_data:
@@ -216,10 +224,10 @@ def _writings(request: ProduceRequest) -> list[Writing]:
 
 
 def _keep_records(request: ProduceRequest) -> None:
-    """Copy what the next read of the connection may overwrite."""
+    """Copy the records, whose memory the next read of the connection may overwrite."""
     for topic in request.topic_data:
         for data in topic.partition_data:
-            records: Any = data.records
+            records = data.records
             if records is not None and not isinstance(records, bytes):
                 data.records = bytes(records)
 
@@ -229,7 +237,8 @@ def _check_verified(
 ) -> None:
     """
     Raises:
-        ApiError: the coordinator did not vouch for the partition; as the producer's version has it.
+        ApiError: the coordinator did not confirm the partition; the error is that of the producer's
+          version.
     """
     error = refused.get(partition)
     if error is None:

@@ -1,6 +1,6 @@
-"""RenewDelegationToken (key 39), versions 0-2: has a delegation token expire later (KIP-48).
+"""RenewDelegationToken (key 39), versions 0-2: extends the lifetime of a delegation token (KIP-48).
 
-Behaviour: for its owner and its renewers, up to the token's longest life.
+Behaviour: allowed for the token's owner and renewers, up to its maximum lifetime.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkapy.server.requests.outcomes import Later
 def handle(
     requests: TokenRequests, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> Later[RenewDelegationTokenResponse]:
-    """Change when the token of an HMAC expires."""
+    """Change the expiry time of the token with an HMAC."""
     admin = requests.admitted(context)
     hmac, period_ms = bytes(request.hmac), request.renew_period_ms
 
@@ -32,5 +32,5 @@ def handle(
 def refuse(
     request: RenewDelegationTokenRequest, error: ApiError, version: int
 ) -> RenewDelegationTokenResponse:
-    """No time, and why."""
+    """An error without a time."""
     return RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)

@@ -1,6 +1,6 @@
 """SaslAuthenticate (key 36), versions 0-2.
 
-Behaviour: as SaslHandshake, here is only what comes when nobody logs in.
+Behaviour: as for SaslHandshake, only requests outside of a login are handled here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def handle(context: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    """Nobody logs in now."""
+    """Refuse a request outside of a login."""
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",

@@ -1,7 +1,7 @@
 """SaslHandshake (key 17), versions 0-1.
 
-Behaviour: what comes in its time is answered before dispatch (`protocol.sasl_authenticator`); here
-is only what does not: after the login, or where there is none to do.
+Behaviour: during a login requests are handled before dispatch (`protocol.sasl_authenticator`). Only
+other requests are handled here: after a login, or on a listener without SASL.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from kafkapy.server.api.request_context import RequestContext
 
 
 def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Nobody logs in now."""
+    """Refuse a request outside of a login."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

@@ -1,10 +1,9 @@
 """StopReplica (key 5), versions 0-4.
 
-Behaviour: this broker stops serving the given replicas, and deletes their logs where told to.
+Behaviour: this broker stops serving the given replicas, and deletes their logs if requested.
 Commands are applied in the order of their arrival; those of an older controller or for an earlier
-life are refused as a whole.
-Version notes: 1 broker epoch (KIP-380); 3 leader epoch and deletion per partition (KIP-570); 4
-KRaft flag (KIP-866), of no effect here.
+broker epoch are refused as a whole. Version notes: 1 broker epoch (KIP-380); 3 leader epoch and
+deletion per partition (KIP-570); 4 KRaft flag (KIP-866), of no effect here.
 """
 
 from __future__ import annotations

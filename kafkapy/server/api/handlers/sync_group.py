@@ -1,6 +1,6 @@
 """SyncGroup (key 14), versions 0-5.
 
-Behaviour: followers wait for the leader's assignment, which is stored before anyone learns it.
+Behaviour: followers wait for the leader's assignment, which is stored before it is sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkapy.server.requests.outcomes import Outcome
 def handle(
     groups: GroupService, context: RequestContext, request: SyncGroupRequest
 ) -> Outcome[SyncGroupResponse]:
-    """Give or get the assignment of a generation."""
+    """Store or return the assignment of a generation."""
     syncing = SyncGroup(
         group_id=request.group_id,
         generation_id=request.generation_id,

@@ -1,15 +1,12 @@
 """TxnOffsetCommit (key 28), versions 0-4.
 
-Behaviour: the offsets are stored in `__consumer_offsets` within the producer's transaction, and
-count when its marker is there. As for records, the coordinator of the transaction is asked first
-whether that partition is part of it (KIP-890).
-Version notes: v3 names the group's member and generation (KIP-447). Below v2
-COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
+Behaviour: the offsets are stored in `__consumer_offsets` in the producer's transaction, and take
+effect with its marker. As for records, the transaction's coordinator must verify first that the
+partition is part of it (KIP-890). Version notes: v3 has the group's member and generation
+(KIP-447). Below v2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
@@ -25,7 +22,7 @@ from kafkapy.protocol.messages.txn_offset_commit import (
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
-from kafkapy.server.requests.outcomes import Pending
+from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
@@ -37,7 +34,7 @@ def handle(
     verifier: TransactionVerifier,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
-) -> Work[Any]:
+) -> Work[Outcome[TxnOffsetCommitResponse]]:
     """Commit the offsets of the partitions that exist."""
     producer = Producer(request.producer_id, request.producer_epoch)
     index = groups.coordinator.partition_for(request.group_id)
@@ -59,8 +56,9 @@ def handle(
 
 
 def _of_coordinator(error: ErrorCode) -> ErrorCode:
-    """The error with which a producer that commits offsets asks again: it looks for the group's
-    coordinator."""
+    """The error after which a producer that commits offsets retries, and finds the group's
+    coordinator again.
+    """
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is ErrorCode.TRANSACTION_ABORTABLE:
@@ -74,7 +72,7 @@ def _commit(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
     producer: Producer,
-) -> Work[Any]:
+) -> Work[Outcome[TxnOffsetCommitResponse]]:
     image = metadata.image
     offsets = {}
     for topic in request.topics:

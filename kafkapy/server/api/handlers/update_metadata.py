@@ -1,10 +1,10 @@
 """UpdateMetadata (key 6), versions 0-8.
 
-Behaviour: replaces the live brokers, merges the partitions into the metadata; a leader of -2
+Behaviour: replaces the live brokers, and merges the partitions into the metadata. A leader of -2
 removes a partition. Commands are applied in the order of their arrival; those of an older
-controller or for an earlier life are refused as a whole.
-Version notes: 4 offline replicas (KIP-112); 5 broker epoch (KIP-380); 7 topic ids (KIP-516); 8
-KRaft flag and type (KIP-866), of no effect here.
+controller or for an earlier broker epoch are refused as a whole. Version notes: 4 offline replicas
+(KIP-112); 5 broker epoch (KIP-380); 7 topic ids (KIP-516); 8 KRaft flag and type (KIP-866), of no
+effect here.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """WriteTxnMarkers (key 27), versions 0-1.
 
-Behaviour: a coordinator, or an administrator who aborts a hanging transaction, has each partition
-get a marker in its log, with acks=all. Markers in `__consumer_offsets` decide on the offsets that
-their producers committed. A partition that a marker names twice gets it once.
+Behaviour: writes a marker to the log of each partition, with acks=all, for a coordinator, or an
+administrator that aborts a hanging transaction. Markers in `__consumer_offsets` commit or drop the
+offsets of their producers. A partition that is named twice for a marker gets it once.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -25,6 +25,7 @@ from kafkapy.protocol.messages.write_txn_markers import (
 from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
+from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, pieces
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -33,8 +34,8 @@ _MARKERS_AT_ONCE: Final = 16
 
 def handle(
     markers: MarkerWriter, context: RequestContext, request: WriteTxnMarkersRequest
-) -> Work[Any]:
-    """Write them, a few at a time; the answer waits for all."""
+) -> Work[Outcome[WriteTxnMarkersResponse]]:
+    """Write markers, a few at a time. The response waits for all."""
     write = markers.write
     starts, part_counts = [], []
     for marker in request.markers:
@@ -59,7 +60,7 @@ def handle(
 
 
 def _partitions(marker: WritableTxnMarker) -> Work[tuple[TopicPartition, ...]]:
-    """Those that the marker names, once each."""
+    """The partitions of a marker, each once."""
     found: dict[TopicPartition, None] = {}
     for topic in marker.topics:
         for few in pieces(topic.partition_indexes):

@@ -51,7 +51,7 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["start", "--daemon", "--until-eof"], "--until-eof is for one broker in the foreground"),
         (["start", "--processes", "2", "--until-eof"], "--until-eof is for one broker"),
         (["start", "--processes", "some"], "--processes is a number, or auto: not some"),
-        (["start", "--processes", "2"], "Several brokers need zookeeper.connect"),
+        (["start", "--processes", "200"], "--processes must be 1 to 128, not 200"),
         (["install-service"], "Say which property file"),
         (["install-service", "/dev/null"], "Say whose service it is: --run-as ACCOUNT, or --user"),
         (["install-service", "/dev/null", "--run-as", "no-one"], "There is no account no-one"),
@@ -128,15 +128,15 @@ def test_an_unknown_signal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_daemon_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
 
-    def start(words: list[str], directories: list[str]) -> tuple[int, Path]:
-        asked.append((words, directories))
+    def start(words: list[str], directories: list[str], name: str) -> tuple[int, Path]:
+        asked.append((words, directories, name))
         return 12, tmp_path / "out"
 
     monkeypatch.setattr(broker_processes, "start_in_background", start)
     words = ("-daemon", "--override", "log.dirs=/a,/b")
     outcome = kafkapy("server", "start", *words)
     assert outcome.stdout == f"Started the broker with pid 12; its output is in {tmp_path}/out\n"
-    assert asked == [(["--override=log.dirs=/a,/b"], ["/a", "/b"])]
+    assert asked == [(["--override=log.dirs=/a,/b"], ["/a", "/b"], "kafkaServer.out")]
 
 
 def test_a_service_of_the_user_is_written_once(

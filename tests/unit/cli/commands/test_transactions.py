@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
-from kafkapy.protocol.messages.list_transactions import (
-    ListTransactionsResponse,
-    TransactionState,
-)
+from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse, TransactionState
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 

@@ -15,12 +15,12 @@ from kafkapy.common.errors import ConfigError
 
 @dataclass
 class Some(CommonOptions):
-    words: list[str] = values("Words.", metavar="WORD", choices=("go", "stop"))  # noqa: RUF009
+    words: list[str] = values("Words.", metavar="WORD", choices=("go", "stop"))
     loud: bool = flag("Loud.")
     count: int | None = value("Count.", metavar="N")
     codec: str | None = value("Codec.", alone="gzip", choices=("gzip", "none"))
     odd: str | None = value("Odd.", name="odd.config")
-    many: list[str] = values("Many.")  # noqa: RUF009
+    many: list[str] = values("Many.")
     wait: int = value("Wait.", default=7)
 
 
@@ -37,9 +37,7 @@ def parsed(*words: str) -> Some:
 
 
 def invoke(command: Command[Some], *words: str) -> int:
-    options = command.read(words)
-    assert options is not None
-    return command.execute(options, Environment(), words)
+    return command.execute(command.read(words), Environment(), words)
 
 
 def test_nothing_given_is_the_defaults() -> None:
@@ -53,10 +51,12 @@ def test_every_kind_of_option() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("--output=yaml",), ("-5",)])
-def test_what_is_left_to_typer(words: tuple[str, ...]) -> None:
-    command = Command("some", Some, lambda o, e: ExitStatus.SUCCESS, help="", operands="words")
-    assert command.read(words) is None
+def test_a_question_is_all_that_is_read() -> None:
+    command = Command("some", Some, lambda o, e: ExitStatus.SUCCESS, help="Some.", operands="words")
+    assert command.read(["-h", "--count", "x", "go"]) == Some(help=True, words=["go"])
+    assert command.read(["--version", "--output=yaml"]) == Some(version=True)
+    with pytest.raises(UsageError, match="nope is not a recognized option"):
+        command.read(["--help", "--nope"])
 
 
 def test_a_status_that_is_not_success_ends_the_run() -> None:
@@ -89,12 +89,13 @@ def test_failures_are_framed(error: Exception, kind: type[Exception], said: str)
 
 
 def test_what_completions_read() -> None:
-    command = Command("some", Some, lambda o, e: ExitStatus.SUCCESS, help="", operands="words")
+    command = Command("some", Some, lambda o, e: ExitStatus.SUCCESS, help="Some.", operands="words")
     specs = {spec.names[0]: spec for spec in command.specs()}
     assert "words" not in specs
     assert command.operand_choices() == ("go", "stop")
     assert specs["codec"].choices == ("gzip", "none")
-    assert specs["count"].integer
+    assert specs["wait"].default == "7"
     assert specs["many"].repeatable
     assert not specs["loud"].takes_value
+    assert next(iter(specs)) == "help"
     assert list(specs)[-3:] == ["output", "debug", "version"]

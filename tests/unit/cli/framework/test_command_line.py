@@ -49,6 +49,13 @@ def test_an_unknown_command_names_the_nearest() -> None:
     assert (outcome.stdout, outcome.status) == ("", 1)
 
 
+def test_words_in_front_of_a_command_are_read_by_the_same_rules() -> None:
+    nope = kafkapy("--nope", "topics")
+    assert nope.stderr == "nope is not a recognized option\nTry 'kafkapy --help'.\n"
+    assert kafkapy("-version", "topics", "--nope").stdout == f"{__version__}\n"
+    assert kafkapy("--", "version", "--output=text").stdout == kafkapy("version").stdout
+
+
 def test_a_usage_error_is_two_lines_on_stderr() -> None:
     outcome = kafkapy("topics", "--list", "--nope")
     assert outcome.stderr == "nope is not a recognized option\nTry 'kafkapy topics --help'.\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.cli.framework.command_table import COMMANDS, GROUPS, commands, load
+from kafkapy.cli.framework.command import commands, load
+from kafkapy.cli.framework.command_table import COMMANDS, GROUPS
 
 
 def test_the_help_has_each_command_in_one_group() -> None:

@@ -1,58 +1,78 @@
 """The dialect of Kafka's tools."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from kafkapy.cli.framework.exit_status import UsageError
-from kafkapy.cli.framework.jopt import OptionSpec, normalise
+from kafkapy.cli.framework.jopt import OptionSpec, parse, value_of
+from kafkapy.cli.framework.options import OutputFormat
 
 SPECS = [
-    OptionSpec(("help", "h"), takes_value=False),
-    OptionSpec(("topic",), takes_value=True),
-    OptionSpec(("partitions",), takes_value=True, integer=True),
-    OptionSpec(("config",), takes_value=True, repeatable=True),
-    OptionSpec(("props",), takes_value=True, repeatable=True, many=True),
-    OptionSpec(("codec",), takes_value=True, optional_value="gzip"),
-    OptionSpec(("entity-name",), takes_value=True, repeatable=True),
-    OptionSpec(("entity-default",), takes_value=False, stands_for="entity-name"),
+    OptionSpec(("help", "h"), kind="bool"),
+    OptionSpec(("topic",)),
+    OptionSpec(("partitions",), kind="int"),
+    OptionSpec(("throughput",), kind="float"),
+    OptionSpec(("config",), kind="list[str]"),
+    OptionSpec(("props",), kind="list[str]", many=True),
+    OptionSpec(("codec",), optional_value="gzip"),
+    OptionSpec(("entity-name",), kind="list[str]"),
+    OptionSpec(("entity-default",), kind="bool", stands_for="entity-name"),
+    OptionSpec(("output",), kind="OutputFormat", choices=tuple(OutputFormat)),
 ]
+
+
+def read(words: list[str]) -> dict[str, Any]:
+    """The values of the options on a command line."""
+    specs = {spec.names[0]: spec for spec in SPECS}
+    return {
+        name: value_of(specs[name], texts) for name, texts in parse(words, SPECS).values.items()
+    }
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--topic", "t"], ["--topic=t"]),
-        (["--topic=t"], ["--topic=t"]),
-        (["-topic", "t"], ["--topic=t"]),
-        (["-topic=t"], ["--topic=t"]),
-        (["--topic", "--odd"], ["--topic=--odd"]),
-        (["--topic="], ["--topic="]),
-        (["--topic=a=b"], ["--topic=a=b"]),
-        (["--partitions", "-5"], ["--partitions=-5"]),
-        (["--config", "a", "--config", "b"], ["--config=a", "--config=b"]),
+        (["--topic", "t"], {"topic": "t"}),
+        (["--topic=t"], {"topic": "t"}),
+        (["-topic", "t"], {"topic": "t"}),
+        (["-topic=t"], {"topic": "t"}),
+        (["--topic", "--odd"], {"topic": "--odd"}),
+        (["--topic="], {"topic": ""}),
+        (["--topic=a=b"], {"topic": "a=b"}),
+        (["--topic", "--"], {"topic": "--"}),
+        (["--partitions", "-5"], {"partitions": -5}),
+        (["--partitions=+5"], {"partitions": 5}),
+        (["--throughput", "-1.5"], {"throughput": -1.5}),
+        (["--output", "json"], {"output": OutputFormat.json}),
+        (["--config", "a", "--config", "b"], {"config": ["a", "b"]}),
         (
             ["--props", "a=1", "b=-1", "--topic", "t", "junk"],
-            ["--props=a=1", "--props=b=-1", "--topic=t"],
+            {"props": ["a=1", "b=-1"], "topic": "t"},
         ),
-        (["--codec", "--topic", "t"], ["--codec=gzip", "--topic=t"]),
-        (["--codec"], ["--codec=gzip"]),
-        (["--codec", "lz4"], ["--codec=lz4"]),
-        (["--codec", "-1"], ["--codec=-1"]),
-        (["-h"], ["--help"]),
-        (["junk", "--topic", "t", "more"], ["--topic=t"]),
-        (["--", "--topic", "t"], []),
+        (["--codec", "--topic", "t"], {"codec": "gzip", "topic": "t"}),
+        (["--codec"], {"codec": "gzip"}),
+        (["--codec", "lz4"], {"codec": "lz4"}),
+        (["--codec", "-1"], {"codec": "-1"}),
+        (["-h"], {"help": True}),
+        (["--help=x", "--help"], {"help": True}),
+        (["junk", "--topic", "t", "more"], {"topic": "t"}),
+        (["--", "--topic", "t"], {}),
         (
             ["--entity-name", "u", "--entity-default", "--entity-name", "v"],
-            ["--entity-name=u", "--entity-name=", "--entity-name=v"],
+            {"entity-name": ["u", "", "v"]},
         ),
     ],
 )
-def test_words(words: list[str], expected: list[str]) -> None:
-    assert normalise(words, SPECS) == expected
+def test_words(words: list[str], expected: dict[str, Any]) -> None:
+    assert read(words) == expected
 
 
-def test_operands_are_kept_where_they_mean_something() -> None:
-    words = ["start", "--topic", "t", "file", "--", "--x"]
-    assert normalise(words, SPECS, operands=True) == ["start", "--topic=t", "file", "--", "--x"]
+def test_other_words_are_operands() -> None:
+    words = ["start", "--topic", "t", "file", "-", "", "-5", "--", "--x", "--"]
+    assert parse(words, SPECS).operands == ["start", "file", "-", "", "-5", "--x", "--"]
 
 
 @pytest.mark.parametrize(
@@ -60,36 +80,49 @@ def test_operands_are_kept_where_they_mean_something() -> None:
     [
         (["--nope"], "nope is not a recognized option"),
         (["-x=1"], "x is not a recognized option"),
+        (["--partitions", "x", "--nope"], "nope is not a recognized option"),
         (["--topic"], "Option topic requires an argument"),
         (["--partitions", "x"], "Cannot parse argument 'x' of option partitions"),
         (["--partitions="], "Cannot parse argument '' of option partitions"),
+        (["--partitions", "1_0"], "Cannot parse argument '1_0' of option partitions"),
+        (
+            ["--partitions", "1", "--partitions", "x"],
+            "Cannot parse argument 'x' of option partitions",
+        ),
+        (["--throughput", "fast"], "Cannot parse argument 'fast' of option throughput"),
         (
             ["--topic", "a", "--topic", "b"],
             "Found multiple arguments for option topic, but you asked for only one",
+        ),
+        (
+            ["--output", "yaml"],
+            "Invalid value for '--output': 'yaml' is not one of 'text', 'table', 'json'.",
         ),
     ],
 )
 def test_errors_are_jopts(words: list[str], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        normalise(words, SPECS)
+        read(words)
     assert str(caught.value) == said
 
 
 def test_the_words_of_another_command_are_left_alone() -> None:
-    words = ["--topic", "t", "host:1", "ls", "-s", "--odd"]
-    assert normalise(words, SPECS, operands=True, verbatim=True) == [
-        "--topic=t",
-        "--",
-        "host:1",
-        "ls",
-        "-s",
-        "--odd",
-    ]
+    words = ["--topic", "t", "host:1", "ls", "-s", "--", "--odd"]
+    found = parse(words, SPECS, verbatim=True)
+    assert found.values == {"topic": ["t"]}
+    assert found.operands == ["host:1", "ls", "-s", "--", "--odd"]
 
 
 def test_what_is_not_served_says_why() -> None:
     refused = {"bootstrap-controller": "there are brokers", "C": "there are brokers"}
     for word in ("--bootstrap-controller", "-C", "--bootstrap-controller=h:1"):
         with pytest.raises(UsageError) as failed:
-            normalise([word, "h:1"], SPECS, refused=refused)
+            parse([word, "h:1"], SPECS, refused=refused)
         assert str(failed.value).endswith(" is not served: there are brokers")
+
+
+def test_options_of_another_program_go_with_its_words() -> None:
+    words = ["--topic", "t", "--conf", "a=b", "-v", "--x=y", "--name", "--topic", "job", "--topic"]
+    found = parse(words, SPECS, verbatim=True, foreign_flags={"-v"})
+    assert found.values == {"topic": ["t"]}
+    assert found.operands == words[2:]

@@ -28,7 +28,7 @@ class Some(ClusterOptions):
     loud: bool = flag("Loud.")
     list_: bool = flag("List.")
     top_most: str | None = value("Top.")
-    many: list[str] = values("Many.")  # noqa: RUF009
+    many: list[str] = values("Many.")
 
 
 def test_what_counts_as_given() -> None:

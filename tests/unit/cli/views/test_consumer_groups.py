@@ -60,6 +60,37 @@ def test_states() -> None:
     )
 
 
+def test_members_and_states_of_the_consumer_protocol_have_epochs() -> None:
+    rows = [
+        MemberRow("m-1", None, "/h", "c", (T0, T1), 4, 5, (T0,)),
+        MemberRow("m-2", None, "/h", "c", (), 5, 5, (T1,)),
+    ]
+    assert text(views.members_report({"g": rows}, verbose=True)) == (
+        "\n"
+        "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   \n"
+        "g               m-1             /h              c               2               "
+        "4               foo:0,1              5               foo:0               \n"
+        "g               m-2             /h              c               0               "
+        "5               -                    5               foo:1               "
+    )
+    coordinator = Broker(0, "host", 9092)
+    group = GroupDescription("g", "Stable", "Consumer", "range", coordinator, (), 5, 4)
+    assert text(views.states_report([group], verbose=True)) == (
+        "\n"
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                "
+        "GROUP-EPOCH     TARGET-ASSIGNMENT-EPOCH   #MEMBERS\n"
+        "g               host:9092  (0)            range                Stable               "
+        "5               4                         0"
+    )
+    assert "EPOCH" not in text(views.states_report([group]))
+    (shown,) = views.states_report([group]).data
+    assert (shown["group_epoch"], shown["target_assignment_epoch"]) == (5, 4)
+    one, _ = views.members_report({"g": rows}, verbose=False).data
+    assert (one["epoch"], one["target_epoch"]) == (4, 5)
+    assert one["target_assignment"] == [{"topic": "foo", "partition": 0}]
+
+
 def test_lists() -> None:
     listed = [GroupListing("g", "consumer", "Stable", "Classic")]
     assert text(views.list_report(listed, states=False, types=False)) == "g"

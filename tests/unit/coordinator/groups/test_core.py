@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.coordinator.groups.messages import DeleteGroups
-from kafkapy.coordinator.groups.record_codec import group_key, offset_key, read_group_value
+from kafkapy.coordinator.groups.record_codec import offset_key
 from tests.harness.cores.group_shell import T0, WALL_MS, GroupShell
 
 GROUP_STORE = {
@@ -61,36 +60,3 @@ def test_appends_say_where_and_when() -> None:
     assert (append.partition, append.leader_epoch, append.required_acks) == (0, 5, -1)
     (record,) = append.records
     assert (record.key, record.timestamp) == (offset_key("g", T0), WALL_MS + 123)
-
-
-def test_a_groups_record_has_its_state_and_assignments() -> None:
-    shell = GroupShell()
-    leader, follower = shell.stable_pair()
-    (record,) = shell.appends[-1].records
-    assert record.key == group_key("g")
-    value = read_group_value(record.value or b"")
-    assert [(m.member_id, m.assignment) for m in value.members] == [
-        (leader, b"L"),
-        (follower, b"F"),
-    ]
-    assert (value.leader_id, value.generation_id, value.protocol_name) == (leader, 1, "range")
-
-
-def test_a_group_that_only_stored_offsets_needs_no_tombstone() -> None:
-    shell = GroupShell()
-    shell.commit()
-    shell.ask(shell.coordinator.delete_groups, DeleteGroups(["g"]))
-    records = shell.appends[-1].records
-    assert [(r.key, r.value) for r in records] == [(offset_key("g", T0), None)]
-    assert shell.appends[-1].required_acks == 0
-
-
-def test_a_deleted_groups_commit_in_flight_gets_a_tombstone_too() -> None:
-    shell = GroupShell()
-    shell.hold()
-    token = shell.commit()
-    shell.ask(shell.coordinator.delete_groups, DeleteGroups(["g"]))
-    shell.release()
-    assert shell.replies[token].errors == {T0: ErrorCode.NONE}
-    assert [r.value is None for _, r in shell.log] == [False, True]
-    assert shell.replayed()._core.registry.find("g") is None

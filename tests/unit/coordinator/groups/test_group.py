@@ -1,12 +1,9 @@
-"""One group: its transitions, its members, its choice of protocol."""
+"""One group: its transitions, its size, its record."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -51,13 +48,8 @@ ROOM = [
 ]
 
 
-def protocols(*names: str) -> Sequence[tuple[str, bytes]]:
-    return [(name, b"metadata of " + name.encode()) for name in names]
-
-
-def member(member_id: str, *names: str, instance_id: str | None = None) -> Member:
-    supported = protocols(*(names or ("range",)))
-    return Member(member_id, instance_id, "client", "/host", 60_000, 10_000, supported)
+def member(member_id: str) -> Member:
+    return Member(member_id, None, "client", "/host", 60_000, 10_000, [("range", b"")])
 
 
 def group_of(*members: Member) -> Group:
@@ -92,39 +84,12 @@ def test_only_states_before_a_rebalance_can_rebalance(state: GroupState) -> None
     assert group.can_rebalance == (state in (EMPTY, STABLE, COMPLETING_REBALANCE))
 
 
-def test_the_first_member_leads_and_sets_the_type() -> None:
-    group = group_of(member("a"), member("b"))
-    assert (group.leader_id, group.protocol_type) == ("a", "consumer")
-    group.remove("a")
-    assert group.leader_id == "b"
-    group.remove("b")
-    assert group.leader_id is None
-
-
 def test_a_member_that_is_gone_is_not_waited_for() -> None:
     group = group_of(member("a"), member("b"))
     group.state = PREPARING_REBALANCE
     group.next_generation(0)
     group.remove("b")
     assert group.pending_sync == {"a"}
-
-
-def test_a_pending_id_becomes_a_member() -> None:
-    group = Group("g", 0, 0)
-    group.pending_members.add("a")
-    assert not group.all_joined
-    group.add(member("a"), "consumer")
-    assert not group.pending_members
-
-
-def test_all_have_joined_when_nobody_is_missing() -> None:
-    group = group_of(member("a"), member("b"))
-    group.joining["a"] = Ticket(1)
-    assert not group.all_joined
-    group.joining["b"] = Ticket(2)
-    assert group.all_joined
-    group.pending_members.add("c")
-    assert not group.all_joined
 
 
 def test_who_waits_cannot_be_removed() -> None:
@@ -134,130 +99,12 @@ def test_who_waits_cannot_be_removed() -> None:
         group.remove("a")
 
 
-def test_the_longest_rebalance_timeout_counts() -> None:
-    slow = member("b")
-    slow.rebalance_timeout_ms = 90_000
-    assert group_of(member("a"), slow).rebalance_timeout_ms == 90_000
-    assert group_of().rebalance_timeout_ms == 0
-
-
-def test_an_empty_group_takes_anyone_who_speaks() -> None:
-    group = Group("g", 0, 0)
-    assert group.supports("anything", protocols("x"))
-    assert not group.supports("", protocols("x"))
-    assert not group.supports("anything", [])
-
-
-def test_a_member_needs_a_protocol_that_all_have() -> None:
-    group = group_of(member("a", "range", "sticky"), member("b", "sticky", "other"))
-    group.state = STABLE
-    assert group.supports("consumer", protocols("new", "sticky"))
-    assert not group.supports("consumer", protocols("range", "other"))
-    assert not group.supports("connect", protocols("sticky"))
-    group.remove("b")
-    assert group.supports("consumer", protocols("range"))
-
-
-def test_the_protocol_with_most_votes_among_those_of_all() -> None:
-    group = group_of(
-        member("a", "x", "range", "sticky"),
-        member("b", "sticky", "range"),
-        member("c", "sticky", "range"),
-    )
-    assert group.select_protocol() == "sticky"
-    group.update(group.members["c"], protocols("range", "sticky"), 1, 2)
-    assert group.select_protocol() == "range"
-    assert (group.members["c"].rebalance_timeout_ms, group.members["c"].session_timeout_ms) == (
-        1,
-        2,
-    )
-
-
-def test_a_protocol_named_twice_is_still_one() -> None:
-    assert group_of(member("a", "range", "range")).select_protocol() == "range"
-
-
-def test_the_leader_stays_if_it_rejoined() -> None:
-    group = group_of(member("a"), member("b"), member("c"))
-    assert not group.elect_joined_leader()
-    group.joining["c"] = Ticket(1)
-    group.joining["a"] = Ticket(2)
-    assert group.elect_joined_leader()
-    assert group.leader_id == "a"
-    del group.joining["a"]
-    assert group.elect_joined_leader()
-    assert group.leader_id == "c"
-
-
-def test_a_generation_with_members() -> None:
-    group = group_of(member("a"), member("b"))
-    group.state = PREPARING_REBALANCE
-    group.next_generation(5)
-    assert (group.generation_id, group.state, group.protocol_name) == (
-        1,
-        "CompletingRebalance",
-        "range",
-    )
-    assert group.pending_sync == {"a", "b"}
-    assert [m.member_id for m in group.joined_members("a")] == ["a", "b"]
-    assert group.joined_members("a")[0].metadata == b"metadata of range"
-    assert group.joined_members("b") == []
-
-
-def test_a_generation_without_members() -> None:
-    group = Group("g", 0, 0)
-    group.state = PREPARING_REBALANCE
-    group.protocol_name = "range"
-    group.next_generation(5)
-    assert (group.generation_id, group.state, group.protocol_name) == (1, EMPTY, None)
-
-
-def test_subscribed_topics_are_of_the_generation() -> None:
-    subscriber = Member("a", None, "c", "/h", 1, 1, [("range", SUBSCRIBED_T)])
-    group = group_of(subscriber)
-    group.state = PREPARING_REBALANCE
-    group.next_generation(5)
-    assert group.subscribed_topics == {"t"}
-    group.update(subscriber, [("range", b"")], 1, 1)
-    assert group.subscribed_topics == {"t"}
-    group.state = PREPARING_REBALANCE
-    group.next_generation(6)
-    assert group.subscribed_topics is None
-
-
 def test_other_protocol_types_have_no_topics() -> None:
     group = Group("g", 0, 0)
     group.add(Member("a", None, "c", "/h", 1, 1, [("range", SUBSCRIBED_T)]), "connect")
     group.state = PREPARING_REBALANCE
     group.next_generation(5)
     assert group.subscribed_topics is None
-
-
-def test_a_static_member_is_replaced_in_its_place() -> None:
-    one = member("a", instance_id="i")
-    group = group_of(one, member("b"))
-    group.pending_sync = {"a"}
-    one.assignment = b"kept"
-    group.replace_static_member(one, "a2")
-    assert set(group.members) == {"a2", "b"}
-    assert group.members["a2"].assignment == b"kept"
-    assert (group.leader_id, group.static_members, group.pending_sync) == (
-        "a2",
-        {"i": "a2"},
-        {"a2"},
-    )
-    group.remove("a2")
-    assert group.static_members == {}
-
-
-def test_members_are_checked_by_id_and_instance() -> None:
-    group = group_of(member("a", instance_id="i"), member("b"))
-    assert group.check_member("a", "i") is ErrorCode.NONE
-    assert group.check_member("b", None) is ErrorCode.NONE
-    assert group.check_member("a", None) is ErrorCode.NONE
-    assert group.check_member("b", "i") is ErrorCode.FENCED_INSTANCE_ID
-    assert group.check_member("a", "other") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert group.check_member("x", None) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(("state", "member_id", "max_size", "expected"), ROOM)

@@ -1,176 +1,48 @@
-"""Every call in every state, and in every state of the coordinator itself, as two tables."""
+"""Every request in every state of its group, and of its coordinator, as two tables."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.topic_partition import TopicPartition, partition_for_key
+from kafkapy.common.topic_partition import partition_for_key
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.group import GroupState
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     CommitOffsetsResult,
     DeleteGroups,
+    DeleteGroupsResult,
     DeleteOffsets,
+    DeleteOffsetsResult,
     DescribeGroups,
     FetchOffsets,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
+    LeaveGroupResult,
     LeavingMember,
     ListGroups,
     OffsetToCommit,
     SyncGroup,
 )
 from tests.harness.cores.group_shell import SUBSCRIBED_T, T0, GroupShell
+from tests.harness.scenarios.groups import GroupWorld
 
+GIVEN = {
+    "Empty": ["a and b form a group", "LeaveGroup of a b"],
+    "PreparingRebalance": ["a and b form a group", "new joins"],
+    "CompletingRebalance": ["a and b have joined"],
+    "Stable": ["a and b form a group"],
+    "Dead": ["a and b form a group", "LeaveGroup of a b", "delete groups g"],
+}
+"""Steps that lead to each state, of a group whose leader was a and whose follower was b."""
 
-class Case:
-    """A group in some state that had a leader and a follower, and what is then done to it."""
-
-    def __init__(self, state: str) -> None:
-        self.shell = GroupShell()
-        self.leader, self.follower = "nobody-1", "nobody-2"
-        self.generation_id = 1
-        getattr(self, f"_make_{state.lower()}")()
-        assert self.state == state
-
-    @property
-    def state(self) -> str:
-        group = self.shell.coordinator._core.registry.find("g")
-        return "Dead" if group is None else group.state
-
-    def _make_empty(self) -> None:
-        self.leader, self.follower = self.shell.stable_pair()
-        self.shell.leave(self.leader, self.follower)
-        self.generation_id = 2
-
-    def _make_dead(self) -> None:
-        self._make_empty()
-        self.shell.ask(self.shell.coordinator.delete_groups, DeleteGroups(["g"]))
-
-    def _make_stable(self) -> None:
-        self.leader, self.follower = self.shell.stable_pair()
-
-    def _make_preparingrebalance(self) -> None:
-        self._make_stable()
-        self.shell.join_new()
-
-    def _make_completingrebalance(self) -> None:
-        self.leader, _ = self.shell.join_new()
-        self.follower, _ = self.shell.join_new()
-        self.shell.advance(6_000)
-
-    # What is done; each gives a token, or an error at once.
-
-    def join_new_v4(self) -> Any:
-        return self.shell.join()
-
-    def join_new_v3(self) -> Any:
-        return self.shell.join(requires_known_member_id=False)
-
-    def join_leader(self) -> Any:
-        return self.shell.join(self.leader)
-
-    def join_follower(self) -> Any:
-        return self.shell.join(self.follower)
-
-    def join_follower_changed(self) -> Any:
-        return self.shell.join(self.follower, protocols=[("range", b"other")])
-
-    def join_unknown(self) -> Any:
-        return self.shell.join("stranger")
-
-    def join_other_type(self) -> Any:
-        return self.shell.join(protocol_type="connect")
-
-    def join_other_protocol(self) -> Any:
-        return self.shell.join(protocols=[("sticky", b"")])
-
-    def join_no_protocol(self) -> Any:
-        return self.shell.join(protocols=[])
-
-    def sync_leader(self) -> Any:
-        return self.shell.sync(self.leader, self.generation_id, {})
-
-    def sync_follower(self) -> Any:
-        return self.shell.sync(self.follower, self.generation_id)
-
-    def sync_old_generation(self) -> Any:
-        return self.shell.sync(self.follower, self.generation_id - 1)
-
-    def sync_unknown(self) -> Any:
-        return self.shell.sync("stranger", self.generation_id)
-
-    def sync_other_protocol(self) -> Any:
-        return self.shell.sync(self.follower, self.generation_id, protocol_name="sticky")
-
-    def sync_other_type(self) -> Any:
-        return self.shell.sync(self.follower, self.generation_id, protocol_type="connect")
-
-    def heartbeat(self) -> Any:
-        return self.shell.heartbeat(self.follower, self.generation_id)
-
-    def heartbeat_old_generation(self) -> Any:
-        return self.shell.heartbeat(self.follower, self.generation_id - 1)
-
-    def heartbeat_unknown(self) -> Any:
-        return self.shell.heartbeat("stranger", self.generation_id)
-
-    def leave_leader(self) -> Any:
-        return self.shell.leave(self.leader)[0]
-
-    def leave_unknown(self) -> Any:
-        return self.shell.leave("stranger")[0]
-
-    def commit_member(self) -> Any:
-        member = self.follower
-        return self.shell.commit(generation_id=self.generation_id, member_id=member)
-
-    def commit_old_generation(self) -> Any:
-        return self.shell.commit(generation_id=0, member_id=self.follower)
-
-    def commit_unknown(self) -> Any:
-        return self.shell.commit(generation_id=self.generation_id, member_id="stranger")
-
-    def commit_no_member(self) -> Any:
-        return self.shell.commit()
-
-    def delete_offsets_used(self) -> Any:
-        return self._delete_offsets(T0)
-
-    def delete_offsets_unused(self) -> Any:
-        return self._delete_offsets(TopicPartition("other", 0))
-
-    def _delete_offsets(self, partition: TopicPartition) -> Any:
-        request = DeleteOffsets("g", [partition])
-        result = self.shell.ask(self.shell.coordinator.delete_offsets, request)
-        return result.error or result.errors[partition]
-
-    def delete_group(self) -> Any:
-        result = self.shell.ask(self.shell.coordinator.delete_groups, DeleteGroups(["g"]))
-        return result.errors["g"]
-
-    def session_of_follower_over(self) -> Any:
-        core = self.shell.coordinator._core
-        group = core.registry.find("g")
-        if group is not None and self.follower in group.members:
-            self.shell.advance(9_999)
-            self.shell.heartbeat(self.leader, self.generation_id)
-            self.shell.advance(1)
-            assert self.follower not in group.members
-        return ErrorCode.NONE
-
-    def unload(self) -> Any:
-        self.shell.perform(self.shell.coordinator.unload(0))
-        return ErrorCode.NONE
-
-
-# event: answer in each state; `>` and the next state's letter if it is another.
+# A step of the scenarios: its answer in each state, and `>` with the letter of another next state.
 STATES = {
     "E": "Empty",
     "P": "PreparingRebalance",
@@ -195,71 +67,80 @@ ANSWERS = {
     "BADID": "INVALID_GROUP_ID",
 }
 BY_STATE = """
-event                     E        P        C        S        D
-join_new_v4               ID       ID       ID       ID       ID>E
-join_new_v3               waits>P  waits    waits>P  waits>P  waits>P
-join_leader               WHO      waits    ok       waits>P  WHO
-join_follower             WHO      waits    ok       ok       WHO
-join_follower_changed     WHO      waits    waits>P  waits>P  WHO
-join_unknown              WHO      WHO      WHO      WHO      WHO
-join_other_type           ID       PROTO    PROTO    PROTO    ID>E
-join_other_protocol       ID       PROTO    PROTO    PROTO    ID>E
-join_no_protocol          PROTO    PROTO    PROTO    PROTO    PROTO>E
-sync_leader               WHO      REJOIN   ok>S     ok       WHO
-sync_follower             WHO      REJOIN   waits    ok       WHO
-sync_old_generation       WHO      OLD      OLD      OLD      WHO
-sync_unknown              WHO      WHO      WHO      WHO      WHO
-sync_other_protocol       WHO      PROTO    PROTO    PROTO    WHO
-sync_other_type           WHO      PROTO    PROTO    PROTO    WHO
-heartbeat                 WHO      REJOIN   ok       ok       WHO
-heartbeat_old_generation  WHO      OLD      OLD      OLD      WHO
-heartbeat_unknown         WHO      WHO      WHO      WHO      WHO
-leave_leader              WHO      ok       ok>P     ok>P     WHO
-leave_unknown             WHO      WHO      WHO      WHO      WHO
-commit_member             WHO      ok       REJOIN   ok       OLD
-commit_old_generation     WHO      OLD      OLD      OLD      OLD
-commit_unknown            WHO      WHO      WHO      WHO      OLD
-commit_no_member          ok       WHO      WHO      WHO      ok>E
-delete_offsets_used       ok>D     USED     USED     USED     NOGROUP
-delete_offsets_unused     ok>D     ok       ok       ok       NOGROUP
-delete_group              ok>D     BUSY     BUSY     BUSY     NOGROUP
-session_of_follower_over  ok       ok       ok>P     ok>P     ok
-unload                    ok>D     ok>D     ok>D     ok>D     ok
+step                                        E        P        C        S        D
+c asks for an id                            ID       ID       ID       ID       ID>E
+c joins, version 3                          waits>P  waits    waits>P  waits>P  waits>P
+a joins                                     WHO      waits    ok       waits>P  WHO
+b joins                                     WHO      waits    ok       ok       WHO
+b joins, topics u                           WHO      waits    waits>P  waits>P  WHO
+stranger joins                              WHO      WHO      WHO      WHO      WHO
+c asks for an id, type connect              ID       PROTO    PROTO    PROTO    ID>E
+c asks for an id, protocols sticky          ID       PROTO    PROTO    PROTO    ID>E
+c asks for an id, protocols none            PROTO    PROTO    PROTO    PROTO    PROTO>E
+a syncs                                     WHO      REJOIN   ok>S     ok       WHO
+b syncs                                     WHO      REJOIN   waits    ok       WHO
+b syncs, generation 0                       WHO      OLD      OLD      OLD      WHO
+stranger syncs                              WHO      WHO      WHO      WHO      WHO
+b syncs, protocol sticky                    WHO      PROTO    PROTO    PROTO    WHO
+b syncs, type connect                       WHO      PROTO    PROTO    PROTO    WHO
+b heartbeats                                WHO      REJOIN   ok       ok       WHO
+b heartbeats, generation 0                  WHO      OLD      OLD      OLD      WHO
+stranger heartbeats                         WHO      WHO      WHO      WHO      WHO
+a leaves                                    WHO      ok       ok>P     ok>P     WHO
+stranger leaves                             WHO      WHO      WHO      WHO      WHO
+b commits t-0=1                             WHO      ok       REJOIN   ok       OLD
+b commits t-0=1, generation 0               WHO      OLD      OLD      OLD      OLD
+stranger commits t-0=1                      WHO      WHO      WHO      WHO      OLD
+admin commits t-0=1                         ok       WHO      WHO      WHO      ok>E
+delete offsets of t-0                       ok>D     USED     USED     USED     NOGROUP
+delete offsets of other-0                   ok>D     ok       ok       ok       NOGROUP
+delete groups g                             ok>D     BUSY     BUSY     BUSY     NOGROUP
+the partition moves away                    ok>D     ok>D     ok>D     ok>D     ok
 """
 
 
 def rows(table: str) -> list[tuple[str, str, str]]:
     """(row name, column name, cell) of a table in text."""
-    head, *lines = [line.split() for line in table.strip().splitlines()]
+    head, *lines = [re.split(r" {2,}", line) for line in table.strip().splitlines()]
     assert all(len(line) == len(head) for line in lines)
     return [(line[0], *cell) for line in lines for cell in zip(head[1:], line[1:], strict=True)]
 
 
-def answer(shell: GroupShell, outcome: Any) -> str:
-    """The name of the error that a token's reply, or an outcome, is."""
-    if isinstance(outcome, ErrorCode):
-        return outcome.name
-    if outcome not in shell.replies:
-        return "waits"
-    result = shell.replies[outcome]
-    if isinstance(result, CommitOffsetsResult):
-        (error,) = result.errors.values()
-        return error.name
-    return str(result.error.name)
+def state(world: GroupWorld) -> str:
+    group = world.group()
+    return "Dead" if group is None else group.state
 
 
-@pytest.mark.parametrize(("event", "state", "cell"), rows(BY_STATE))
-def test_every_event_in_every_state(event: str, state: str, cell: str) -> None:
-    case = Case(STATES[state])
+def answer(result: Any) -> str:
+    """The name of the only error of a result."""
+    match result:
+        case LeaveGroupResult(error=ErrorCode.NONE):
+            [(_, error)] = result.members
+        case (
+            CommitOffsetsResult() | DeleteGroupsResult() | DeleteOffsetsResult(error=ErrorCode.NONE)
+        ):
+            [error] = result.errors.values()
+        case _:
+            error = result.error
+    return str(error.name)
+
+
+@pytest.mark.parametrize(("step", "column", "cell"), rows(BY_STATE))
+def test_every_step_in_every_state(step: str, column: str, cell: str) -> None:
+    world = GroupWorld()
+    for given in [*GIVEN[STATES[column]], "stranger makes up an id"]:
+        world.perform(given)
+    assert state(world) == STATES[column]
     expected, _, next_state = cell.partition(">")
-    outcome = getattr(case, event)()
-    assert answer(case.shell, outcome) == ANSWERS[expected]
-    assert case.state == STATES[next_state or state]
-
-
-def test_the_table_is_complete() -> None:
-    events = {name for name in vars(Case) if not name.startswith("_")} - {"state"}
-    assert {event for event, _, _ in rows(BY_STATE)} == events
+    before = world.token
+    world.perform(step)
+    result = world.shell.replies.get(world.token)
+    if result is None:
+        actual = "waits"
+    else:
+        actual = "NONE" if world.token == before else answer(result)
+    assert actual == ANSWERS[expected]
+    assert state(world) == STATES[next_state or column]
 
 
 # A call of each kind: to a coordinator that is shut down, that does not lead the group's partition,
@@ -311,11 +192,7 @@ def test_every_call_is_answered_by_who_coordinates(call: str, condition: str, ce
     result = shell.ask(getattr(shell.coordinator, call), request)
     if call == "describe_groups":
         (result,) = result.groups
-    if call in ("commit_offsets", "delete_groups"):
-        (error,) = result.errors.values()
-    else:
-        error = result.error
-    assert error.name == ANSWERS[cell]
+    assert answer(result) == ANSWERS[cell]
 
 
 # The facade's own.
@@ -331,41 +208,9 @@ def test_groups_belong_to_partitions_as_in_kafka() -> None:
         coordinator.set_num_partitions(3)
 
 
-def test_a_forgotten_request_still_happens() -> None:
-    shell = GroupShell()
-    member_id, token = shell.join_new()
-    shell.coordinator.forget_token(token)
-    assert shell.coordinator.waiting == 0
-    shell.advance(3_000)
-    assert token not in shell.replies
-    assert shell.heartbeat(member_id, 1) is ErrorCode.NONE
-
-
-def test_nothing_is_due_in_an_idle_coordinator() -> None:
-    shell = GroupShell()
-    assert shell.coordinator.next_deadline_ms() is None
-    shell.commit()
-    assert shell.coordinator.next_deadline_ms() is None
-    assert shell.coordinator.on_time(10**9).replies == []
-
-
-def test_the_next_deadline_is_told() -> None:
-    shell = GroupShell()
-    shell.stable_pair()
-    assert shell.coordinator.next_deadline_ms() == shell.now_ms + 10_000
-
-
 def test_an_unknown_append_is_nothing() -> None:
     effects = GroupShell().coordinator.append_completed(0, 999, ErrorCode.NONE)
     assert (effects.replies, effects.appends) == ([], [])
-
-
-def test_shutdown_answers_who_waits() -> None:
-    shell = GroupShell()
-    _, joining = shell.join_new()
-    shell.perform(shell.coordinator.shutdown())
-    assert shell.replies[joining].error is ErrorCode.NOT_COORDINATOR
-    assert shell.coordinator.next_deadline_ms() is None
 
 
 def test_metrics_count_groups_and_offsets() -> None:

@@ -14,7 +14,6 @@ from kafkapy.coordinator.groups.messages import (
     FetchedOffset,
     FetchOffsets,
     ListGroups,
-    OffsetToCommit,
 )
 from kafkapy.coordinator.groups.record_codec import (
     GroupValue,
@@ -28,7 +27,7 @@ from kafkapy.coordinator.groups.record_codec import (
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
-from tests.harness.cores.group_shell import T0, T1, GroupShell
+from tests.harness.cores.group_shell import T0, GroupShell
 from tests.harness.storage.batches import flipped, moved, raw_batch, row_bytes
 
 PRODUCER = 42
@@ -140,15 +139,6 @@ def test_a_group_that_names_a_member_twice_is_not_taken(
     assert group is not None
     assert (group.generation_id, len(group.members)) == (4, 0)
     assert "names a member twice" in caplog.text
-
-
-def test_members_sessions_start_anew() -> None:
-    shell = GroupShell()
-    leader, _ = shell.stable_pair()
-    shell.advance(9_000)
-    shell.coordinator = shell.replayed()
-    shell.advance(9_999)
-    assert shell.heartbeat(leader, 1) is ErrorCode.NONE
 
 
 def test_transactional_offsets_load_as_pending() -> None:
@@ -272,37 +262,6 @@ def test_an_older_epoch_does_not_unload() -> None:
     assert fetched(shell.coordinator).offset == 1
     shell.coordinator.unload(0, leader_epoch=6)
     assert shell.coordinator._core.registry.partitions == {}
-
-
-def test_who_waits_is_sent_away_and_nothing_is_left() -> None:
-    shell = GroupShell()
-    leader, _ = shell.join_new("a")
-    shell.stable_pair("b")
-    shell.advance(0)
-    follower, joining = shell.join_new("b")
-    shell.join(group_id="b")
-    shell.hold()
-    syncing = shell.sync(leader, 1, group_id="a")
-    committing = shell.commit(group_id="c")
-    shell.perform(shell.coordinator.unload(0))
-    assert shell.replies[joining].error is ErrorCode.NOT_COORDINATOR
-    assert shell.replies[joining].member_id == follower
-    assert shell.replies[syncing].error is ErrorCode.NOT_COORDINATOR
-    assert shell.coordinator.next_deadline_ms() is None
-    shell.release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert shell.replies[committing].errors == {T0: ErrorCode.NOT_COORDINATOR}
-    assert shell.coordinator.waiting == 0
-
-
-def test_an_append_that_succeeds_after_the_unload_changes_nothing() -> None:
-    shell = GroupShell()
-    shell.hold()
-    shell.commit(offsets={T1: OffsetToCommit(4)})
-    shell.perform(shell.coordinator.unload(0))
-    shell.coordinator.start_loading(0, 6)
-    shell.coordinator.finish_loading(0, 0)
-    shell.release()
-    assert state(shell.coordinator) == "Dead"
 
 
 def test_groups_list_while_another_partition_loads() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from dev.docs.man_pages import DIRECTORY, page, pages
 from dev.report import ROOT
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from tests.harness.plugins import unchecked
 
 PAGES = pages()
@@ -31,7 +32,7 @@ def test_they_are_up_to_date() -> None:
 
 def test_there_is_one_for_each_command_and_the_first_names_all() -> None:
     assert set(PAGES) == {"kafkapy.1", *(f"kafkapy-{name}.1" for name in COMMANDS)}
-    for name, (_, about) in COMMANDS.items():
+    for name, about in COMMANDS.items():
         assert f".TP\n\\fB{roff(name)}\\fR\n{roff(about)}\n" in PAGES["kafkapy.1"]
 
 

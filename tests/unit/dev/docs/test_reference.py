@@ -5,7 +5,8 @@ from __future__ import annotations
 from dev.docs import reference
 from dev.docs.main import documents
 from dev.docs.reference import beginning, cell
-from kafkapy.cli.framework.command_table import COMMANDS, commands
+from kafkapy.cli.framework.command import commands
+from kafkapy.cli.framework.command_table import COMMANDS
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
 from kafkapy.server.config.broker_config_table import NO_EFFECT
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS

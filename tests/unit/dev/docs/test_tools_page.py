@@ -10,7 +10,7 @@ from dev.conformance.record_flags import FLAGS, SCRIPTS
 from dev.docs import tools_page
 from dev.docs.tools_page import Reasons, Tool, complaints, ours, theirs
 from dev.report import ROOT
-from kafkapy.cli.framework.command_table import commands
+from kafkapy.cli.framework.command import commands
 from tests.harness.scripted.cli import kafkapy
 
 SERVED = Tool("a.sh", ("--one", "--two"), "a", frozenset({"--one", "-one", "--own", "--h"}))

@@ -11,6 +11,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
+    consumer_group_describe,
     create_topics,
     describe_cluster,
     describe_groups,
@@ -175,6 +176,42 @@ def test_groups_are_narrowed_and_hidden() -> None:
     )
     found = handler.ask(list_groups.ListGroupsRequest(), listed)
     assert [group.group_id for group in found.groups] == ["mine"]
+
+
+def test_a_consumer_group_with_a_hidden_topic_shows_no_members() -> None:
+    handler = RecordingHandler(
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        1,
+        (GROUP, "mine", _O.DESCRIBE),
+        (GROUP, "mixed", _O.DESCRIBE),
+        (TOPIC, "seen", _O.DESCRIBE),
+    )
+
+    def group(group_id: str, *topics: str) -> consumer_group_describe.DescribedGroup:
+        member = consumer_group_describe.Member(
+            member_id="m",
+            subscribed_topic_names=[*topics],
+            assignment=consumer_group_describe.Assignment(),
+            target_assignment=consumer_group_describe.Assignment(),
+        )
+        return consumer_group_describe.DescribedGroup(
+            group_id=group_id,
+            members=[member],
+            authorized_operations=1 << _O.READ | 1 << _O.DESCRIBE,
+        )
+
+    answer = consumer_group_describe.ConsumerGroupDescribeResponse(
+        groups=[group("mine", "seen"), group("mixed", "seen", "hidden")]
+    )
+    request = consumer_group_describe.ConsumerGroupDescribeRequest(
+        group_ids=["mine", "mixed", "other"]
+    )
+    mine, mixed, other = handler.ask(request, answer).groups
+    assert handler.asked[0].group_ids == ["mine", "mixed"]
+    assert (mine.error_code, len(mine.members)) == (0, 1)
+    assert mine.authorized_operations == 1 << _O.DESCRIBE
+    assert (mixed.error_code, mixed.members) == (TOPIC_REFUSED, [])
+    assert other.error_code == GROUP_REFUSED
 
 
 def test_created_topics_keep_their_configs_to_themselves() -> None:

@@ -31,6 +31,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
@@ -53,12 +54,15 @@ class Desk:
         self.metrics = Metrics()
         self.outcome: Any = HeartbeatResponse()
         self.seen: list[tuple[RequestContext, Any]] = []
-        handlers = {ApiKey.HEARTBEAT: self.handle, **area(handler_table.cluster)}
+        handlers = {ApiKey.HEARTBEAT: self.handle, **self.cluster()}
         throttler: Any = SimpleNamespace(quotas=SimpleNamespace(are_set=False))
         nothing: Any = None
         self.dispatcher = Dispatcher(
             table(handlers), self.metrics.requests, throttler, Turns(), nothing, nothing
         )
+
+    def cluster(self) -> handler_table.Handlers:
+        return area(handler_table.cluster, features=ClusterFeatures(()))
 
     def handle(self, context: RequestContext, request: Any) -> Any:
         self.seen.append((context, request))
@@ -282,6 +286,28 @@ def test_a_response_that_is_made_late_may_be_made_in_slices(large_desk: LargeDes
 
     answer = read(asyncio.run(encode()), DescribeGroupsResponse, 4)
     assert [row.group_id for row in answer.groups] == ["late"]
+
+
+def test_a_response_that_is_made_late_may_have_to_wait_again(large_desk: LargeDesk) -> None:
+    """As that of a verified TxnOffsetCommit does for the replicas of the offsets."""
+    replicated = Pending()
+    response = DescribeGroupsResponse(groups=[DescribedGroup(group_id="late")])
+
+    def make() -> Work[Any]:
+        yield SLICE_UNITS
+        return replicated
+
+    async def encode() -> Any:
+        header = RequestHeader(ApiKey.DESCRIBE_GROUPS, 4, 77, None)
+        pending = large_desk.dispatcher.encode(header, make())
+        while large_desk.dispatcher._turns.slices < 2:
+            await asyncio.sleep(0)
+        assert not pending.done
+        replicated.complete(response)
+        assert pending.done
+        return large_desk.dispatcher.encode(header, pending.response)
+
+    assert read(asyncio.run(encode()), DescribeGroupsResponse, 4) == response
 
 
 def test_a_response_that_its_version_cannot_say_closes_the_connection(

@@ -4,10 +4,12 @@ handles nothing while its client must pause."""
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafkapy.common.errors import ProtocolViolation
 from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response
@@ -250,6 +252,23 @@ def test_what_brokers_ask_is_exempt(parts: Parts, timers: FakeTimers, key: ApiKe
     assert timers.delays_s == []
     exempt = parts.client_quotas.exempt
     assert exempt.rate(parts.clock.monotonic_ms()) == 90  # percent, over ten windows
+
+
+@pytest.mark.parametrize("key", [ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.LIST_OFFSETS])
+def test_a_violation_that_a_large_request_turns_out_to_be_is_passed_on(
+    parts: Parts, timers: FakeTimers, key: ApiKey
+) -> None:
+    limit(parts, request_percentage=0)
+    pending: Any = Pending(blocks=True)
+    pending.seconds = 9.0
+    header = SimpleNamespace(api_key=key, client_id="me")
+    context: Any = SimpleNamespace(principal="User:ANONYMOUS", header=header)
+    nothing: Any = None
+    outcome: Any = parts.throttler.settle(nothing, context, nothing, pending, 0.0)
+    violation: Any = ProtocolViolation("cut short")
+    pending.complete(violation)
+    assert outcome.response is violation
+    assert timers.delays_s == []
 
 
 def test_a_connection_that_ends_is_not_made_to_wait(parts: Parts, timers: FakeTimers) -> None:

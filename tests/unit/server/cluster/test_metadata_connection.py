@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ConfigError, KafkapyError, LogDirFailure
-from kafkapy.server.cluster.metadata_connection import EMBEDDED_STORE_FILE, connect
+from kafkapy.common.system import SystemClock
+from kafkapy.server.cluster.metadata_connection import connect
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
-from kafkapy.server.system import SystemClock
+from kafkapy.storage.embedded_store_file import EMBEDDED_STORE_FILE
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.zk.zookeeper import CreateMode, NoNode
 from tests.harness.processes.broker_process import free_port

@@ -7,6 +7,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 
+LISTEN = "kafkapy.zookeeper.listen"
+
 
 def test_defaults_are_kafkas() -> None:
     config = KafkaConfig({"zookeeper.connect": "localhost:2181"})
@@ -16,6 +18,23 @@ def test_defaults_are_kafkas() -> None:
     assert config.get_int("log.segment.bytes") == 1 << 30
     assert config.broker_id == -1
     assert [listener.port for listener in config.listeners] == [9092]
+
+
+def test_a_store_that_is_served_is_not_of_one_broker_alone() -> None:
+    assert KafkaConfig({}).is_alone
+    served = KafkaConfig({LISTEN: "[::1]:2181"})
+    assert served.is_embedded
+    assert not served.is_alone
+    assert served.zookeeper_listen == ("::1", 2181)
+    assert not KafkaConfig({"zookeeper.connect": "h:2181"}).is_alone
+
+
+@pytest.mark.parametrize("text", ["2181", ":2181", "h:", "h:0", "h:65536", "h:x"])
+def test_an_address_to_serve_the_store_at(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {text} for configuration {LISTEN}"):
+        KafkaConfig({LISTEN: text})
+    with pytest.raises(ConfigError, match="exclude each other"):
+        KafkaConfig({LISTEN: "h:1", "zookeeper.connect": "h:2181"})
 
 
 def test_a_lone_broker_gets_one_replica_an_id_and_groups_at_once() -> None:
@@ -61,6 +80,25 @@ def test_what_is_given_for_a_lone_broker_wins() -> None:
         ({"auto.create.topics.enable": "yes"}, ("auto.create.topics.enable", "yes", "true")),
         ({"replica.selector.class": "Mine"}, ("replica.selector.class", "Mine", "RackAware")),
         ({"authorizer.class.name": "Mine"}, ("authorizer.class.name", "Mine", "AclAuthorizer")),
+        ({"group.coordinator.rebalance.protocols": "consumer"}, ("Disabling the 'classic'",)),
+        ({"group.coordinator.rebalance.protocols": "classic,share"}, ("share", "consumer")),
+        ({"group.consumer.assignors": "sticky"}, ("group.consumer.assignors", "sticky", "uniform")),
+        ({"group.consumer.assignors": ""}, ("group.consumer.assignors", "at least one")),
+        (
+            {"group.consumer.session.timeout.ms": "60001"},
+            ("group.consumer.session.timeout.ms=60001", "group.consumer.max.session.timeout.ms"),
+        ),
+        (
+            {"group.consumer.heartbeat.interval.ms": "4999"},
+            ("group.consumer.min.heartbeat.interval.ms=5000", "heartbeat.interval.ms=4999"),
+        ),
+        (
+            {
+                "group.consumer.heartbeat.interval.ms": "45000",
+                "group.consumer.max.heartbeat.interval.ms": "45000",
+            },
+            ("group.consumer.heartbeat.interval.ms=45000", "less than"),
+        ),
         ({"super.users": "User:a,root;x"}, ("super.users", "'x'", "User:alice")),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from kafkapy.common.cluster_state import TopicDescription
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     FetchOffsets,
@@ -266,3 +267,25 @@ def test_groups_are_spread_over_the_partitions_that_the_topic_has(
     run(parts.groups.start(store))
     # hash("Hello World") is -862545276.
     assert parts.groups.coordinator.partition_for("Hello World") == 862545276 % expected
+
+
+def test_a_consumer_group_is_in_the_log_when_its_member_is_told(tmp_path: Path) -> None:
+    """And the next leader of the partition knows the member and its epoch."""
+
+    def beat(parts: Parts, epoch: int) -> Any:
+        joins: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_names": ["t"], "owned": {}}
+        heartbeat = ConsumerHeartbeat("g", "m", epoch, **({} if epoch else joins))
+        coordinator = parts.groups.coordinator
+        parts.waiter.know()
+        return parts.groups.call(coordinator.consumer_heartbeat, heartbeat, lambda result: result)
+
+    before = Parts(tmp_path)
+    before.coordinate()
+    joined = beat(before, 0)
+    assert (joined.error, joined.member_epoch) == (ErrorCode.NONE, 1)
+    before.logs.shutdown()
+    after = Parts(tmp_path)
+    after.coordinate(leader_epoch=1)
+    finish_loading(after)
+    assert beat(after, 1).error is ErrorCode.NONE
+    assert beat(after, 2).error is ErrorCode.FENCED_MEMBER_EPOCH

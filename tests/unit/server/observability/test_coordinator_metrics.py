@@ -10,6 +10,7 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.coordinator.groups.messages import CommitOffsets, OffsetToCommit
 from kafkapy.coordinator.transactions.messages import (
     AddPartitions,
@@ -41,6 +42,21 @@ def test_groups(parts: Parts) -> None:
     for name in ("preparingrebalance", "completingrebalance", "stable", "dead", "empty"):
         assert samples[f"{prefix}numgroups{name}"] == (name == "empty")
     assert (samples[f"{prefix}numgroups"], samples[f"{prefix}numoffsets"]) == (1, 1)
+
+
+def test_consumer_groups(parts: Parts) -> None:
+    parts.coordinate()
+    parts.waiter.know()
+    join = ConsumerHeartbeat("g", "m", 0, None, None, 1, ["t"], owned={})
+    coordinator = parts.groups.coordinator
+    parts.groups.call(coordinator.consumer_heartbeat, join, lambda result: result)
+    samples = scrape(CoordinatorMetrics(parts.groups, parts.transactions))
+    counts = {
+        state: samples[f"server_groupcoordinatormetrics_consumer_group_count state={state}"]
+        for state in ("empty", "assigning", "reconciling", "stable", "dead")
+    }
+    assert counts == {"empty": 0, "assigning": 0, "reconciling": 0, "stable": 1, "dead": 0}
+    assert samples["coordinator_group_groupmetadatamanager_numgroups"] == 0
 
 
 def begin_and_commit(parts: Parts, partition: TopicPartition) -> None:

@@ -11,14 +11,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, merged, total
 from tests.harness.processes.broker_process import free_port
 
-ONE = """# HELP messages Messages
-# TYPE messages counter
+ONE = """# HELP messages_total Messages
+# TYPE messages_total counter
 messages_total{topic="t"} 3.0
 # TYPE lag gauge
 lag 1.0
 """
-TWO = """# HELP messages Messages
-# TYPE messages counter
+TWO = """# HELP messages_total Messages
+# TYPE messages_total counter
 messages_total{topic="t"} 4.0
 """
 

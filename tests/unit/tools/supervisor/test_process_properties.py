@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.supervisor.process_properties import check, overrides
+from kafkapy.tools.supervisor.process_properties import LISTEN, check, overrides
 
+STORE = "127.0.0.1:2181"
 FILE = {
     "broker.id": "7",
     "listeners": "PLAINTEXT://0.0.0.0:9092, SSL://[::]:9093,INTERNAL://:0",
@@ -18,7 +19,7 @@ FILE = {
 
 
 def test_the_first_broker_keeps_its_id_ports_and_directories() -> None:
-    assert overrides(FILE, 0, "host-a") == {
+    assert overrides(FILE, 0, "host-a", STORE) == {
         "log.dirs": "/data/a/kafka,/data/b/kafka/",
         "kafkapy.log.dir": "/var/log/kafka",
         "broker.rack": "host-a",
@@ -26,7 +27,7 @@ def test_the_first_broker_keeps_its_id_ports_and_directories() -> None:
 
 
 def test_the_others_have_their_own() -> None:
-    assert overrides(FILE, 3, "host-a") == {
+    assert overrides(FILE, 3, "host-a", STORE) == {
         "broker.id": "307",
         "listeners": "PLAINTEXT://0.0.0.0:9122,SSL://[::]:9123,INTERNAL://:0",
         "advertised.listeners": "PLAINTEXT://kafka.example:9122,SSL://kafka.example:9123",
@@ -37,25 +38,36 @@ def test_the_others_have_their_own() -> None:
 
 
 def test_defaults_are_shifted_too_and_a_rack_is_kept() -> None:
-    assert overrides({"broker.rack": "r1"}, 1, "host-a") == {
+    assert overrides({"broker.rack": "r1"}, 1, "host-a", STORE) == {
         "listeners": "PLAINTEXT://:9102",
         "log.dirs": "/tmp/kafka-logs-1",
+        "zookeeper.connect": STORE,
     }
+
+
+def test_without_zookeeper_the_first_broker_serves_its_store_to_the_others() -> None:
+    first = overrides({}, 0, "m", STORE)
+    assert first[LISTEN] == STORE
+    assert "zookeeper.connect" not in first
+    second = overrides({}, 1, "m", STORE)
+    assert second["zookeeper.connect"] == STORE
+    assert LISTEN not in second
 
 
 def test_an_id_of_many_brokers_is_not_one_that_is_generated() -> None:
     """Kafka refuses ids above reserved.broker.max.id, 1000."""
-    found = overrides({"node.id": "5"}, 10, "m")
+    found = overrides({"node.id": "5"}, 10, "m", STORE)
     assert (found["node.id"], found["reserved.broker.max.id"]) == ("1005", "1005")
-    assert "reserved.broker.max.id" not in overrides({"node.id": "5"}, 9, "m")
-    assert "broker.id" not in overrides({"broker.id": "-1"}, 2, "m"), "each generates its own"
+    assert "reserved.broker.max.id" not in overrides({"node.id": "5"}, 9, "m", STORE)
+    assert "broker.id" not in overrides({"broker.id": "-1"}, 2, "m", STORE), (
+        "each generates its own"
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "processes", "message"),
     [
         ({}, 0, "--processes must be 1 to 128, not 0"),
-        ({"zookeeper.connect": ""}, 2, "Several brokers need zookeeper.connect"),
         (
             {"listeners": "PLAINTEXT://:9092,SSL://:9112"},
             3,
@@ -71,10 +83,6 @@ def test_what_cannot_be_derived_is_refused(
         check({**FILE, **changes}, processes)
 
 
-def test_one_broker_needs_no_zookeeper() -> None:
-    check({"listeners": "PLAINTEXT://:9092"}, 1)
-
-
 def test_an_id_that_is_no_number_is_named() -> None:
     with pytest.raises(ConfigError, match=r"broker\.id is not a number: one"):
-        overrides({"broker.id": "one"}, 1, "m")
+        overrides({"broker.id": "one"}, 1, "m", STORE)

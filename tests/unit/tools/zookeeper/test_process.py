@@ -16,6 +16,7 @@ from kafkapy.tools.zookeeper.process import (
     MAIN_CLASS,
     PID_FILE,
     address_of,
+    addresses_of,
     check,
     class_path,
     effective_config,
@@ -58,6 +59,19 @@ def test_it_listens_on_loopback_unless_told_otherwise() -> None:
     assert effective_config({address: "0.0.0.0"}, {})[address] == "0.0.0.0"
     member = {"server.1": "h1:2888:3888", "server.2": "h2:2888:3888"}
     assert address not in effective_config(member, {})
+
+
+def test_no_plain_port_is_opened_beside_a_secure_one_unasked() -> None:
+    config = effective_config({"secureClientPort": "2281"}, {})
+    assert "clientPort" not in config
+    assert address_of(config) == ("127.0.0.1", 2281)
+    both = effective_config({"secureClientPort": "2281", "clientPort": "1"}, {})
+    assert addresses_of(both) == {
+        "clientPort": ("127.0.0.1", 1),
+        "secureClientPort": ("127.0.0.1", 2281),
+    }
+    with pytest.raises(ConfigError, match="Invalid value x for configuration secureClientPort"):
+        effective_config({"secureClientPort": "x"}, {})
 
 
 @pytest.mark.parametrize("port", ["", "x", "0", "65536", "-1"])

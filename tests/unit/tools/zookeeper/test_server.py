@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,14 +13,12 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import KazooException, NoNodeError
 
 from kafkapy.tools.zookeeper.process import four_letter_word
-from kafkapy.tools.zookeeper.server import ZooKeeperServer as Shell
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
 from kafkapy.zk.wire.frames import framed
 from kafkapy.zk.wire.jute import encode
 from kafkapy.zk.wire.records import Acl
-from kafkapy.zk.wire.requests import CreateRequest, SetDataRequest, WatchedRequest, encode_request
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from kafkapy.zk.wire.requests import CreateRequest, WatchedRequest, encode_request
 from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.waiting import wait_until
 
@@ -195,30 +192,3 @@ def test_one_address_has_so_many_connections(tmp_path: Path) -> None:
             assert len(first.recv(100)) == 41
             assert answer() == b""
         wait_until(lambda: answer() == b"imok", "the place of the first is free")
-
-
-@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("a defect")])
-def test_what_cannot_be_made_durable_ends_the_server_and_is_not_answered(
-    fault: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    desk = ZooKeeperDesk()
-    client = desk.client()
-
-    def fail(data: bytes) -> None:
-        raise fault
-
-    async def life() -> None:
-        failed = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda *_: None)
-        shell = Shell(desk.service, 60.0, loop, failed)
-        said = client.raw
-        frame = client.frame(OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
-        desk.service.received(client.connection, frame)
-        monkeypatch.setattr(desk.file, "append", fail)
-        shell.call_turn()
-        await asyncio.wait_for(failed.wait(), LIMIT_S)
-        assert client.raw == said
-        shell.stop()
-
-    asyncio.run(life())

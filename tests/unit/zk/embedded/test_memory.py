@@ -23,6 +23,7 @@ from kafkapy.zk.zookeeper import (
     ZnodeStat,
     ZooKeeper,
 )
+from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
 from tests.harness.cores.znodes import BytesFile, run, server
 
 
@@ -183,3 +184,15 @@ def test_neighbouring_transactions_of_a_pipeline_share_one_write() -> None:
     run(zk.pipeline([Multi([Create(f"/{i}", b"")]) for i in range(50)]))
     run(zk.pipeline([Multi([Check("/", 0)])]))
     assert len(writes) == 1
+
+
+def test_sessions_of_the_network_end_where_it_is_served_no_more() -> None:
+    desk = ZooKeeperDesk()
+    remote = desk.client()
+    remote.create("/brokers", b"kept")
+    remote.create("/theirs", b"", 1)
+    for _ in range(2):
+        tree = server(desk.file).tree
+        assert "/theirs" not in tree.nodes
+        assert tree.sessions == {}
+        assert tree.nodes["/brokers"].data == b"kept"

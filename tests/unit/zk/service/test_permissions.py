@@ -80,3 +80,31 @@ def test_auth_becomes_the_clients_digests() -> None:
 def test_what_means_nobody_is_refused(acl: tuple[Acl, ...]) -> None:
     with pytest.raises(Refused, match="INVALIDACL"):
         stored_acl(acl, [IP])
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_kept"),
+    [
+        (Acl(31, "sasl", "kafka"), True),
+        (Acl(31, "sasl", "kafka/host@REALM"), True),
+        (Acl(31, "sasl", "a@b@c"), False),
+        (Acl(31, "x509", "CN=kafka,O=acme"), True),
+        (Acl(31, "x509", "kafka"), False),
+        (Acl(31, "super", "x"), False),
+    ],
+)
+def test_schemes_that_are_served(entry: Acl, is_kept: bool) -> None:
+    schemes = {"world", "digest", "ip", "sasl", "x509"}
+    if is_kept:
+        assert stored_acl([entry], [IP], schemes) == (tuple(entry),)
+    else:
+        with pytest.raises(Refused, match="INVALIDACL"):
+            stored_acl([entry], [IP], schemes)
+
+
+def test_auth_is_every_proven_identity() -> None:
+    own = [IP, USER, ("sasl", "kafka"), ("x509", "CN=kafka")]
+    kept = stored_acl([Acl(31, "auth", "")], own)
+    assert kept == ((31, *USER), (31, "sasl", "kafka"), (31, "x509", "CN=kafka"))
+    assert allowed(kept, 1, [("sasl", "kafka")])
+    assert not allowed(kept, 1, [("x509", "kafka"), ("sasl", "CN=kafka")])

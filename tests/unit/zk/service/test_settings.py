@@ -41,8 +41,8 @@ def test_limits_that_contradict_each_other() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        *("server.1", "secureClientPort", "authProvider.sasl", "requireClientAuthScheme"),
-        "enforce.auth.enabled",
+        *("server.1", "requireClientAuthScheme", "enforce.auth.enabled", "ssl.ocsp"),
+        *("ssl.crl", "ssl.authProvider", "ssl.clientHostnameVerification"),
     ],
 )
 def test_what_keeps_clients_out_elsewhere_is_not_ignored(key: str) -> None:
@@ -59,3 +59,35 @@ def test_words_are_served_unless_the_file_names_some() -> None:
     assert settings_from({"4lw.commands.whitelist": "*"}).words == frozenset(WORDS)
     found = settings_from({"zookeeper.4lw.commands.whitelist": "srvr, ruok,dump"})
     assert found.words == {"srvr", "ruok"}
+
+
+SASL_PROVIDER = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
+X509_PROVIDER = "org.apache.zookeeper.server.auth.X509AuthenticationProvider"
+
+
+def test_schemes_are_those_that_clients_can_prove() -> None:
+    assert settings_from({}).schemes == {"world", "digest", "ip"}
+    given = {"authProvider.1": SASL_PROVIDER, "authProvider.x509": X509_PROVIDER}
+    found = settings_from(given, {"kafka": "secret"}, has_client_certificates=True)
+    assert found.schemes == {"world", "digest", "ip", "sasl", "x509"}
+    assert without_effect(given) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"authProvider.1": SASL_PROVIDER}, "needs a JAAS file with a section Server"),
+        ({"authProvider.1": X509_PROVIDER}, "needs secureClientPort"),
+        ({"authProvider.1": "com.example.Mine"}, "com.example.Mine cannot be loaded here"),
+        ({"sessionRequireClientSASLAuth": "true"}, "needs a JAAS file"),
+    ],
+)
+def test_what_nobody_could_prove(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        settings_from(given)
+
+
+def test_a_login_may_be_required() -> None:
+    required = {"sessionRequireClientSASLAuth": "true"}
+    assert settings_from(required, {"kafka": "secret"}).requires_login
+    assert not settings_from({}, {"kafka": "secret"}).requires_login

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 
 import pytest
+from puresasl.client import SASLClient
 
 from kafkapy.zk.service import zookeeper_service
-from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.service.settings import ServiceSettings, settings_from
 from kafkapy.zk.wire.codes import ErrorCode, EventType, OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectReply, ConnectRequest
 from kafkapy.zk.wire.frames import framed
 from kafkapy.zk.wire.jute import Reader, encode
+from kafkapy.zk.wire.records import Acl
+from kafkapy.zk.wire.replies import SaslReply, StatReply
 from kafkapy.zk.wire.requests import (
     AuthRequest,
     EmptyRequest,
+    PathRequest,
+    SaslRequest,
     SetDataRequest,
     WatchedRequest,
     WatchKindRequest,
@@ -147,8 +152,79 @@ def test_authentication_with_an_unknown_scheme_ends_the_connection() -> None:
     assert client.call(OpCode.AUTH, AuthRequest(0, "sasl", b"")) == ErrorCode.AUTHFAILED
     assert client.connection.is_closing
     client = ZooKeeperDesk().client()
-    assert client.call(OpCode.SASL) == ErrorCode.AUTHFAILED
+    assert client.call(OpCode.SASL, SaslRequest(b"")) == ErrorCode.AUTHFAILED
     assert client.connection.is_closing
+
+
+def log_in(client: Client, user: str, password: str) -> object:
+    """The last answer of a SASL login."""
+    kazoo = SASLClient(
+        *("zk-sasl-md5", "zookeeper", "DIGEST-MD5"), username=user, password=password
+    )
+    token = kazoo.process()
+    while not kazoo.complete:
+        found = client.call(OpCode.SASL, SaslRequest(token))
+        if not isinstance(found, SaslReply):
+            return found
+        token = kazoo.process(found.token)
+    return client.identities()
+
+
+def test_a_login_owns_what_it_makes() -> None:
+    settings = settings_from({}, {"kafka": "secret"})
+    desk = ZooKeeperDesk(settings)
+    owner, other = desk.client(), desk.client()
+    assert log_in(owner, "kafka", "secret") == [("ip", "127.0.0.1"), ("sasl", "kafka")]
+    assert owner.create("/mine", b"", acl=(Acl(31, "auth", ""),)) == "/mine"
+    assert owner.create("/named", b"", acl=(Acl(31, "sasl", "kafka"),)) == "/named"
+    for path in ("/mine", "/named"):
+        set_data = SetDataRequest(path, b"x", -1)
+        assert other.call(OpCode.SET_DATA, set_data) == ErrorCode.NOAUTH
+        assert isinstance(owner.call(OpCode.SET_DATA, set_data), StatReply)
+    assert other.create("/no", b"", acl=(Acl(31, "auth", ""),)) == ErrorCode.INVALIDACL
+    desk.restart()
+    again = desk.client()
+    assert again.call(OpCode.SET_DATA, set_data) == ErrorCode.NOAUTH
+    log_in(again, "kafka", "secret")
+    assert isinstance(again.call(OpCode.SET_DATA, set_data), StatReply)
+
+
+@pytest.mark.parametrize(
+    ("required", "error"),
+    [("false", ErrorCode.AUTHFAILED), ("true", ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH)],
+)
+def test_a_wrong_password_ends_the_connection(required: str, error: ErrorCode) -> None:
+    given = {"sessionRequireClientSASLAuth": required}
+    client = ZooKeeperDesk(settings_from(given, {"kafka": "secret"})).client()
+    assert log_in(client, "kafka", "wrong") == error
+    assert client.connection.is_closing
+
+
+def test_where_a_login_is_required_nothing_goes_without() -> None:
+    given = {"sessionRequireClientSASLAuth": "true"}
+    desk = ZooKeeperDesk(settings_from(given, {"kafka": "secret"}))
+    client = desk.client()
+    assert client.create("/a") == ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH
+    assert client.connection.is_closing
+    assert desk.nodes == {}
+    client = desk.client()
+    client.call(OpCode.AUTH, AuthRequest(0, "digest", b"kafka:secret"))
+    assert client.exists("/") == ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH
+    client = desk.client()
+    log_in(client, "kafka", "secret")
+    assert client.create("/a") == "/a"
+
+
+def test_the_subject_of_a_certificate_is_an_identity() -> None:
+    desk = ZooKeeperDesk(settings_from({}, has_client_certificates=True))
+    owner = Client(desk, subject="CN=kafka,O=acme")
+    owner.connect()
+    assert owner.create("/mine", b"", acl=(Acl(31, "auth", ""),)) == "/mine"
+    acl = owner.call(OpCode.GET_ACL, PathRequest("/mine")).acl
+    assert acl == (Acl(31, "x509", "CN=kafka,O=acme"),)
+    data = WatchedRequest("/mine", False)
+    assert desk.client().call(OpCode.GET_DATA, data) == ErrorCode.NOAUTH
+    assert owner.call(OpCode.GET_DATA, data).data == b""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from kafkapy.common.cluster_state import (
     RECOVERING,
     BrokerInfo,
     Endpoint,
+    Feature,
     LeaderAndIsr,
     TopicDescription,
 )
@@ -37,6 +38,22 @@ def test_broker() -> None:
         b'"listener_security_protocol_map":{"SSL":"SSL","INSIDE":"PLAINTEXT"},"features":{}}'
     )
     assert znodes.decode_broker(1, data) == broker
+
+
+def test_the_features_of_a_broker() -> None:
+    broker = BrokerInfo(
+        1, (Endpoint("PLAINTEXT", "h", 1),), None, (Feature("group.version", 1, 2),)
+    )
+    data = znodes.encode_broker(broker, 0)
+    assert data.endswith(b'"features":{"group.version":{"min_version":1,"max_version":2}}}')
+    assert znodes.decode_broker(1, data) == broker
+
+
+@pytest.mark.parametrize("features", [b"7", b'{"f":1}', b'{"f":{"min_version":1}}', b"null"])
+def test_features_that_cannot_be_read_are_none(features: bytes) -> None:
+    data = znodes.encode_broker(BrokerInfo(1, (Endpoint("PLAINTEXT", "h", 1),)), 0)
+    found = znodes.decode_broker(1, data.replace(b"{}}", features + b"}"))
+    assert (found.broker_id, found.features) == (1, ())
 
 
 def test_a_broker_without_plaintext_or_rack() -> None:

@@ -57,6 +57,7 @@ bodies: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just(OpCode.GET_CHILDREN2), st.builds(replies.ChildrenReply, names, stats)),
     st.tuples(st.just(OpCode.MULTI), st.builds(MultiReply, st.lists(parts).map(tuple))),
     st.tuples(st.just(OpCode.ADD_WATCH), st.builds(NumberReply, ints)),
+    st.tuples(st.just(OpCode.SASL), st.builds(replies.SaslReply, st.none() | st.binary())),
     st.tuples(st.just(OpCode.WHO_AM_I), st.builds(replies.WhoAmIReply, infos)),
 )
 

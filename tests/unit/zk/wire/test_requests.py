@@ -50,6 +50,7 @@ SHAPES: dict[type, st.SearchStrategy[Any]] = {
     requests.WatchKindRequest: st.builds(requests.WatchKindRequest, texts, ints),
     requests.AuthRequest: st.builds(requests.AuthRequest, ints, texts, datas),
     requests.EmptyRequest: st.just(requests.EmptyRequest()),
+    requests.SaslRequest: st.builds(requests.SaslRequest, datas),
 }
 OPS = {
     **dict.fromkeys((OpCode.CREATE, OpCode.CREATE2, OpCode.CREATE_CONTAINER), CreateRequest),
@@ -66,7 +67,8 @@ OPS = {
     **dict.fromkeys((OpCode.CHECK_WATCHES, OpCode.REMOVE_WATCHES), requests.WatchKindRequest),
     OpCode.ADD_WATCH: requests.WatchKindRequest,
     OpCode.AUTH: requests.AuthRequest,
-    **dict.fromkeys((OpCode.PING, OpCode.SASL, OpCode.WHO_AM_I), requests.EmptyRequest),
+    OpCode.SASL: requests.SaslRequest,
+    **dict.fromkeys((OpCode.PING, OpCode.WHO_AM_I), requests.EmptyRequest),
     OpCode.CLOSE_SESSION: requests.EmptyRequest,
 }
 
@@ -143,6 +145,7 @@ def test_any_bytes_are_a_request_or_malformed(data: bytes, op: int) -> None:
             MultiRequest(((13, VersionRequest("/a", 1)), (2, VersionRequest("/a", 2)))),
         ),
         (kazoo.Reconfig("a", "b", "", 7), ReconfigRequest("a", "b", "", 7)),
+        (kazoo.SASL(b"token"), requests.SaslRequest(b"token")),
     ],
     ids=lambda case: type(case).__name__,
 )

@@ -1,4 +1,5 @@
-"""The versions that are served are those of Apache Kafka 3.9.1 in ZooKeeper mode.
+"""The versions that are served are those of Apache Kafka 3.9.1 in ZooKeeper mode, and where every
+broker has them the APIs of consumer groups.
 
 `kafka_3_9_1_api_versions.txt` is its ApiVersions response: a line is "key name lowest highest".
 What is not served, and why, is in `NOT_SERVED` and nowhere else.
@@ -7,12 +8,15 @@ What is not served, and why, is in `NOT_SERVED` and nowhere else.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
-from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.server.api.handlers import SERVED, api_versions
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import GROUP_VERSION, ClusterFeatures
 
 _LINES = Path(__file__).with_name("kafka_3_9_1_api_versions.txt").read_text().splitlines()
 RECORDED = {
@@ -21,19 +25,48 @@ RECORDED = {
 NOT_SERVED = {
     ApiKey.UPDATE_FEATURES: "a broker in ZooKeeper mode supports no feature: 3.9.1 refuses each",
     ApiKey.ENVELOPE: "brokers forward to KRaft controllers only: 3.9.1 closes the connection",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "needs KRaft: 3.9.1 answers UNSUPPORTED_VERSION",
-    ApiKey.CONSUMER_GROUP_DESCRIBE: "needs KRaft: 3.9.1 answers UNSUPPORTED_VERSION",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "3.9.1 answers UNSUPPORTED_VERSION",
+    ApiKey.CONSUMER_GROUP_DESCRIBE: "3.9.1 answers UNSUPPORTED_VERSION",
 }
+WITHOUT: Any = SimpleNamespace(has_consumer_groups=False, supported=(), levels={})
+WITH: Any = SimpleNamespace(
+    has_consumer_groups=True, supported=(GROUP_VERSION,), levels={"group.version": 1}
+)
+
+
+def answered(features: ClusterFeatures, version: int = 2) -> ApiVersionsResponse:
+    context = RequestContext(RequestHeader(18, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    return api_versions.handle(SERVED, features, context, request)
+
+
+def served(features: ClusterFeatures) -> dict[int, tuple[str, int, int]]:
+    return {
+        row.api_key: (ApiKey(row.api_key).name, row.min_version, row.max_version)
+        for row in answered(features).api_keys
+    }
 
 
 def test_every_version_of_apache_kafka_is_served_and_no_other() -> None:
-    context = RequestContext(RequestHeader(18, 2, 1, "test"), "127.0.0.1", "PLAINTEXT")
-    answer = api_versions.handle(SERVED, context, ApiVersionsRequest())
-    ours = {
-        row.api_key: (ApiKey(row.api_key).name, row.min_version, row.max_version)
-        for row in answer.api_keys
+    expected = {key: row for key, row in RECORDED.items() if key not in NOT_SERVED}
+    assert served(WITHOUT) == expected
+
+
+def test_consumer_groups_are_served_where_every_broker_has_them() -> None:
+    more = set(served(WITH).items()) - set(served(WITHOUT).items())
+    assert more == {
+        (68, ("CONSUMER_GROUP_HEARTBEAT", 0, 1)),
+        (69, ("CONSUMER_GROUP_DESCRIBE", 0, 1)),
     }
-    assert ours == {key: row for key, row in RECORDED.items() if key not in NOT_SERVED}
+
+
+def test_features_are_those_of_the_broker_and_of_the_cluster() -> None:
+    answer = answered(WITH, 4)
+    (supported,) = answer.supported_features
+    assert (supported.name, supported.min_version, supported.max_version) == ("group.version", 1, 1)
+    (on,) = answer.finalized_features
+    assert (on.name, on.min_version_level, on.max_version_level) == ("group.version", 1, 1)
+    assert (answered(WITHOUT, 4).finalized_features, answer.finalized_features_epoch) == ([], 0)
 
 
 def test_each_exception_is_one_that_apache_kafka_lists() -> None:

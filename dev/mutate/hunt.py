@@ -1,0 +1,107 @@
+"""Runs one mutant, in a copy of the tree, until a seed of the simulator catches it.
+
+`python -m dev.mutate.hunt FIRST COUNT`, in such a copy, prints what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dev.mutate.mutant import Mutant
+
+ROOT: Final = Path(__file__).parents[2]
+COPIED: Final = ("kafkapy", "tests/simulation", "tests/harness", "dev/mutate")
+HANGS: Final = "hangs"
+CRASHES: Final = "crashes"
+_SEED_LIMIT_S: Final = 240
+"""Processor time of one seed, which takes about one second."""
+
+
+class Result(NamedTuple):
+    """`seeds` is how many were run; `checker` caught the mutant in the last of them, if any did."""
+
+    mutant: Mutant
+    seeds: int
+    seed: int
+    checker: str
+    violation: str
+    seconds: float
+
+    @property
+    def is_caught(self) -> bool:
+        return bool(self.checker)
+
+
+def hunt(mutant: Mutant, first: int, count: int) -> Result:
+    """Run seeds from `first` on. The checkout stays as it is. Raises Misfit."""
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kafkapy-mutant-") as folder:
+        copy = Path(folder)
+        copy_tree(copy)
+        edited = copy / mutant.file
+        edited.write_text(mutant.apply(edited.read_text()))
+        command = [sys.executable, "-m", "dev.mutate.hunt", str(first), str(count)]
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if not lines:
+        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        found: dict[str, Any] = {"seed": first, "checker": CRASHES, "violation": tail[0]}
+    else:
+        found = json.loads(lines[-1])
+    seeds = found["seed"] - first + 1
+    seconds = time.monotonic() - began_s
+    return Result(mutant, seeds, found["seed"], found["checker"], found["violation"], seconds)
+
+
+def copy_tree(target: Path) -> None:
+    """Copy all that the simulator runs, with what Python has compiled of it."""
+    for folder in COPIED:
+        shutil.copytree(ROOT / folder, target / folder)
+    shutil.copy2(ROOT / "dev/__init__.py", target / "dev")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print one line of JSON: the last seed, and what caught the mutant."""
+    first, count = map(int, arguments)
+    seed = first
+
+    def hang(*_: object) -> None:
+        _say(seed, HANGS, f"a seed takes longer than {_SEED_LIMIT_S} s")
+        os._exit(0)
+
+    signal.signal(signal.SIGVTALRM, hang)
+    try:
+        import kafkapy
+        from tests.simulation.simulation import simulate
+    except Exception as error:
+        _say(seed, CRASHES, f"{type(error).__name__}: {error}")
+        return
+    assert Path(str(kafkapy.__file__)).is_relative_to(Path.cwd()), "this is not the copy"
+    for seed in range(first, first + count):
+        signal.setitimer(signal.ITIMER_VIRTUAL, _SEED_LIMIT_S)
+        try:
+            violation = simulate(seed).violation
+        except Exception as error:
+            violation = f"{CRASHES}: {type(error).__name__}: {error}"
+        if violation:
+            _say(seed, violation.partition(":")[0], violation)
+            return
+    _say(seed, "", "")
+
+
+def _say(seed: int, checker: str, violation: str) -> None:
+    print(json.dumps({"seed": seed, "checker": checker, "violation": violation}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,182 @@
+"""Server-side assignors: `uniform` balances all partitions, `range` balances each topic.
+
+Both keep what members had in the previous target as far as the balance allows. Members are taken in
+a fixed order, so that every coordinator computes the same target from the same records.
+Kafka: `UniformAssignor` and `RangeAssignor` (neither uses racks).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.groups.consumer.assignment import (
+    NOTHING,
+    Assignment,
+    TopicIdPartition,
+    assignment_of,
+)
+
+UNIFORM: Final = "uniform"
+RANGE: Final = "range"
+
+
+class AssignedMember(NamedTuple):
+    """A member as an assignor sees it: `topics` are ids of topics that exist."""
+
+    instance_id: str | None
+    topics: frozenset[Uuid]
+    previous: Assignment = NOTHING
+
+
+Members: TypeAlias = Mapping[str, AssignedMember]
+Assignor: TypeAlias = Callable[[Members, Mapping[Uuid, int]], dict[str, Assignment]]
+"""Members by id and partition counts by topic id, to assignments by member id."""
+
+
+def _in_order(members: Members) -> list[str]:
+    """Static members first, by instance id: their member ids change when they restart."""
+
+    def rank(member_id: str) -> tuple[bool, str]:
+        instance_id = members[member_id].instance_id
+        return instance_id is None, member_id if instance_id is None else instance_id
+
+    return sorted(members, key=rank)
+
+
+def assign_uniformly(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]:
+    """Give members partitions so that sizes differ by one at most, where subscriptions allow it."""
+    held = _held(members, counts)
+    if len({member.topics for member in members.values()}) <= 1:
+        _fill_quotas(held, _partitions(members, counts))
+    else:
+        _fill_subscribed(held, members, counts)
+    return {member_id: assignment_of(partitions) for member_id, partitions in held.items()}
+
+
+_Held: TypeAlias = dict[str, set[TopicIdPartition]]
+
+
+def _held(members: Members, counts: Mapping[Uuid, int]) -> _Held:
+    """The part of each member's previous target that still exists, each partition once."""
+    held: _Held = {}
+    taken: set[TopicIdPartition] = set()
+    for member_id in _in_order(members):
+        member = members[member_id]
+        held[member_id] = {
+            TopicIdPartition(topic_id, index)
+            for topic_id, indexes in member.previous.items()
+            if topic_id in member.topics
+            for index in indexes
+            if index < counts[topic_id]
+        } - taken
+        taken |= held[member_id]
+    return held
+
+
+def _partitions(members: Members, counts: Mapping[Uuid, int]) -> list[TopicIdPartition]:
+    """Every partition of the subscribed topics, in order."""
+    topics = {topic_id for member in members.values() for topic_id in member.topics}
+    return [TopicIdPartition(t, index) for t in sorted(topics) for index in range(counts[t])]
+
+
+def _fill_quotas(held: _Held, partitions: Sequence[TopicIdPartition]) -> None:
+    """All members have the same topics. Those that have most get the larger quota."""
+    if not held:
+        return
+    quota, extra = divmod(len(partitions), len(held))
+    free = set(partitions)
+    quotas: dict[str, int] = {}
+    for number, member_id in enumerate(sorted(held, key=lambda each: -len(held[each]))):
+        mine = held[member_id]
+        quotas[member_id] = quota + (number < extra)
+        for partition in sorted(mine)[quotas[member_id] :]:
+            mine.remove(partition)
+        free -= mine
+    rest = iter([partition for partition in partitions if partition in free])
+    for member_id, mine in held.items():
+        for _ in range(quotas[member_id] - len(mine)):
+            mine.add(next(rest))
+
+
+def _fill_subscribed(held: _Held, members: Members, counts: Mapping[Uuid, int]) -> None:
+    """Members have different topics: each free partition goes to the member that has least of
+    those that may have it; then partitions move while that evens the sizes out."""
+    subscribers = _subscribers(members)
+    taken = {partition for mine in held.values() for partition in mine}
+    # Topics with few subscribers first: their partitions have least choice.
+    for topic_id in sorted(subscribers, key=lambda t: (len(subscribers[t]), t)):
+        heap = [(len(held[m]), number, m) for number, m in enumerate(subscribers[topic_id])]
+        heapq.heapify(heap)
+        for index in range(counts[topic_id]):
+            partition = TopicIdPartition(topic_id, index)
+            if partition not in taken:
+                size, number, member_id = heapq.heappop(heap)
+                held[member_id].add(partition)
+                heapq.heappush(heap, (size + 1, number, member_id))
+    _even_out(held, subscribers)
+
+
+def _subscribers(members: Members) -> dict[Uuid, list[str]]:
+    subscribers: dict[Uuid, list[str]] = {}
+    for member_id in _in_order(members):
+        for topic_id in members[member_id].topics:
+            subscribers.setdefault(topic_id, []).append(member_id)
+    return subscribers
+
+
+def _even_out(held: _Held, subscribers: Mapping[Uuid, list[str]]) -> None:
+    """Each move lowers the sum of the squares of the sizes, so this ends."""
+    moved = True
+    while moved:
+        moved = False
+        for owner in sorted(held, key=lambda each: -len(held[each])):
+            for partition in sorted(held[owner]):
+                least = min(subscribers[partition.topic_id], key=lambda each: len(held[each]))
+                if len(held[owner]) > len(held[least]) + 1:
+                    held[owner].remove(partition)
+                    held[least].add(partition)
+                    moved = True
+
+
+def assign_ranges(members: Members, counts: Mapping[Uuid, int]) -> dict[str, Assignment]:
+    """Give the subscribers of each topic as many of its partitions, one more or less; a new group's
+    members get ranges, the same ones of topics with as many partitions."""
+    held: dict[str, dict[Uuid, frozenset[int]]] = {member_id: {} for member_id in members}
+    for topic_id, subscribers in sorted(_subscribers(members).items()):
+        shares = _shares(members, topic_id, subscribers, counts[topic_id])
+        for member_id, indexes in shares.items():
+            if indexes:
+                held[member_id][topic_id] = frozenset(indexes)
+    return {**held}
+
+
+def _shares(
+    members: Members, topic_id: Uuid, subscribers: Sequence[str], count: int
+) -> dict[str, set[int]]:
+    quota, extra = divmod(count, len(subscribers))
+    shares: dict[str, set[int]] = {}
+    taken: set[int] = set()
+    for member_id in subscribers:
+        previous = members[member_id].previous.get(topic_id, frozenset())
+        mine = sorted(index for index in previous - taken if index < count)
+        keeps = quota
+        if len(mine) > quota and extra:
+            keeps += 1
+            extra -= 1
+        shares[member_id] = set(mine[:keeps])
+        taken |= shares[member_id]
+    free = iter([index for index in range(count) if index not in taken])
+    for member_id in subscribers:
+        share = shares[member_id]
+        wanted = quota - len(share)
+        if wanted >= 0 and extra:
+            wanted += 1
+            extra -= 1
+        share.update(next(free) for _ in range(wanted))
+    return shares
+
+
+ASSIGNORS: Final[Mapping[str, Assignor]] = {UNIFORM: assign_uniformly, RANGE: assign_ranges}

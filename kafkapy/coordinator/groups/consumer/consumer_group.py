@@ -1,0 +1,246 @@
+"""One consumer group: what its records say, and what follows from them. Every change is a record.
+
+The five states of a group, which follow from its records:
+
+    Empty        No members.
+    Assigning    The group's epoch is ahead of the target's: the next heartbeat computes a target.
+    Reconciling  Some member is not at its target.
+    Stable       All are.
+    Dead         Deleted or unloaded: no call finds it.
+
+Knows no tokens, timers or appends: `heartbeat` drives it. Kafka: `ConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from kafkapy.coordinator.groups.consumer.assignment import (
+    NOTHING,
+    Assignment,
+    TopicIdPartition,
+    partitions_of,
+)
+from kafkapy.coordinator.groups.consumer.reconciliation import Target, is_reconciled
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    CurrentAssignment,
+    MemberMetadata,
+    RecordType,
+    ResolvedRegex,
+    TopicMetadata,
+    Value,
+    encode_key,
+)
+
+STATIC_LEAVE_EPOCH: Final = -2
+
+
+class ConsumerGroupState(StrEnum):
+    """A state as Kafka prints it."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class ConsumerGroup:
+    """The state of one group. `apply` is its only way to change, in replay and in service."""
+
+    __slots__ = (
+        "current",
+        "epoch",
+        "group_id",
+        "members",
+        "owners",
+        "regexes",
+        "seen_version",
+        "static_members",
+        "target",
+        "target_epoch",
+        "topics",
+        "unsaved",
+        "write_count",
+        "writes",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        """Grows with each change of members, subscriptions or topics."""
+        self.target_epoch = 0
+        """The group epoch that the target was computed for."""
+        self.members: dict[str, MemberMetadata] = {}
+        self.current: dict[str, CurrentAssignment] = {}
+        self.target: dict[str, Assignment] = {}
+        self.topics: Mapping[str, TopicMetadata] = {}
+        """The subscribed topics that exist, by name."""
+        self.regexes: dict[str, ResolvedRegex] = {}
+
+        # Derived from the records.
+        self.static_members: dict[str, str] = {}
+        """Member id by instance id."""
+        self.owners: dict[TopicIdPartition, str] = {}
+        """The member that has a partition, or has still to revoke it."""
+
+        # Of this coordinator only.
+        self.seen_version = -1
+        """The version of the metadata image that `topics` was compared with."""
+        self.write_count = 0
+        self.writes: list[Any] = []  # type: ignore[explicit-any]
+        """Appends that are under way, the oldest first (`log_writes.Write`)."""
+        self.unsaved: dict[bytes, tuple[int, bytes | None]] = {}
+        """Records that could not be appended, by key, each with the number of its write."""
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """Where the group is."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.target_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(is_reconciled(self.current_of(m), self.target_epoch) for m in self.members):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no record speaks of it."""
+        return not (self.epoch or self.target_epoch or self.members or self.topics or self.regexes)
+
+    # Members.
+
+    def current_of(self, member_id: str) -> CurrentAssignment:
+        """A member's progress; one that just joined has none."""
+        return self.current.get(member_id, _NEW)
+
+    def target_of(self, member_id: str) -> Target:
+        """The target of a member."""
+        return Target(self.target_epoch, self.target.get(member_id, NOTHING))
+
+    def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
+        """Whether nobody but this member has the partition."""
+        return self.owners.get(partition, member_id) == member_id
+
+    def preferred_assignor(self, default: str) -> str:
+        """The assignor that most members want."""
+        votes = Counter(m.server_assignor for m in self.members.values() if m.server_assignor)
+        return max(sorted(votes), key=votes.__getitem__) if votes else default
+
+    # Subscriptions.
+
+    def topics_of(self, member: MemberMetadata) -> set[str]:
+        """The names that a member is subscribed to, by name or by its regular expression."""
+        names = set(member.subscribed_names)
+        resolved = self.regexes.get(member.subscribed_regex or "")
+        return names if resolved is None else names | resolved.topics
+
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        """The names that members are subscribed to, whether such topics exist or not."""
+        members = self.members.values()
+        return frozenset(name for member in members for name in self.topics_of(member))
+
+    # Records.
+
+    def apply(self, key: ConsumerKey, value: Value | None) -> None:
+        """Apply one record; None is a tombstone."""
+        _APPLY[key.type](self, key.name, value)
+
+    def value(self, key: ConsumerKey) -> Value | None:
+        """The value that a record has now."""
+        value: Value | None = _VALUE[key.type](self, key.name)
+        return value
+
+    def record_keys(self) -> list[bytes]:
+        """The key bytes of all that may be in the log, the group's epoch last."""
+        keys: list[ConsumerKey] = []
+        for member_id in sorted(self.members.keys() | self.current.keys() | self.target.keys()):
+            keys += member_keys(self.group_id, member_id)
+        keys += [ConsumerKey(RecordType.REGEX, self.group_id, regex) for regex in self.regexes]
+        kinds = (RecordType.TARGET_EPOCH, RecordType.TOPICS, RecordType.GROUP_EPOCH)
+        keys += [ConsumerKey(kind, self.group_id) for kind in kinds]
+        return list(dict.fromkeys([*self.unsaved, *map(encode_key, keys)]))
+
+    def _apply_epoch(self, _name: str, value: int | None) -> None:
+        self.epoch = value or 0
+
+    def _apply_topics(self, _name: str, value: Mapping[str, TopicMetadata] | None) -> None:
+        self.topics = value or {}
+
+    def _apply_target_epoch(self, _name: str, value: int | None) -> None:
+        self.target_epoch = value or 0
+
+    def _apply_member(self, member_id: str, value: MemberMetadata | None) -> None:
+        before = self.members.get(member_id)
+        instance_id = None if before is None else before.instance_id
+        # In a replay the member that replaces it may come first.
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
+        if value is None:
+            self.members.pop(member_id, None)
+            return
+        self.members[member_id] = value
+        if value.instance_id is not None:
+            self.static_members[value.instance_id] = member_id
+
+    def _apply_target(self, member_id: str, value: Assignment | None) -> None:
+        if value is None:
+            self.target.pop(member_id, None)
+        else:
+            self.target[member_id] = value
+
+    def _apply_current(self, member_id: str, value: CurrentAssignment | None) -> None:
+        for partition in _held(self.current.pop(member_id, _NEW)):
+            if self.owners.get(partition) == member_id:
+                del self.owners[partition]
+        if value is not None:
+            self.current[member_id] = value
+            self.owners.update(dict.fromkeys(_held(value), member_id))
+
+    def _apply_regex(self, regex: str, value: ResolvedRegex | None) -> None:
+        if value is None:
+            self.regexes.pop(regex, None)
+        else:
+            self.regexes[regex] = value
+
+
+def member_keys(group_id: str, member_id: str) -> list[ConsumerKey]:
+    """The keys of a member's records, in the order in which they are deleted."""
+    kinds = (RecordType.CURRENT, RecordType.TARGET, RecordType.MEMBER)
+    return [ConsumerKey(kind, group_id, member_id) for kind in kinds]
+
+
+def _held(current: CurrentAssignment) -> Iterator[TopicIdPartition]:
+    yield from partitions_of(current.assigned)
+    yield from partitions_of(current.revoking)
+
+
+_NEW: Final = CurrentAssignment()
+_APPLY: Final[  # type: ignore[explicit-any]
+    Mapping[RecordType, Callable[[ConsumerGroup, str, Any], None]]
+] = {
+    RecordType.GROUP_EPOCH: ConsumerGroup._apply_epoch,
+    RecordType.TOPICS: ConsumerGroup._apply_topics,
+    RecordType.MEMBER: ConsumerGroup._apply_member,
+    RecordType.TARGET_EPOCH: ConsumerGroup._apply_target_epoch,
+    RecordType.TARGET: ConsumerGroup._apply_target,
+    RecordType.CURRENT: ConsumerGroup._apply_current,
+    RecordType.REGEX: ConsumerGroup._apply_regex,
+}
+_VALUE: Final[  # type: ignore[explicit-any]
+    Mapping[RecordType, Callable[[ConsumerGroup, str], Any]]
+] = {
+    RecordType.GROUP_EPOCH: lambda group, _: group.epoch or None,
+    RecordType.TOPICS: lambda group, _: group.topics or None,
+    RecordType.MEMBER: lambda group, member_id: group.members.get(member_id),
+    RecordType.TARGET_EPOCH: lambda group, _: group.target_epoch or None,
+    RecordType.TARGET: lambda group, member_id: group.target.get(member_id),
+    RecordType.CURRENT: lambda group, member_id: group.current.get(member_id),
+    RecordType.REGEX: lambda group, regex: group.regexes.get(regex),
+}

@@ -1,0 +1,33 @@
+"""Fencing of commits and fetches of offsets by member epoch."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, CommitOffsets, FetchOffsets
+
+
+def check_commit(group: ConsumerGroup, request: CommitOffsets) -> ErrorCode:
+    """Kafka: `ConsumerGroup.validateOffsetCommit`. Transactional commits know generations only."""
+    is_unnamed = request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+    is_transactional = request.producer is not None
+    if request.generation_id < 0 and (not group.members or (is_transactional and is_unnamed)):
+        return ErrorCode.NONE  # an administrator, or a producer that does not say for whom
+    if request.member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if not is_transactional and not request.names_member_epoch:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if request.generation_id == group.current_of(request.member_id).member_epoch:
+        return ErrorCode.NONE
+    return ErrorCode.ILLEGAL_GENERATION if is_transactional else ErrorCode.STALE_MEMBER_EPOCH
+
+
+def check_fetch(group: ConsumerGroup, request: FetchOffsets) -> ErrorCode:
+    """Kafka: `ConsumerGroup.validateOffsetFetch`."""
+    if request.member_id is None and request.member_epoch < 0:
+        return ErrorCode.NONE
+    if request.member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if request.member_epoch != group.current_of(request.member_id).member_epoch:
+        return ErrorCode.STALE_MEMBER_EPOCH
+    return ErrorCode.NONE

@@ -1,0 +1,124 @@
+"""The steps of a consumer group: regular expressions, topics, the group epoch, and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from kafkapy.common.errors import ApiError
+from kafkapy.coordinator.groups.consumer.assignment import NOTHING
+from kafkapy.coordinator.groups.consumer.assignors import ASSIGNORS, AssignedMember
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.log_writes import Changes
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    RecordType,
+    ResolvedRegex,
+    TopicMetadata,
+)
+from kafkapy.coordinator.groups.core import Core
+
+REGEX_REFRESH_MIN_MS: Final = 10_000
+"""The least time between two matches of all topics against a regular expression."""
+REGEX_REFRESH_MAX_MS: Final = 600_000
+"""After this the caller's rights are asked again, though no topic has changed."""
+
+
+def bump_epoch(changes: Changes) -> None:
+    """The group needs another target."""
+    changes.put(RecordType.GROUP_EPOCH, changes.group.epoch + 1)
+
+
+def refresh_topics(core: Core, changes: Changes) -> bool:
+    """Compare the subscribed topics with the metadata; whether they have changed."""
+    group = changes.group
+    group.seen_version = core.topics.version
+    topics: dict[str, TopicMetadata] = {}
+    for name in sorted(group.subscribed_topics):
+        known = core.topics.find(name)
+        if known is not None:
+            topics[name] = TopicMetadata(known.topic_id, name, known.num_partitions)
+    if topics == group.topics:
+        return False
+    changes.put(RecordType.TOPICS, topics)
+    return True
+
+
+def forget_unused_regexes(changes: Changes) -> None:
+    """Delete the regular expressions that no member is subscribed to any more."""
+    group = changes.group
+    if group.regexes:
+        used = {member.subscribed_regex for member in group.members.values()}
+        for regex in [each for each in group.regexes if each not in used]:
+            changes.erase(ConsumerKey(RecordType.REGEX, group.group_id, regex))
+
+
+def refresh_regexes(
+    core: Core, changes: Changes, also: str | None, is_visible: Callable[[str], bool]
+) -> bool:
+    """Match the topics anew where that is due, and for `also` if it is new here; whether any match
+    has changed."""
+    group, time_ms = changes.group, core.clock.time_ms()
+    regexes = [*group.regexes]
+    if also is not None and also not in group.regexes:
+        regexes.append(also)
+    changed = False
+    for regex in regexes:
+        before = group.regexes.get(regex)
+        if before is None or _is_due(before, core.topics.version, time_ms):
+            topics = _matches(core, regex, is_visible)
+            changed |= before is None or before.topics != topics
+            resolved = ResolvedRegex(topics, core.topics.version, time_ms)
+            changes.put(RecordType.REGEX, resolved, regex)
+    return changed
+
+
+def _is_due(resolved: ResolvedRegex, version: int, time_ms: int) -> bool:
+    age_ms = time_ms - resolved.timestamp_ms
+    if age_ms >= REGEX_REFRESH_MAX_MS:
+        return True
+    return resolved.version != version and age_ms >= REGEX_REFRESH_MIN_MS
+
+
+def _matches(core: Core, regex: str, is_visible: Callable[[str], bool]) -> frozenset[str]:
+    try:
+        matches = core.topics.pattern(regex)
+    except ApiError:  # it was refused when it came; another broker's library took it
+        return frozenset()
+    return frozenset(name for name in core.topics.names() if matches(name) and is_visible(name))
+
+
+def assignor_name(group: ConsumerGroup, supported: Collection[str]) -> str:
+    """The assignor that the group uses: what most members want, else the broker's first."""
+    default = next(iter(supported))
+    wanted = group.preferred_assignor(default)
+    return wanted if wanted in supported else default
+
+
+def update_target(core: Core, changes: Changes) -> None:
+    """Compute the target of the group's epoch."""
+    group = changes.group
+    counts = {topic.topic_id: topic.num_partitions for topic in group.topics.values()}
+    members = {
+        member_id: AssignedMember(
+            member.instance_id,
+            frozenset(
+                group.topics[name].topic_id
+                for name in group.topics_of(member)
+                if name in group.topics
+            ),
+            group.target.get(member_id, NOTHING),
+        )
+        for member_id, member in group.members.items()
+    }
+    name = assignor_name(group, core.config.assignors)
+    for member_id, assignment in ASSIGNORS[name](members, counts).items():
+        if assignment != group.target.get(member_id):
+            changes.put(RecordType.TARGET, assignment, member_id)
+    changes.put(RecordType.TARGET_EPOCH, group.epoch)
+    core.log.info(
+        "[GroupId %s] Computed a new target assignment for epoch %d with '%s' assignor",
+        group.group_id,
+        group.epoch,
+        name,
+    )

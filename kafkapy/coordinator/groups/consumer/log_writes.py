@@ -1,0 +1,156 @@
+"""Writing a consumer group's changes: one batch a step, and answers that wait for it.
+
+A change counts in memory as soon as it is made, so that the next heartbeat builds on it. Its answer
+and that of every later heartbeat wait until the batch is replicated. A batch that could not be
+appended is undone, and its heartbeat refused. If another batch was built on it already, its records
+are written again with the next step instead. Until then no heartbeat is answered with what they
+say: to the members this is a lost answer, which the protocol allows for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.effects import Token
+from kafkapy.coordinator.groups.consumer import deadlines
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    RecordType,
+    Value,
+    encode_key,
+    encode_value,
+)
+from kafkapy.coordinator.groups.core import GROUP_STORE_ERRORS, Core
+from kafkapy.coordinator.groups.group import Group
+from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.record_codec import group_key
+from kafkapy.coordinator.outbox import Ticket
+from kafkapy.record.builder import RecordData
+
+STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
+    **GROUP_STORE_ERRORS,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+}
+"""A heartbeat's answer when its change could not be stored; other codes pass as they are."""
+
+
+class Changes:
+    """The records of one step, applied to the group as they are made."""
+
+    def __init__(self, group: ConsumerGroup) -> None:
+        self.group = group
+        self.records: dict[bytes, bytes | None] = {}
+        self._before: dict[ConsumerKey, Value | None] = {}
+
+    def put(self, kind: RecordType, value: Value, name: str = "") -> None:
+        """Set what a record says."""
+        key = ConsumerKey(kind, self.group.group_id, name)
+        self._apply(key, value)
+        self.records[encode_key(key)] = encode_value(key, value)
+
+    def erase(self, key: ConsumerKey) -> None:
+        """Delete a record."""
+        self._apply(key, None)
+        self.records[encode_key(key)] = None
+
+    def undo(self) -> None:
+        """Give every record the value that it had."""
+        for key, value in reversed(self._before.items()):
+            self.group.apply(key, value)
+        self.group.seen_version = -1
+
+    def _apply(self, key: ConsumerKey, value: Value | None) -> None:
+        self._before.setdefault(key, self.group.value(key))
+        self.group.apply(key, value)
+
+    def erase_classic(self) -> None:
+        """Delete the record of the classic group that had this id."""
+        self.records[group_key(self.group.group_id)] = None
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """An append under way, and the heartbeats that wait for it."""
+
+    number: int
+    changes: Changes
+    again: Mapping[bytes, tuple[int, bytes | None]]
+    """What an earlier write could not append, by key."""
+    waiting: list[tuple[Ticket, ConsumerHeartbeatResult]] = field(default_factory=list)
+
+    @property
+    def records(self) -> dict[bytes, bytes | None]:
+        """The batch."""
+        return {key: value for key, (_, value) in self.again.items()} | self.changes.records
+
+
+def store(
+    core: Core,
+    group: Group,
+    changes: Changes,
+    token: Token | None = None,
+    result: ConsumerHeartbeatResult | None = None,
+) -> None:
+    """Append the changes of a step, and answer its heartbeat when they are replicated. One that
+    changed nothing waits for what it was decided on."""
+    consumer = changes.group
+    if changes.records or consumer.unsaved:
+        _append(core, group, changes)
+    if token is None or result is None:
+        return
+    if consumer.writes:
+        consumer.writes[-1].waiting.append((core.outbox.park(token), result))
+    else:
+        core.outbox.reply(token, result)
+
+
+def _append(core: Core, group: Group, changes: Changes) -> None:
+    consumer = changes.group
+    consumer.write_count += 1
+    write = Write(consumer.write_count, changes, consumer.unsaved)
+    consumer.unsaved = {}
+    consumer.writes.append(write)
+
+    def appended(now_ms: int, error: ErrorCode, base_offset: int) -> None:
+        consumer.writes.remove(write)
+        if error is ErrorCode.NONE or base_offset != UNKNOWN_LOG_OFFSET:
+            _note(consumer, write, in_log=True)
+        elif consumer.write_count == write.number:
+            changes.undo()
+            consumer.unsaved = {**write.again}
+            deadlines.start_timers(core, now_ms, consumer)
+        else:
+            _note(consumer, write, in_log=False)
+        if error is ErrorCode.NONE and _is_after_a_gap(consumer, write):
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        for ticket, result in write.waiting:
+            if error is not ErrorCode.NONE:
+                result = ConsumerHeartbeatResult(STORE_ERRORS.get(error, error))
+            core.outbox.answer(ticket, result)
+
+    time_ms = core.clock.time_ms()
+    batch = [RecordData(key, value, time_ms) for key, value in write.records.items()]
+    leader_epoch = core.registry.leader_epoch(group)
+    core.outbox.append(group.partition, leader_epoch, batch, appended)
+
+
+def _note(consumer: ConsumerGroup, write: Write, *, in_log: bool) -> None:
+    """Remember what is not in the log; a later write of the same key counts, not an earlier one."""
+    for key, value in write.records.items():
+        number, _ = consumer.unsaved.get(key, (0, None))
+        if number > write.number:
+            continue
+        if in_log:
+            consumer.unsaved.pop(key, None)
+        else:
+            consumer.unsaved[key] = (write.number, value)
+
+
+def _is_after_a_gap(consumer: ConsumerGroup, write: Write) -> bool:
+    """Whether the write builds on records that are not in the log."""
+    return any(number < write.number for number, _ in consumer.unsaved.values())

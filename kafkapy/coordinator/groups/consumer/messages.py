@@ -1,0 +1,114 @@
+"""Requests and results of consumer groups: no wire types, no wire versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.groups.consumer.assignment import Assignment
+
+CONSUMER_GROUP_TYPE: Final = "consumer"
+
+
+def everything_is_visible(_topic: str) -> bool:
+    """The rule of a broker without an authorizer."""
+    return True
+
+
+@dataclass(slots=True)
+class ConsumerHeartbeat:
+    """ConsumerGroupHeartbeat: join (epoch 0), stay, or leave (-1; -2: this instance comes back).
+
+    None is what did not change since the last heartbeat; `rebalance_timeout_ms` has -1 for that.
+    `is_visible` says whether the caller may describe a topic: a regular expression matches others
+    only. `must_name_itself` is v1+, in which the client makes the member id.
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_names: Sequence[str] | None = None
+    subscribed_regex: str | None = None
+    server_assignor: str | None = None
+    owned: Assignment | None = None
+    client_id: str = ""
+    client_host: str = ""
+    must_name_itself: bool = True
+    is_visible: Callable[[str], bool] = everything_is_visible
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the member tells everything, and so wants to be told everything."""
+        has_topics = self.subscribed_names is not None or self.subscribed_regex is not None
+        return self.member_epoch == 0 or (
+            self.rebalance_timeout_ms != -1 and has_topics and self.owned is not None
+        )
+
+
+@dataclass(slots=True)
+class ConsumerHeartbeatResult:
+    """Where the member is; an `assignment` of None is the one that it was told before."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Assignment | None = None
+
+
+@dataclass(slots=True)
+class DescribeConsumerGroups:
+    """Describe these groups."""
+
+    group_ids: Sequence[str]
+
+
+class NamedPartitions(NamedTuple):
+    """Partitions of one topic."""
+
+    topic_id: Uuid
+    topic: str
+    partitions: Sequence[int]
+
+
+class DescribedConsumer(NamedTuple):
+    """One member of a consumer group."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_names: Sequence[str]
+    subscribed_regex: str | None
+    assigned: Sequence[NamedPartitions]
+    target: Sequence[NamedPartitions]
+
+
+@dataclass(slots=True)
+class DescribedConsumerGroup:
+    """One group; GROUP_ID_NOT_FOUND, with a message, for one that is not of this kind."""
+
+    group_id: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    state: str = ""
+    epoch: int = 0
+    target_epoch: int = 0
+    assignor: str = ""
+    members: list[DescribedConsumer] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeConsumerGroupsResult:
+    """In the order asked."""
+
+    groups: list[DescribedConsumerGroup]

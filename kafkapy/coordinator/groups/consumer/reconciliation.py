@@ -1,0 +1,102 @@
+"""The way of a member from the assignment it has to its target: revoke, then wait, then own.
+
+    STABLE                 At its epoch's assignment. A newer target: see below.
+    UNREVOKED_PARTITIONS   Keeps its epoch until a heartbeat says that what must be revoked is.
+    UNRELEASED_PARTITIONS  Is in the target's epoch; gets partitions as others release them.
+
+From each state the next is found by the same step: partitions that are not in the target are
+revoked first, in the old epoch; then those that nobody has are given, in the target's epoch.
+A partition is thus never with two members. Kafka: `CurrentAssignmentBuilder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.coordinator.groups.consumer.assignment import (
+    NOTHING,
+    Assignment,
+    TopicIdPartition,
+    assignment_of,
+    overlap,
+    partitions_of,
+)
+from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, MemberState
+
+
+class Target(NamedTuple):
+    """The assignment that a member shall have, and the epoch of that."""
+
+    epoch: int
+    assignment: Assignment
+
+
+def is_reconciled(current: CurrentAssignment, target_epoch: int) -> bool:
+    """Whether the member has all that its target gives it."""
+    return current.state is MemberState.STABLE and current.member_epoch == target_epoch
+
+
+def reconcile(
+    current: CurrentAssignment,
+    target: Target,
+    is_free: Callable[[TopicIdPartition], bool],
+    owned: Assignment | None,
+) -> CurrentAssignment:
+    """The member's next state; `owned` is what its heartbeat says it has, None if it says nothing.
+
+    `is_free`: nobody else has the partition, nor has still to revoke it.
+    """
+    if _MUST_WAIT[current.state](current, target, owned):
+        return current
+    return _next(current, target, is_free, owned)
+
+
+def _has_target(current: CurrentAssignment, target: Target, owned: Assignment | None) -> bool:
+    return current.member_epoch == target.epoch
+
+
+def _has_not_revoked(current: CurrentAssignment, target: Target, owned: Assignment | None) -> bool:
+    return owned is None or overlap(owned, current.revoking)
+
+
+def _never(current: CurrentAssignment, target: Target, owned: Assignment | None) -> bool:
+    return False
+
+
+_MUST_WAIT: Final[
+    Mapping[MemberState, Callable[[CurrentAssignment, Target, Assignment | None], bool]]
+] = {
+    MemberState.STABLE: _has_target,
+    MemberState.UNREVOKED_PARTITIONS: _has_not_revoked,
+    MemberState.UNRELEASED_PARTITIONS: _never,
+}
+"""What holds a member in its state."""
+
+
+def _next(
+    current: CurrentAssignment,
+    target: Target,
+    is_free: Callable[[TopicIdPartition], bool],
+    owned: Assignment | None,
+) -> CurrentAssignment:
+    wanted = set(partitions_of(target.assignment))
+    had = set(partitions_of(current.assigned))
+    kept, revoking = had & wanted, assignment_of(had - wanted)
+    if revoking and (owned is None or overlap(owned, revoking)):
+        return CurrentAssignment(
+            current.member_epoch,
+            current.member_epoch,
+            MemberState.UNREVOKED_PARTITIONS,
+            assignment_of(kept),
+            revoking,
+        )
+    given = {partition for partition in wanted - kept if is_free(partition)}
+    is_whole = kept | given == wanted
+    return CurrentAssignment(
+        target.epoch,
+        current.member_epoch,
+        MemberState.STABLE if is_whole else MemberState.UNRELEASED_PARTITIONS,
+        assignment_of(kept | given),
+        NOTHING,
+    )

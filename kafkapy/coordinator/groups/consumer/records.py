@@ -1,0 +1,272 @@
+"""Records of consumer groups in `__consumer_offsets`, byte for byte as Kafka 4 writes them.
+
+A key is a version and its fields in the classic encoding, a value is version 0 in the flexible one.
+Topics are written without the racks of their partitions: no assignor uses them, and Kafka 4.1 ended
+the record that has them. Tagged fields of later versions are passed over.
+Kafka: `ConsumerGroup*Key` and `ConsumerGroup*Value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.compact_fields import (
+    NO_TAGS,
+    CompactReader,
+    compact_array,
+    compact_string,
+)
+from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, string_field
+
+
+class RecordType(IntEnum):
+    """Kinds of records: the version of their keys."""
+
+    GROUP_EPOCH = 3
+    TOPICS = 4
+    MEMBER = 5
+    TARGET_EPOCH = 6
+    TARGET = 7
+    CURRENT = 8
+    REGEX = 16
+
+
+class ConsumerKey(NamedTuple):
+    """Key of a record; `name` is the member id or the regular expression, "" in the group's own."""
+
+    type: RecordType
+    group_id: str
+    name: str = ""
+
+
+class TopicMetadata(NamedTuple):
+    """A subscribed topic as the group knows it."""
+
+    topic_id: Uuid
+    name: str
+    num_partitions: int
+
+
+class MemberMetadata(NamedTuple):
+    """A member's description of itself."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_names: tuple[str, ...]
+    """Sorted, each once."""
+    subscribed_regex: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+
+
+class MemberState(IntEnum):
+    """States of a member's reconciliation, as the record has them."""
+
+    STABLE = 0
+    """Has its target, or what it had before a newer target."""
+    UNREVOKED_PARTITIONS = 1
+    """Must revoke partitions before it moves to the next epoch."""
+    UNRELEASED_PARTITIONS = 2
+    """Is in the target's epoch and waits for partitions that others still have."""
+
+
+class CurrentAssignment(NamedTuple):
+    """A member's progress towards its target."""
+
+    member_epoch: int = 0
+    previous_epoch: int = -1
+    """A member that missed an answer comes with this one."""
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = NOTHING
+    revoking: Assignment = NOTHING
+
+
+class ResolvedRegex(NamedTuple):
+    """The topics that a regular expression matched; `version` is that of the metadata image."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+Value: TypeAlias = (
+    int | Mapping[str, TopicMetadata] | MemberMetadata | Assignment | CurrentAssignment
+    | ResolvedRegex
+)  # fmt: skip
+
+_NAMED: Final = frozenset(
+    {RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT, RecordType.REGEX}
+)
+
+
+def encode_key(key: ConsumerKey) -> bytes:
+    """Key bytes."""
+    head = I16.pack(key.type) + string_field(key.group_id)
+    return head + string_field(key.name) if key.type in _NAMED else head
+
+
+def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
+    """The key, or None if it is of another kind of record.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE.
+    """
+    reader = RecordReader(data, GROUP_METADATA_TOPIC)
+    version = reader.i16()
+    if version not in RecordType.__members__.values():
+        return None
+    kind = RecordType(version)
+    group_id = reader.string()
+    return ConsumerKey(kind, group_id, reader.string() if kind in _NAMED else "")
+
+
+def encode_value(key: ConsumerKey, value: Value) -> bytes:
+    """Value bytes (v0)."""
+    return I16.pack(0) + _CODECS[key.type].encode(value) + NO_TAGS
+
+
+def read_value(key: ConsumerKey, data: bytes | memoryview) -> Value:
+    """Read value v0.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, also for a version of a later Kafka.
+    """
+    reader = CompactReader(data, GROUP_METADATA_TOPIC)
+    reader.version(0)
+    value: Value = _CODECS[key.type].read(reader)
+    return value
+
+
+def _epoch(value: int) -> bytes:
+    return I32.pack(value)
+
+
+def _read_epoch(reader: CompactReader) -> int:
+    return reader.i32()
+
+
+def _topics(topics: Mapping[str, TopicMetadata]) -> bytes:
+    return compact_array(
+        b"".join(
+            (
+                topic.topic_id,
+                compact_string(topic.name),
+                I32.pack(topic.num_partitions),
+                compact_array(()),
+                NO_TAGS,
+            )
+        )
+        for topic in topics.values()
+    )
+
+
+def _read_topics(reader: CompactReader) -> dict[str, TopicMetadata]:
+    def racks() -> None:
+        reader.i32()
+        reader.compact_array(reader.compact_string)
+        reader.skip_tags()
+
+    def topic() -> TopicMetadata:
+        found = TopicMetadata(reader.uuid(), reader.compact_string(), reader.i32())
+        reader.compact_array(racks)
+        reader.skip_tags()
+        return found
+
+    return {found.name: found for found in reader.compact_array(topic)}
+
+
+def _member(member: MemberMetadata) -> bytes:
+    return b"".join(
+        (
+            compact_string(member.instance_id),
+            compact_string(member.rack_id),
+            compact_string(member.client_id),
+            compact_string(member.client_host),
+            compact_array(map(compact_string, member.subscribed_names)),
+            compact_string(member.subscribed_regex),
+            I32.pack(member.rebalance_timeout_ms),
+            compact_string(member.server_assignor),
+        )
+    )
+
+
+def _read_member(reader: CompactReader) -> MemberMetadata:
+    return MemberMetadata(
+        reader.nullable_compact_string(),
+        reader.nullable_compact_string(),
+        reader.compact_string(),
+        reader.compact_string(),
+        tuple(reader.compact_array(reader.compact_string)),
+        reader.nullable_compact_string(),
+        reader.i32(),
+        reader.nullable_compact_string(),
+    )
+
+
+def _assignment(assignment: Assignment) -> bytes:
+    return compact_array(
+        topic_id + compact_array(map(I32.pack, sorted(indexes))) + NO_TAGS
+        for topic_id, indexes in sorted(assignment.items())
+    )
+
+
+def _read_assignment(reader: CompactReader) -> Assignment:
+    def topic() -> tuple[Uuid, frozenset[int]]:
+        found = reader.uuid(), frozenset(reader.compact_array(reader.i32))
+        reader.skip_tags()
+        return found
+
+    return {topic_id: indexes for topic_id, indexes in reader.compact_array(topic) if indexes}
+
+
+def _current(current: CurrentAssignment) -> bytes:
+    return b"".join(
+        (
+            I32.pack(current.member_epoch),
+            I32.pack(current.previous_epoch),
+            bytes([current.state]),
+            _assignment(current.assigned),
+            _assignment(current.revoking),
+        )
+    )
+
+
+def _read_current(reader: CompactReader) -> CurrentAssignment:
+    member_epoch, previous_epoch, state = reader.i32(), reader.i32(), reader.i8()
+    if state not in MemberState.__members__.values():
+        raise reader.corrupt(f"member state {state} is not known")
+    assigned, revoking = _read_assignment(reader), _read_assignment(reader)
+    return CurrentAssignment(member_epoch, previous_epoch, MemberState(state), assigned, revoking)
+
+
+def _regex(regex: ResolvedRegex) -> bytes:
+    topics = compact_array(map(compact_string, sorted(regex.topics)))
+    return topics + I64.pack(regex.version) + I64.pack(regex.timestamp_ms)
+
+
+def _read_regex(reader: CompactReader) -> ResolvedRegex:
+    topics = frozenset(reader.compact_array(reader.compact_string))
+    return ResolvedRegex(topics, reader.i64(), reader.i64())
+
+
+class _Codec(NamedTuple):
+    encode: Callable[[Any], bytes]  # type: ignore[explicit-any]
+    read: Callable[[CompactReader], Any]  # type: ignore[explicit-any]
+
+
+_CODECS: Final[Mapping[RecordType, _Codec]] = {  # type: ignore[explicit-any]
+    RecordType.GROUP_EPOCH: _Codec(_epoch, _read_epoch),
+    RecordType.TOPICS: _Codec(_topics, _read_topics),
+    RecordType.MEMBER: _Codec(_member, _read_member),
+    RecordType.TARGET_EPOCH: _Codec(_epoch, _read_epoch),
+    RecordType.TARGET: _Codec(_assignment, _read_assignment),
+    RecordType.CURRENT: _Codec(_current, _read_current),
+    RecordType.REGEX: _Codec(_regex, _read_regex),
+}

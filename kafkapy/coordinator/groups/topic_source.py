@@ -1,0 +1,72 @@
+"""The topics of the cluster as the group coordinator sees them: a port of the broker's metadata and
+of its library of regular expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, Protocol
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+
+
+class KnownTopic(NamedTuple):
+    """One topic: its id and how many partitions it has."""
+
+    topic_id: Uuid
+    num_partitions: int
+
+
+class TopicSource(Protocol):
+    """The topics that the broker knows now."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the broker has heard what there is in its cluster: if not, topics are missing."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Changes whenever anything else may have."""
+        ...
+
+    def find(self, name: str) -> KnownTopic | None:
+        """A topic by name, if it exists and has an id."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        ...
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        """The name of a topic."""
+        ...
+
+    def pattern(self, regex: str) -> Callable[[str], bool]:
+        """Whether the whole of a name matches the regular expression.
+
+        Raises:
+            ApiError: INVALID_REGULAR_EXPRESSION.
+        """
+        ...
+
+
+class _NoTopics:
+    is_known: Final = True
+    version: Final = 0
+
+    def find(self, name: str) -> KnownTopic | None:
+        return None
+
+    def names(self) -> Iterable[str]:
+        return ()
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        return None
+
+    def pattern(self, regex: str) -> Callable[[str], bool]:
+        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION)
+
+
+NO_TOPICS: Final[TopicSource] = _NoTopics()
+"""Those of a coordinator that coordinates classic groups only."""

@@ -1,0 +1,109 @@
+"""ConsumerGroupDescribe (key 69), versions 0-1 (KIP-848).
+
+Behaviour: a classic group, and an unknown one, is GROUP_ID_NOT_FOUND. UNSUPPORTED_VERSION in each
+row unless every registered broker has consumer groups.
+Version notes: v1 tells which protocol a member speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.coordinator.groups.consumer.messages import (
+    DescribeConsumerGroups,
+    DescribeConsumerGroupsResult,
+    DescribedConsumer,
+    NamedPartitions,
+)
+from kafkapy.protocol.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.cluster.cluster_features import ClusterFeatures
+from kafkapy.server.coordinators.group_service import GroupService
+from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+
+_NOT_REQUESTED = -(2**31)
+_CONSUMER_MEMBER = 1
+
+
+def handle(
+    groups: GroupService,
+    features: ClusterFeatures,
+    context: RequestContext,
+    request: ConsumerGroupDescribeRequest,
+) -> Work[ConsumerGroupDescribeResponse]:
+    """Describe each group asked for."""
+    if not features.has_consumer_groups:
+        return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
+    rows: list[DescribedGroup] = []
+    for few in pieces(list(dict.fromkeys(request.group_ids))):
+        described = groups.answer(
+            groups.coordinator.describe_consumer_groups,
+            DescribeConsumerGroups(few),
+            lambda result: _rows(result, operations),
+        )
+        rows += described
+        yield ROW_UNITS * len(few) + sum(len(group.members) for group in described)
+    return ConsumerGroupDescribeResponse(groups=rows)
+
+
+def _rows(result: DescribeConsumerGroupsResult, operations: int) -> list[DescribedGroup]:
+    return [
+        DescribedGroup(
+            error_code=group.error,
+            error_message=group.message,
+            group_id=group.group_id,
+            group_state=group.state,
+            group_epoch=group.epoch,
+            assignment_epoch=group.target_epoch,
+            assignor_name=group.assignor,
+            members=[_member(member) for member in group.members],
+            authorized_operations=operations if group.error is ErrorCode.NONE else _NOT_REQUESTED,
+        )
+        for group in result.groups
+    ]
+
+
+def _member(member: DescribedConsumer) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=[*member.subscribed_names],
+        subscribed_topic_regex=member.subscribed_regex,
+        assignment=_assignment(member.assigned),
+        target_assignment=_assignment(member.target),
+        member_type=_CONSUMER_MEMBER,
+    )
+
+
+def _assignment(rows: Sequence[NamedPartitions]) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(
+                topic_id=row.topic_id, topic_name=row.topic, partitions=[*row.partitions]
+            )
+            for row in rows
+        ]
+    )
+
+
+def refuse(
+    request: ConsumerGroupDescribeRequest, error: ApiError, version: int
+) -> ConsumerGroupDescribeResponse:
+    """The same error for every group."""
+    return ConsumerGroupDescribeResponse(
+        groups=[DescribedGroup(error_code=error.code, group_id=g) for g in request.group_ids]
+    )

@@ -1,0 +1,74 @@
+"""The topics of this broker's metadata, as the group coordinator asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.groups.topic_source import KnownTopic
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+
+_PATTERNS_KEPT = 256
+
+
+class GroupTopics:
+    """`TopicSource` over the metadata cache; regular expressions are RE2's."""
+
+    def __init__(self, metadata: MetadataCache, waiter: MetadataWaiter) -> None:
+        self._metadata = metadata
+        self._waiter = waiter
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the metadata is that of the cluster."""
+        return self._waiter.is_known
+
+    @property
+    def version(self) -> int:
+        """The version of the metadata image."""
+        return self._metadata.image.version
+
+    def find(self, name: str) -> KnownTopic | None:
+        """A topic by name, if it exists and has an id."""
+        topic = self._metadata.image.topic(name)
+        if topic is None or topic.topic_id.is_zero:
+            return None
+        return KnownTopic(topic.topic_id, len(topic.partitions))
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        return self._metadata.image.topics
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        """The name of a topic."""
+        return self._metadata.image.topic_names_by_id.get(topic_id)
+
+    def pattern(self, regex: str) -> Callable[[str], bool]:
+        """Whether the whole of a name matches the regular expression.
+
+        Raises:
+            ApiError: INVALID_REGULAR_EXPRESSION.
+        """
+        return _pattern(regex)
+
+
+@lru_cache(_PATTERNS_KEPT)
+def _pattern(regex: str) -> Callable[[str], bool]:
+    import re2  # when the first regular expression comes: most brokers see none
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(regex, options=options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "it cannot be read"
+        if isinstance(reason, bytes):
+            reason = reason.decode(errors="replace")
+        raise ApiError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",
+        ) from error
+    return lambda name: compiled.fullmatch(name) is not None

@@ -1,0 +1,91 @@
+"""A whole tree of znodes, read from a ZooKeeper over kazoo.
+
+ZooKeeper's own nodes below /zookeeper are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError, NoNodeError
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.tools.zookeeper.znode_file import FoundTree, ZnodeRow
+
+BATCH: Final = 200
+"""Nodes whose requests are on the way at a time."""
+
+_INT: Final = 1 << 32
+_CONTAINER: Final = -(1 << 63)
+_TTL: Final = 0xFF
+
+_T = TypeVar("_T")
+
+
+class TreeError(KafkapyError):
+    """A tree cannot be read or written."""
+
+
+def read_tree(client: KazooClient) -> FoundTree:
+    """All nodes from the client's chroot on. Nodes that are deleted meanwhile may be missing.
+
+    Raises:
+        TreeError: there is no such chroot, or the ACL of a node forbids to read it.
+        KazooException: the connection is lost.
+    """
+    found = FoundTree([], [])
+    level = ["/"]
+    while level:
+        below: list[str] = []
+        for paths in batches(level, BATCH):
+            below += _read_nodes(client, paths, found)
+        level = below
+    if not found.rows:
+        raise TreeError(f"There is no znode {client.chroot or '/'}")
+    found.rows.sort(key=lambda row: row.path)
+    found.ephemerals.sort()
+    return found
+
+
+def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    """The items, so many at a time."""
+    return (items[at : at + size] for at in range(0, len(items), size))
+
+
+def children_created(stat: Any) -> int:
+    """The children that a node ever had: ZooKeeper tells creations and deletions as one number."""
+    count: int = (stat.cversion + stat.numChildren) % _INT // 2
+    return count
+
+
+def _read_nodes(client: KazooClient, paths: Sequence[str], found: FoundTree) -> list[str]:
+    """Read some nodes; the paths of their children."""
+    asked = [
+        (client.get_async(path), client.get_acls_async(path), client.get_children_async(path))
+        for path in paths
+    ]
+    below: list[str] = []
+    for path, requests in zip(paths, asked, strict=True):
+        try:
+            (data, stat), (acl, _), names = (request.get() for request in requests)
+        except NoNodeError:
+            continue
+        except NoAuthError as error:
+            raise TreeError(f"The ACL of {path} does not let this client read the znode") from error
+        if _is_ephemeral(stat.ephemeralOwner):
+            found.ephemerals.append(path)
+            continue
+        entries = tuple((each.perms, each.id.scheme, each.id.id) for each in acl)
+        if any(scheme == "digest" and name.endswith(":x") for _, scheme, name in entries):
+            raise TreeError(f"The ACL of {path} does not let this client read the ACL")
+        found.rows.append(ZnodeRow(path, data, stat.version, children_created(stat), entries))
+        own = "zookeeper" if path == "/" and not client.chroot else None
+        below += [f"{path.rstrip('/')}/{name}" for name in names if name != own]
+    return below
+
+
+def _is_ephemeral(owner: int) -> bool:
+    """Whether this is a session: containers and nodes with a time to live have marks there."""
+    return owner not in (0, _CONTAINER) and owner >> 56 & 0xFF != _TTL

@@ -1,0 +1,139 @@
+"""The file of `kafkapy zookeeper export`: a line of JSON for each znode, and a checksum.
+
+The first line names the format, the last one has the number of znodes and the SHA-256 of all lines
+before it. Parents come before their children; paths begin at the chroot. The fields are described
+in docs/reference/znode-file.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from kafkapy.common.errors import KafkapyError
+from kafkapy.tools.local.private_files import write_privately
+from kafkapy.zk.embedded.znode_tree import AccessList, parent_of
+
+KIND: Final = "znodes"
+FORMAT: Final = 1
+
+
+class ZnodeFileError(KafkapyError):
+    """The file cannot be read or written, or is not what was exported."""
+
+
+class ZnodeRow(NamedTuple):
+    """A znode that outlives sessions. `created` counts the children it ever had: the number of its
+    next sequential child."""
+
+    path: str
+    data: bytes | None
+    version: int
+    created: int
+    acl: AccessList
+
+
+class FoundTree(NamedTuple):
+    """The znodes of a tree, sorted by path, and the paths of its ephemerals."""
+
+    rows: list[ZnodeRow]
+    ephemerals: list[str]
+
+
+def write_znodes(file: Path, rows: Sequence[ZnodeRow], source: str) -> str:
+    """Write the znodes of `source`, sorted by path, for their owner's eyes only; the SHA-256 of
+    their lines.
+
+    Raises:
+        ZnodeFileError: there is such a file, or it cannot be written.
+    """
+    if file.exists():
+        raise ZnodeFileError(f"{file} exists already: name another file")
+    header = {"kafkapy": KIND, "format": FORMAT, "source": source}
+    body = orjson.dumps(header) + b"\n" + b"".join(map(_line, rows))
+    end = {"nodes": len(rows), "sha256": hashlib.sha256(body).hexdigest()}
+    try:
+        write_privately(file, body + orjson.dumps(end) + b"\n")
+    except OSError as error:
+        raise ZnodeFileError(f"Cannot write {file}: {error.strerror}") from error
+    return digest(rows)
+
+
+def read_znodes(file: Path) -> list[ZnodeRow]:
+    """The znodes of a file, checked.
+
+    Raises:
+        ZnodeFileError: it cannot be read, is not whole, or was changed.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ZnodeFileError(f"Cannot read {file}: {error.strerror}") from error
+    lines = data.splitlines(keepends=True)
+    header = _object(lines[0]) if lines else {}
+    if header.get("kafkapy") != KIND:
+        raise ZnodeFileError(f"{file} is not a file of `kafkapy zookeeper export`")
+    if header.get("format") != FORMAT:
+        raise ZnodeFileError(f"{file} has format {header.get('format')}, not {FORMAT}")
+    end = _object(lines[-1])
+    if "sha256" not in end or not data.endswith(b"\n"):
+        raise ZnodeFileError(f"{file} is not whole: its last line has no checksum")
+    body = lines[:-1]
+    if hashlib.sha256(b"".join(body)).hexdigest() != end["sha256"]:
+        raise ZnodeFileError(f"{file} is damaged, or was changed: its checksum is wrong")
+    rows = []
+    for number, line in enumerate(body[1:], 2):
+        try:
+            rows.append(_row(orjson.loads(line)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ZnodeFileError(f"{file}, line {number}: {error}") from error
+    paths = {row.path for row in rows}
+    if len(paths) != end.get("nodes") or not {parent_of(path) for path in paths} <= paths:
+        raise ZnodeFileError(f"{file} lacks znodes, or has one twice")
+    return sorted(rows, key=lambda row: row.path)
+
+
+def digest(rows: Iterable[ZnodeRow]) -> str:
+    """The SHA-256 of the lines of znodes."""
+    found = hashlib.sha256()
+    for row in rows:
+        found.update(_line(row))
+    return found.hexdigest()
+
+
+def _line(row: ZnodeRow) -> bytes:
+    fields = {"path": row.path, "version": row.version, "created": row.created, "acl": row.acl}
+    return orjson.dumps({**fields, **_data(row.data)}) + b"\n"
+
+
+def _data(data: bytes | None) -> dict[str, str | None]:
+    """Text as text, for people; other bytes in base 64."""
+    try:
+        return {"data": None if data is None else data.decode()}
+    except UnicodeDecodeError:
+        assert data is not None
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _row(fields: dict[str, Any]) -> ZnodeRow:
+    data: bytes | None
+    if "base64" in fields:
+        data = base64.b64decode(fields["base64"], validate=True)
+    else:
+        text = fields["data"]
+        data = None if text is None else text.encode()
+    acl = tuple((int(perms), str(scheme), str(name)) for perms, scheme, name in fields["acl"])
+    return ZnodeRow(str(fields["path"]), data, int(fields["version"]), int(fields["created"]), acl)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,217 @@
+"""The service on an event loop: turns, ticks and connections.
+
+All requests that arrive in one turn of the loop are handled, then made durable by one fsync, then
+answered. The fsync blocks the loop: what arrives meanwhile is the next turn's. If the disk refuses,
+nobody hears of what was not written, and the process must end. An adapter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from kafkapy.security.tls.distinguished_name import subject_of
+from kafkapy.zk.service.connection import Connection
+from kafkapy.zk.service.zookeeper_service import ZooKeeperService
+
+if TYPE_CHECKING:
+    import ssl
+
+_BACKLOG: Final = 256
+_FAREWELL_S: Final = 5.0
+_HANDSHAKE_LIMIT_S: Final = 10.0
+
+logger = logging.getLogger("kafkapy.zookeeper")
+
+
+class Peer(Protocol):
+    """The other side of a connection."""
+
+    def flush(self) -> None:
+        """Take what is queued for it."""
+        ...
+
+    def end(self) -> None:
+        """The server stops."""
+        ...
+
+
+class ZooKeeperServer:
+    """The service on an event loop: turns, ticks and connections."""
+
+    def __init__(
+        self,
+        service: ZooKeeperService,
+        tick_s: float,
+        loop: asyncio.AbstractEventLoop,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`on_failure` is called once, when nothing can be made durable any more."""
+        self.service = service
+        self.has_failed = False
+        self._tick_s = tick_s
+        self._loop = loop
+        self._on_failure = on_failure
+        self._peers: dict[Connection, Peer] = {}
+        self._turn_is_due = False
+        self._ticking = loop.call_later(tick_s, self._tick)
+
+    def accepts(
+        self, protocol: ClientProtocol, address: str, port: int, subject: str | None
+    ) -> Connection | None:
+        """A connection for a client, if it may have one more; `subject` is its certificate's."""
+        connection = self.service.connected(address, port, subject)
+        if connection is not None:
+            self._peers[connection] = protocol
+        return connection
+
+    def connect_locally(self, peer: Peer) -> Connection:
+        """A connection within this process."""
+        connection = self.service.connected_locally()
+        self._peers[connection] = peer
+        return connection
+
+    async def listen(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None
+    ) -> asyncio.AbstractServer:
+        """Accept clients at an address. Raises OSError."""
+        return await self._loop.create_server(
+            lambda: ClientProtocol(self, self._loop),
+            *(host, port),
+            backlog=_BACKLOG,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else _HANDSHAKE_LIMIT_S,
+        )
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone."""
+        del self._peers[connection]
+        self.service.disconnected(connection)
+
+    def call_turn(self) -> None:
+        """End this turn of the loop with a commit."""
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._loop.call_soon(self.turn)
+
+    def stop(self) -> None:
+        """Close all connections; sessions outlive them."""
+        self._ticking.cancel()
+        self.turn()
+        for peer in list(self._peers.values()):
+            peer.end()
+
+    def turn(self) -> None:
+        """Make durable what was done, and answer."""
+        self._turn_is_due = False
+        if self.has_failed:
+            return
+        try:
+            ready = self.service.commit()
+        except OSError as error:
+            logger.error("Cannot write the journal, so this server ends: %s", error)
+            self._fail(error)
+            return
+        except BaseException as fault:
+            # Without a commit nobody would be answered any more.
+            self._fail(fault)
+            raise
+        for connection in ready:
+            peer = self._peers.get(connection)
+            if peer is not None:
+                peer.flush()
+
+    def _fail(self, fault: BaseException) -> None:
+        self.has_failed = True
+        self._on_failure(fault)
+
+    def _tick(self) -> None:
+        self._ticking = self._loop.call_later(self._tick_s, self._tick)
+        self.service.tick()
+        self.call_turn()
+
+
+class ClientProtocol(asyncio.Protocol):
+    """One client. Nothing is read from it while it has not read what it was sent."""
+
+    def __init__(self, server: ZooKeeperServer, loop: asyncio.AbstractEventLoop) -> None:
+        self._server = server
+        self._loop = loop
+        self._connection: Connection | None = None
+        self._transport: asyncio.Transport | None = None
+        self._may_write = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no asyncio.Transport.
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername") or ("", 0)
+        tls = transport.get_extra_info("ssl_object")
+        certificate = None if tls is None else tls.getpeercert(binary_form=True)
+        subject = subject_of(certificate) if certificate else None
+        self._connection = self._server.accepts(self, peer[0], peer[1], subject)
+        if self._connection is None:
+            self._transport.abort()
+        else:
+            self._connection.unsent = self._unsent
+
+    def data_received(self, data: bytes) -> None:
+        if self._connection is not None:
+            self._server.service.received(self._connection, data)
+            self._server.call_turn()
+
+    def pause_writing(self) -> None:
+        self._may_write = False
+        self._read_or_not()
+
+    def resume_writing(self) -> None:
+        self._may_write = True
+        self._read_or_not()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._connection is not None:
+            self._server.forget(self._connection)
+            self._connection = None
+            self._server.call_turn()
+
+    def flush(self) -> None:
+        """Send what is queued; then close, or see to what waits for its turn."""
+        connection, transport = self._connection, self._transport
+        if connection is None or transport is None or transport.is_closing():
+            return
+        if data := connection.take():
+            transport.write(data)
+        if connection.is_closing:
+            self.end()
+        else:
+            self._read_or_not()
+
+    def end(self) -> None:
+        """Close once everything is sent; a client that does not read is cut off."""
+        transport = self._transport
+        if transport is not None:
+            transport.close()
+            self._loop.call_later(_FAREWELL_S, transport.abort)
+
+    def _unsent(self) -> int:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return 0
+        return transport.get_write_buffer_size()
+
+    def _read_or_not(self) -> None:
+        connection, transport = self._connection, self._transport
+        if connection is None or transport is None or transport.is_closing():
+            return
+        if self._may_write and not connection.is_stalled:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+        if self._may_write and connection.is_stalled:
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._connection is not None and self._connection.is_stalled:
+            self._server.service.go_on(self._connection)
+            self._server.call_turn()

@@ -1,0 +1,219 @@
+"""A group coordinator with a pretend shell and topics, and members that behave as clients do."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import Uuid
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.effects import Append
+from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
+from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.topic_source import KnownTopic
+from tests.harness.cores.group_shell import GroupShell
+
+SESSION_MS = 45_000
+REVOCATION_MS = 60_000
+
+
+def topic_id(number: int) -> Uuid:
+    return Uuid(number.to_bytes(16, "big"))
+
+
+class FakeTopics:
+    """Topics that a test makes; a new id for each. Regular expressions are Python's."""
+
+    def __init__(self) -> None:
+        self.is_known = True
+        self.version = 1
+        self.known: dict[str, KnownTopic] = {}
+        self._made = 0
+
+    def create(self, name: str, num_partitions: int) -> Uuid:
+        self._made += 1
+        self.known[name] = KnownTopic(topic_id(self._made), num_partitions)
+        self.version += 1
+        return self.known[name].topic_id
+
+    def grow(self, name: str, num_partitions: int) -> None:
+        self.known[name] = self.known[name]._replace(num_partitions=num_partitions)
+        self.version += 1
+
+    def delete(self, name: str) -> None:
+        del self.known[name]
+        self.version += 1
+
+    def find(self, name: str) -> KnownTopic | None:
+        return self.known.get(name)
+
+    def names(self) -> Iterable[str]:
+        return self.known
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        return next((name for name, t in self.known.items() if t.topic_id == topic_id), None)
+
+    def pattern(self, regex: str) -> Callable[[str], bool]:
+        try:
+            compiled = re.compile(regex)
+        except re.error as error:
+            raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from error
+        return lambda name: compiled.fullmatch(name) is not None
+
+
+class ConsumerShell(GroupShell):
+    """With one topic `t` of four partitions. An append that fails leaves nothing in the log."""
+
+    def __init__(self, config: GroupConfig | None = None) -> None:
+        self.topics = FakeTopics()
+        self.t = self.topics.create("t", 4)
+        super().__init__(config)
+
+    def new_coordinator(self) -> GroupCoordinator:
+        logger = logging.getLogger("tests.consumer_shell")
+        return GroupCoordinator(
+            self.config, self.random, self.clock, topics=self.topics, logger=logger
+        )
+
+    def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
+        if error is ErrorCode.NONE:
+            super().complete(append)
+            return
+        done = self.coordinator.append_completed
+        self.perform(done(self.now_ms, append.append_id, error, UNKNOWN_LOG_OFFSET))
+
+    @property
+    def consumers(self) -> ConsumerGroup:
+        group = self.group().consumer
+        assert group is not None
+        return group
+
+    def group_is_known(self) -> bool:
+        """Whether there is a consumer group."""
+        group = self.coordinator._core.registry.find("g")
+        return group is not None and group.consumer is not None
+
+    def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
+        """The token of a heartbeat with exactly these fields."""
+        request = ConsumerHeartbeat("g", member_id, epoch, **fields)
+        return self.call(self.coordinator.consumer_heartbeat, request)
+
+    def refused(self, member_id: str, epoch: int, **fields: Any) -> ErrorCode:
+        """The code of a heartbeat that is answered at once."""
+        error = self.replies[self.beat(member_id, epoch, **fields)].error
+        assert isinstance(error, ErrorCode)
+        return error
+
+    def consumer(self, member_id: str, **fields: Any) -> FakeConsumer:
+        """A member that has joined."""
+        consumer = FakeConsumer(self, member_id, **fields)
+        consumer.beat()
+        return consumer
+
+    def fail_over(self) -> None:
+        """Another coordinator takes over, with nothing but the log."""
+        self.coordinator = self.replayed()
+
+
+class FakeConsumer:
+    """One client: joins, revokes what it must at once, and says so with its next heartbeat."""
+
+    def __init__(
+        self,
+        shell: ConsumerShell,
+        member_id: str,
+        *,
+        topics: Iterable[str] | None = ("t",),
+        regex: str | None = None,
+        instance_id: str | None = None,
+        assignor: str | None = None,
+    ) -> None:
+        self.shell = shell
+        self.member_id = member_id
+        self.topics = topics
+        self.regex = regex
+        self.instance_id = instance_id
+        self.assignor = assignor
+        self.epoch = 0
+        self.owned: Assignment = NOTHING
+        self.is_told = True
+        """Whether the coordinator knows what it owns, and no answer was lost."""
+
+    def request(self) -> ConsumerHeartbeat:
+        request = ConsumerHeartbeat("g", self.member_id, self.epoch, self.instance_id)
+        if self.epoch == 0 or not self.is_told:
+            request.rebalance_timeout_ms = REVOCATION_MS
+            request.subscribed_names = None if self.topics is None else [*self.topics]
+            request.subscribed_regex = self.regex
+            request.server_assignor = self.assignor
+            request.owned = self.owned
+        return request
+
+    def beat(self, *, is_lost: bool = False) -> ConsumerHeartbeatResult:
+        """Heartbeat, and do what the answer says; one that is lost it never sees."""
+        result = self.shell.ask(self.shell.coordinator.consumer_heartbeat, self.request())
+        assert isinstance(result, ConsumerHeartbeatResult)
+        if is_lost:
+            self.is_told = False
+        else:
+            self.take(result)
+        return result
+
+    def take(self, result: ConsumerHeartbeatResult) -> None:
+        """Do what an answer says."""
+        if result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self.is_told = False  # it asks again
+            return
+        if result.error is not ErrorCode.NONE:
+            self.take_nothing_for_granted()
+            return
+        self.epoch = result.member_epoch
+        self.is_told = result.assignment is None or result.assignment == self.owned
+        if result.assignment is not None:
+            self.owned = result.assignment
+
+    def take_nothing_for_granted(self) -> None:
+        """Lose all that it knows, as a process that starts again."""
+        self.epoch, self.owned, self.is_told = 0, NOTHING, True
+
+    def leave(self, epoch: int = -1) -> ConsumerHeartbeatResult:
+        request = ConsumerHeartbeat("g", self.member_id, epoch, self.instance_id)
+        result = self.shell.ask(self.shell.coordinator.consumer_heartbeat, request)
+        assert isinstance(result, ConsumerHeartbeatResult)
+        self.take_nothing_for_granted()
+        return result
+
+    @property
+    def partitions(self) -> set[tuple[str | None, int]]:
+        """The partitions that it owns, by name."""
+        name_of = self.shell.topics.name_of
+        return {(name_of(t), index) for t, indexes in self.owned.items() for index in indexes}
+
+
+def settle(consumers: Iterable[FakeConsumer], rounds: int = 12) -> None:
+    """Heartbeats in turn, until nothing moves any more."""
+    everybody = [*consumers]
+    for _ in range(rounds):
+        for consumer in everybody:
+            consumer.beat()
+
+
+def facts(group: ConsumerGroup) -> tuple[object, ...]:
+    """All that the records of a group say, and what follows from them."""
+    return (
+        group.epoch,
+        group.target_epoch,
+        group.members,
+        group.current,
+        group.target,
+        dict(group.topics),
+        group.regexes,
+        group.static_members,
+        group.owners,
+    )

@@ -1,0 +1,1 @@
+"""Scenarios: the interpreter of `tests/scenarios/**/*.txt`, and the steps of each folder."""

@@ -1,0 +1,42 @@
+"""The scenarios of this folder, `FOLDER/*.txt`: each is a test, named by its file and its title."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.scenarios import interpreter
+from tests.harness.scenarios.controller import ControllerWorld
+from tests.harness.scenarios.followers import FollowersWorld
+from tests.harness.scenarios.groups import GroupWorld
+from tests.harness.scenarios.interpreter import World
+from tests.harness.scenarios.replication import ReplicationWorld
+
+HERE = Path(os.path.relpath(Path(__file__).parent))
+WORLDS: dict[str, Callable[[Path], World]] = {
+    "controller": lambda directory: ControllerWorld(),
+    "followers": FollowersWorld,
+    "groups": lambda directory: GroupWorld(),
+    "replication": ReplicationWorld,
+}
+SCENARIOS = {
+    f"{path.relative_to(HERE)}: {scenario.title}": scenario
+    for path in sorted(HERE.rglob("*.txt"))
+    for scenario in interpreter.read(path)
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS, ids=list(SCENARIOS))
+def test_scenario(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scenario = SCENARIOS[name]
+    failure = ""
+    try:
+        scenario.run(WORLDS[scenario.path.parent.name](tmp_path))
+    except interpreter.ScenarioError as error:
+        failure = str(error)
+    if failure:
+        pytest.fail(failure, pytrace=False)
+    assert "illegal transition" not in caplog.text

@@ -1,0 +1,108 @@
+"""Acknowledged records have enough copies, and in-sync replicas have all that is committed.
+
+Checked when a producer with acks=all is answered (at least `min.insync.replicas` logs, and that of
+every member of the ISR, have its records), and when a leader's ISR, its proposal or the high
+watermark changes (a member, proposed ones too, has all that any leader committed: KIP-497).
+
+A replica that a reassignment removes is left out: its leader hears of the new replicas, and waits
+for it no more, just before the controller takes it out of the ISR (as in Kafka).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.replication.partition import Partition
+from kafkapy.zk.stores import paths
+from tests.simulation.checkers.base import Checker, PartitionKey
+from tests.simulation.cluster import Cluster
+from tests.simulation.events import SECOND_US
+from tests.simulation.history import Answer
+from tests.simulation.node import BASE_CONFIG, Node
+
+_LATE_US: Final = 5 * SECOND_US
+"""A copy that was there so long ago counts: the answer may have been under way."""
+
+
+class InSyncCopies(Checker):
+    """Remembers up to where each replica's log went, also of brokers that are down."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._keys: dict[TopicPartition, PartitionKey] = {}
+        self._ends: dict[tuple[int, PartitionKey], int] = {}
+        # The end before the log was last cut, and when that was.
+        self._before: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
+        self._problems: list[tuple[TopicPartition, int, Answer, str]] = []
+        self._min_isr = int((BASE_CONFIG | cluster.plan.config)["min.insync.replicas"])
+        cluster.history.on_acknowledged = self._acknowledged
+
+    def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        self._keys[key.topic_partition] = key
+        where, end = (node.broker_id, key), partition.log.log_end_offset
+        known = self._ends.get(where, 0)
+        if end < known:
+            before, _ = self._before.get(where, (0, 0))
+            self._before[where] = max(known, before), self.world.events.now_us
+        self._ends[where] = end
+        if partition.is_leader:
+            self._members_have_all(node, key, partition)
+
+    def _members_have_all(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        state = self._state(key.topic_partition)
+        if state.get("leader") != node.broker_id:
+            return
+        if state.get("leader_epoch") != partition.leader_epoch:
+            return
+        committed = self.cluster.committed_ends.get(key, 0)
+        for member in sorted(partition.in_sync.maximal.intersection(partition.assigned_replicas)):
+            if not self._has(member, key, committed):
+                self.violated(
+                    f"{key.topic_partition}: leader {node.broker_id} of epoch"
+                    f" {partition.leader_epoch} counts {member} as in sync, whose log ends at"
+                    f" {self._ends.get((member, key), 0)}: committed are records up to {committed}"
+                )
+
+    def _state(self, topic_partition: TopicPartition) -> dict[str, object]:
+        found = self.world.ensemble.tree.nodes.get(paths.partition_state(*topic_partition))
+        return {} if found is None else json.loads(found.data)
+
+    def _leaving(self, topic_partition: TopicPartition) -> list[int]:
+        """The replicas that a reassignment removes."""
+        topic = self.cluster.znode(paths.topic(topic_partition.topic)) or {}
+        removing = topic.get("removing_replicas") or {}
+        assert isinstance(removing, dict)
+        return removing.get(str(topic_partition.partition), [])
+
+    def _has(self, broker_id: int, key: PartitionKey, end: int) -> bool:
+        """Whether a replica's log goes up to `end`, or did before a power cut or a moment ago."""
+        if self._ends.get((broker_id, key), 0) >= end:
+            return True
+        before, cut_us = self._before.get((broker_id, key), (0, 0))
+        was_torn = self.world.nodes[broker_id].last_power_cut_us >= 0
+        return before >= end and (was_torn or self.world.events.now_us - cut_us < _LATE_US)
+
+    def _acknowledged(self, at: TopicPartition, first: int, last: int) -> None:
+        key = self._keys[at]
+        copies = [b for b in self.world.nodes if self._has(b, key, last + 1)]
+        isr = self._state(at).get("isr", [])
+        assert isinstance(isr, list)
+        what = f"{at}: offsets {first} to {last} are acknowledged, and are on brokers {copies}"
+        if len(copies) < self._min_isr:
+            self._note(at, first, f"{what}: min.insync.replicas is {self._min_isr}")
+        elif not set(isr).difference(self._leaving(at)) <= set(copies):
+            self._note(at, first, f"{what}: in sync are {isr}")
+
+    def _note(self, at: TopicPartition, offset: int, problem: str) -> None:
+        answer = Answer(-1, self.world.events.now_us)
+        self._problems.append((at, offset, answer, problem))
+
+    def on_end(self) -> None:
+        history = self.cluster.history
+        for at, offset, answer, problem in self._problems:
+            losses = history.losses.get(at, ())
+            # A leader that lost records may answer before it is judged.
+            if not any(loss.kept <= offset and loss.replaced(answer) for loss in losses):
+                self.violated(problem)

@@ -1,0 +1,76 @@
+"""An allowed loss excuses what was lost, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from tests.harness.faults.anomalies import Mode, Outcome
+from tests.simulation.events import SECOND_US
+from tests.simulation.history import Answer, Loss, SimHistory
+from tests.simulation.world import World
+
+AT = TopicPartition("orders", 0)
+LOSS = Loss(kept=10, end=15, epoch=5, at_us=60 * SECOND_US, reason="a torn disk")
+BEFORE, AFTER = 30 * SECOND_US, 90 * SECOND_US
+
+
+@pytest.fixture
+def history() -> SimHistory:
+    history = SimHistory(World(0))
+    history.allow_loss(AT, LOSS)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("offset", "answer", "is_excused"),
+    [
+        (9, Answer(4, BEFORE), False),
+        (10, Answer(4, BEFORE), True),
+        (14, Answer(4, BEFORE), True),
+        (9, Answer(4, AFTER), False),
+        (20, Answer(4, AFTER), True),  # a leader that was replaced goes on for a while
+        (10, Answer(5, AFTER), False),
+        (14, Answer(6, AFTER), False),
+        (12, Answer(5, BEFORE), True),  # the leader of this epoch lost power, and leads on
+        (15, Answer(5, BEFORE), False),
+    ],
+)
+def test_a_loss_excuses_its_offsets_only(
+    history: SimHistory, offset: int, answer: Answer, is_excused: bool
+) -> None:
+    history.acknowledged(answer, "orders", 0, [7], offset)
+    [send] = history.judged("orders").sends
+    assert (send.outcome is Outcome.UNKNOWN) is is_excused
+
+
+def test_another_partition_is_judged(history: SimHistory) -> None:
+    history.acknowledged(Answer(4, BEFORE), "orders", 1, [7], 12)
+    [send] = history.judged("orders").sends
+    assert send.outcome is Outcome.ACKED
+
+
+def test_what_was_read_and_lost_is_left_out(history: SimHistory) -> None:
+    consumer = ("r1", Mode.ASSIGN)
+    history.polled(Answer(4, BEFORE), "orders", 0, consumer, [(9, 1), (10, 2), (14, 3)])
+    history.polled(Answer(5, AFTER), "orders", 0, consumer, [(10, 4), (11, 5)])
+    polls = history.judged("orders").polls
+    assert [list(poll.offsets) for poll in polls] == [[9], [10, 11]]
+
+
+def test_a_producer_that_misses_something_needs_a_loss_since_its_last_answer(
+    history: SimHistory,
+) -> None:
+    history.out_of_order("orders", 0, Answer(4, BEFORE))
+    assert not history.unexplained()
+    history.out_of_order("orders", 0, Answer(5, AFTER))
+    assert len(history.unexplained()) == 1
+
+
+def test_commits_of_before_a_loss_do_not_count(history: SimHistory) -> None:
+    history.committed(Answer(4, BEFORE), "billing", 50)
+    assert history.last_commit("billing")[1] == 50
+    history.allow_loss(TopicPartition(GROUP_METADATA_TOPIC, 0), LOSS)
+    assert history.last_commit("billing")[1] == -1
+    history.committed(Answer(5, AFTER), "billing", 3)
+    assert history.last_commit("billing")[1] == 3

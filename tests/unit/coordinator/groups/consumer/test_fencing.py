@@ -1,0 +1,93 @@
+"""Commits and fetches of offsets are fenced by member epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.effects import Producer
+from kafkapy.coordinator.groups.messages import FetchOffsets
+from tests.harness.cores.consumer_shell import ConsumerShell
+from tests.harness.cores.group_shell import T0
+
+NONE = ErrorCode.NONE
+UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
+STALE = ErrorCode.STALE_MEMBER_EPOCH
+PRODUCER = Producer(1, 0)
+
+
+def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
+    errors = shell.replies[shell.commit(**fields)].errors
+    (error,) = errors.values()
+    assert isinstance(error, ErrorCode)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"member_id": "m", "generation_id": 1}, NONE),
+        ({"member_id": "m", "generation_id": 0}, STALE),
+        ({"member_id": "m", "generation_id": 2}, STALE),
+        ({"member_id": "n", "generation_id": 1}, UNKNOWN),
+        ({"generation_id": -1}, UNKNOWN),
+        (
+            {"member_id": "m", "generation_id": 1, "names_member_epoch": False},
+            ErrorCode.UNSUPPORTED_VERSION,
+        ),
+        ({"producer": PRODUCER}, NONE),
+        ({"producer": PRODUCER, "member_id": "m", "generation_id": 1}, NONE),
+        (
+            {"producer": PRODUCER, "member_id": "m", "generation_id": 0},
+            ErrorCode.ILLEGAL_GENERATION,
+        ),
+        ({"producer": PRODUCER, "member_id": "n", "generation_id": 1}, UNKNOWN),
+    ],
+)
+def test_a_commit(fields: dict[str, Any], error: ErrorCode) -> None:
+    shell = ConsumerShell()
+    shell.consumer("m")
+    assert committed(shell, **fields) is error
+
+
+def test_anybody_may_commit_for_an_empty_group() -> None:
+    shell = ConsumerShell()
+    shell.consumer("m").leave()
+    assert committed(shell) is NONE
+    assert committed(shell, member_id="m", generation_id=1) is UNKNOWN
+
+
+def test_a_commit_of_an_epoch_that_has_passed_is_stale() -> None:
+    shell = ConsumerShell()
+    first = shell.consumer("a")
+    assert committed(shell, member_id="a", generation_id=1) is NONE
+    shell.consumer("b")
+    first.beat()
+    assert committed(shell, member_id="a", generation_id=1) is NONE  # it commits before it revokes
+    first.beat()
+    assert committed(shell, member_id="a", generation_id=1) is STALE
+    assert committed(shell, member_id="a", generation_id=2) is NONE
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "error"),
+    [(None, -1, NONE), ("m", 1, NONE), ("m", 2, STALE), ("n", 1, UNKNOWN), ("", 1, UNKNOWN)],
+)
+def test_a_fetch(member_id: str | None, epoch: int, error: ErrorCode) -> None:
+    shell = ConsumerShell()
+    shell.consumer("m")
+    committed(shell, member_id="m", generation_id=1, offset=5)
+    request = FetchOffsets("g", [T0], member_id=member_id, member_epoch=epoch)
+    result = shell.ask(shell.coordinator.fetch_offsets, request)
+    assert result.error is error
+    assert [row.offset for row in result.offsets.values()] == ([] if error else [5])
+
+
+def test_offsets_of_a_classic_group_are_fetched_as_ever() -> None:
+    shell = ConsumerShell()
+    committed(shell, offset=5)
+    request = FetchOffsets("g", [T0], member_id="m", member_epoch=3)
+    result = shell.ask(shell.coordinator.fetch_offsets, request)
+    assert (result.error, result.offsets[T0].offset) == (NONE, 5)

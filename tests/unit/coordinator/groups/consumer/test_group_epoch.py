@@ -1,0 +1,99 @@
+"""Topics, regular expressions, epochs and targets of a group."""
+
+from __future__ import annotations
+
+from kafkapy.coordinator.config import GroupConfig
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.group_epoch import (
+    assignor_name,
+    bump_epoch,
+    forget_unused_regexes,
+    refresh_regexes,
+    refresh_topics,
+    update_target,
+)
+from kafkapy.coordinator.groups.consumer.log_writes import Changes
+from kafkapy.coordinator.groups.consumer.messages import everything_is_visible
+from kafkapy.coordinator.groups.consumer.records import (
+    ConsumerKey,
+    MemberMetadata,
+    RecordType,
+    read_consumer_key,
+)
+from tests.harness.cores.consumer_shell import ConsumerShell
+
+
+def changes_with(*members: MemberMetadata) -> Changes:
+    group = ConsumerGroup("g")
+    for number, member in enumerate(members):
+        group.apply(ConsumerKey(RecordType.MEMBER, "g", f"m{number}"), member)
+    return Changes(group)
+
+
+def member(*names: str, regex: str | None = None, assignor: str | None = None) -> MemberMetadata:
+    return MemberMetadata(None, None, "c", "/h", names, regex, 1, assignor)
+
+
+def kinds(changes: Changes) -> list[RecordType]:
+    keys = map(read_consumer_key, changes.records)
+    return [key.type for key in keys if key is not None]
+
+
+def test_topics_are_written_when_they_differ() -> None:
+    core = ConsumerShell().coordinator._core
+    changes = changes_with(member("t", "missing"))
+    assert refresh_topics(core, changes)
+    assert [*changes.group.topics] == ["t"]
+    assert not refresh_topics(core, changes)
+    assert kinds(changes) == [RecordType.TOPICS]
+    assert changes.group.seen_version == core.topics.version
+
+
+def test_a_regular_expression_is_matched_once_for_all_its_members() -> None:
+    core = ConsumerShell().coordinator._core
+    changes = changes_with(member(regex="t.*"), member(regex="t.*"))
+    assert refresh_regexes(core, changes, "t.*", everything_is_visible)
+    assert changes.group.subscribed_topics == {"t"}
+    assert not refresh_regexes(core, changes, "t.*", everything_is_visible)
+
+
+def test_one_that_this_broker_cannot_read_matches_nothing() -> None:
+    core = ConsumerShell().coordinator._core
+    changes = changes_with(member(regex="t("))
+    assert refresh_regexes(core, changes, "t(", everything_is_visible)
+    assert changes.group.subscribed_topics == frozenset()
+
+
+def test_one_that_nobody_uses_is_deleted() -> None:
+    core = ConsumerShell().coordinator._core
+    changes = changes_with(member("t"))
+    refresh_regexes(core, changes, "t.*", everything_is_visible)
+    forget_unused_regexes(changes)
+    assert changes.group.regexes == {}
+
+
+def test_a_target_is_computed_for_the_groups_epoch() -> None:
+    core = ConsumerShell().coordinator._core
+    changes = changes_with(member("t"), member("t"))
+    refresh_topics(core, changes)
+    bump_epoch(changes)
+    update_target(core, changes)
+    group = changes.group
+    assert group.target_epoch == group.epoch == 1
+    assert [len(group.target[m][group.topics["t"].topic_id]) for m in ("m0", "m1")] == [2, 2]
+    again = Changes(group)
+    bump_epoch(again)
+    update_target(core, again)
+    assert kinds(again) == [RecordType.GROUP_EPOCH, RecordType.TARGET_EPOCH]
+
+
+def test_an_assignor_that_is_not_configured_any_more() -> None:
+    group = changes_with(member("t", assignor="range")).group
+    assert assignor_name(group, ("uniform", "range")) == "range"
+    assert assignor_name(group, ("uniform",)) == "uniform"
+
+
+def test_the_configured_assignors_by_class_or_by_name() -> None:
+    package = "org.apache.kafka.coordinator.group.assignor"
+    values = {"group.consumer.assignors": [f"{package}.RangeAssignor", "uniform"]}
+    assert GroupConfig.from_values(values).assignors == ("range", "uniform")

@@ -1,0 +1,166 @@
+"""Answers wait for the log, and what is not in the log is written again."""
+
+from __future__ import annotations
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
+from kafkapy.coordinator.groups.consumer.log_writes import Changes
+from kafkapy.coordinator.groups.consumer.records import ConsumerKey, RecordType
+from tests.harness.cores.consumer_shell import (
+    SESSION_MS,
+    ConsumerShell,
+    FakeConsumer,
+    facts,
+    settle,
+)
+
+
+def test_changes_are_applied_as_they_are_made_and_the_last_counts() -> None:
+    changes = Changes(ConsumerGroup("g"))
+    changes.put(RecordType.GROUP_EPOCH, 1)
+    changes.put(RecordType.GROUP_EPOCH, 2)
+    changes.erase(ConsumerKey(RecordType.MEMBER, "g", "m"))
+    assert changes.group.epoch == 2
+    assert len(changes.records) == 2
+
+
+def test_a_join_is_answered_when_it_is_in_the_log() -> None:
+    shell = ConsumerShell()
+    shell.hold()
+    token = shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, "m").request())
+    assert token not in shell.replies
+    shell.release()
+    assert shell.replies[token].member_epoch == 1
+
+
+def test_a_heartbeat_that_writes_nothing_waits_for_what_it_tells() -> None:
+    shell = ConsumerShell()
+    shell.hold()
+    join = shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, "m").request())
+    token = shell.beat("m", 1)
+    assert token not in shell.replies
+    shell.release()
+    assert shell.replies[join].error is shell.replies[token].error is ErrorCode.NONE
+
+
+def test_the_codes_of_an_append_that_failed() -> None:
+    for error, told in (
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ):
+        shell = ConsumerShell()
+        shell.append_error = error
+        assert FakeConsumer(shell, "m").beat().error is told
+
+
+def test_what_could_not_be_appended_is_undone() -> None:
+    shell = ConsumerShell()
+    first = shell.consumer("a")
+    before = facts(shell.consumers)
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    second = FakeConsumer(shell, "b")
+    second.beat()
+    assert facts(shell.consumers) == before
+    shell.append_error = ErrorCode.NONE
+    settle([first, second])
+    assert len(first.partitions) == len(second.partitions) == 2
+    replayed = shell.replayed()._core.registry.find("g")
+    assert replayed is not None
+    assert replayed.consumer is not None
+    assert facts(replayed.consumer) == facts(shell.consumers)
+
+
+def test_nothing_is_answered_that_builds_on_what_is_not_in_the_log() -> None:
+    shell = ConsumerShell()
+    shell.consumer("a")
+    shell.hold()
+    joins = [
+        shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, m).request())
+        for m in ("b", "c")
+    ]
+    assert shell.held is not None
+    lost, kept = shell.held
+    shell.held = None
+    shell.complete(lost, ErrorCode.NOT_ENOUGH_REPLICAS)
+    shell.complete(kept)
+    told = [shell.replies[token].error for token in joins]
+    assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
+    again = FakeConsumer(shell, "b")
+    assert again.beat().error is ErrorCode.NONE
+    replayed = shell.replayed()._core.registry.find("g")
+    assert replayed is not None
+    assert replayed.consumer is not None
+    assert facts(replayed.consumer) == facts(shell.consumers)
+
+
+def test_an_earlier_append_that_succeeds_does_not_hide_a_later_one_that_failed() -> None:
+    shell = ConsumerShell()
+    shell.consumer("a")
+    shell.hold()
+    for member_id in ("b", "c"):
+        shell.call(shell.coordinator.consumer_heartbeat, FakeConsumer(shell, member_id).request())
+    assert shell.held is not None
+    kept, lost = shell.held
+    shell.held = None
+    shell.complete(lost, ErrorCode.NOT_ENOUGH_REPLICAS)
+    shell.complete(kept)
+    settle([FakeConsumer(shell, "c")], 2)
+    replayed = shell.replayed()._core.registry.find("g")
+    assert replayed is not None
+    assert replayed.consumer is not None
+    assert facts(replayed.consumer) == facts(shell.consumers)
+
+
+def test_a_group_that_is_deleted_leaves_nothing_of_what_could_not_be_appended() -> None:
+    shell = ConsumerShell()
+    settle([shell.consumer("a"), shell.consumer("b")])
+    shell.hold()
+    shell.beat("a", -1)
+    shell.beat("b", -1)
+    assert shell.held is not None
+    lost, kept = shell.held
+    shell.held = None
+    shell.complete(lost, ErrorCode.NOT_ENOUGH_REPLICAS)
+    shell.complete(kept)
+    shell.perform(shell.coordinator.expire_offsets(shell.clock.time_ms()))
+    assert shell.replayed()._core.registry.find("g") is None
+
+
+def test_every_kind_of_step_can_be_undone() -> None:
+    """Also one that puts a static member in the place of another."""
+    shell = ConsumerShell()
+    shell.topics.create("tt", 2)
+    first = shell.consumer("a1", instance_id="ia")
+    second = shell.consumer("b", topics=None, regex="t.*")
+    settle([first, second])
+    first.leave(-2)
+    before = facts(shell.consumers)
+    shell.append_error = ErrorCode.RECORD_LIST_TOO_LARGE
+    replacing = FakeConsumer(shell, "a2", instance_id="ia", topics=("tt",), assignor="range")
+    for step in (replacing.beat, second.leave):
+        assert step().error is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert facts(shell.consumers) == before
+    shell.append_error = ErrorCode.NONE
+    assert replacing.beat().error is ErrorCode.NONE
+
+
+def test_a_member_whose_removal_is_undone_has_a_session_again() -> None:
+    shell = ConsumerShell()
+    shell.consumer("a")
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    shell.advance(SESSION_MS)
+    assert [*shell.consumers.members] == ["a"]
+    shell.append_error = ErrorCode.NONE
+    shell.advance(SESSION_MS)
+    assert [*shell.consumers.members] == []
+
+
+def test_a_member_whose_joining_is_undone_is_not_removed_later() -> None:
+    shell = ConsumerShell()
+    shell.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    FakeConsumer(shell, "a").beat()
+    shell.append_error = ErrorCode.NONE
+    shell.advance(SESSION_MS)
+    assert shell.log == []

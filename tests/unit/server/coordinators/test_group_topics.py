@@ -1,0 +1,59 @@
+"""Topics of the metadata image, and regular expressions as RE2 reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.uuid import ZERO_UUID, Uuid
+from kafkapy.coordinator.groups.topic_source import KnownTopic
+from kafkapy.metadata.cache import MetadataCache
+from kafkapy.metadata.image import MetadataImage, PartitionImage, TopicImage
+from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
+from kafkapy.server.coordinators.group_topics import GroupTopics
+
+TOPIC_ID = Uuid(bytes(15) + b"\1")
+
+
+def topics() -> GroupTopics:
+    partitions = {n: PartitionImage(n, 1, 0, (1,), (1,), (), 0) for n in range(3)}
+    cache = MetadataCache()
+    cache.image = MetadataImage(
+        topics={
+            "t": TopicImage("t", TOPIC_ID, partitions),
+            "old": TopicImage("old", ZERO_UUID, partitions),
+        },
+        topic_names_by_id={TOPIC_ID: "t"},
+        version=7,
+    )
+    return GroupTopics(cache, MetadataWaiter(cache))
+
+
+def test_topics_with_an_id_are_found() -> None:
+    found = topics()
+    assert found.find("t") == KnownTopic(TOPIC_ID, 3)
+    assert found.find("old") is None  # members name topics by id
+    assert found.find("missing") is None
+    assert (found.name_of(TOPIC_ID), found.name_of(ZERO_UUID)) == ("t", None)
+    assert [*found.names()] == ["t", "old"]
+    assert found.version == 7
+    assert not found.is_known
+
+
+def test_the_whole_name_must_match() -> None:
+    matches = topics().pattern("a.*|b")
+    assert [name for name in ("a", "ab", "b", "bb", "cab") if matches(name)] == ["a", "ab", "b"]
+
+
+@pytest.mark.parametrize("regex", ["a(", "[", "a{2,1}", r"(?=a)", r"\1"])
+def test_what_re2_cannot_read_is_refused_with_its_reason(regex: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        topics().pattern(regex)
+    assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert refusal.value.message.startswith(
+        f"SubscribedTopicRegex `{regex}` is not a valid regular expression: "
+    )
+
+
+def test_a_regular_expression_takes_linear_time() -> None:
+    assert not topics().pattern("(a+)+b")("a" * 249)

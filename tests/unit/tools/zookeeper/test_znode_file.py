@@ -1,0 +1,115 @@
+"""The file of znodes: read back as written, and refused where it is not what was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkapy.tools.zookeeper.znode_file import (
+    ZnodeFileError,
+    ZnodeRow,
+    digest,
+    read_znodes,
+    write_znodes,
+)
+
+OPEN = ((31, "world", "anyone"),)
+ROWS = [
+    ZnodeRow("/", b"", 0, 2, OPEN),
+    ZnodeRow("/a", None, 3, 1, ((31, "sasl", "kafka"), (1, "world", "anyone"))),
+    ZnodeRow("/a/ü", b'{"version":1}', 0, 0, OPEN),
+    ZnodeRow("/b", b"\xff\x00", 0, 7, OPEN),
+]
+
+
+def test_a_line_a_znode_and_a_checksum_of_all_before(tmp_path: Path) -> None:
+    file = tmp_path / "znodes"
+    assert write_znodes(file, ROWS, "zk:2181/kafka") == digest(ROWS)
+    head, *lines, end = file.read_text().splitlines(keepends=True)
+    assert json.loads(head) == {"kafkapy": "znodes", "format": 1, "source": "zk:2181/kafka"}
+    assert json.loads(lines[1]) == {
+        "path": "/a",
+        "version": 3,
+        "created": 1,
+        "acl": [[31, "sasl", "kafka"], [1, "world", "anyone"]],
+        "data": None,
+    }
+    assert json.loads(lines[2])["data"] == '{"version":1}'
+    assert json.loads(lines[3])["base64"] == "/wA="
+    sha256 = hashlib.sha256("".join([head, *lines]).encode()).hexdigest()
+    assert json.loads(end) == {"nodes": 4, "sha256": sha256}
+    assert file.stat().st_mode & 0o777 == 0o600, "it may hold password hashes"
+    assert read_znodes(file) == ROWS
+
+
+@given(st.none() | st.binary(max_size=30), st.integers(0, 2**31 - 1), st.text(max_size=5))
+def test_any_data_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes | None, version: int, user: str
+) -> None:
+    file = tmp_path_factory.mktemp("any") / "znodes"
+    rows = [ZnodeRow("/", data, version, 0, ((1, "sasl", user.encode(errors="ignore").decode()),))]
+    write_znodes(file, rows, "x")
+    assert read_znodes(file) == rows
+
+
+def test_a_file_is_not_written_over(tmp_path: Path) -> None:
+    file = tmp_path / "znodes"
+    file.write_text("mine")
+    with pytest.raises(ZnodeFileError, match="exists already"):
+        write_znodes(file, ROWS, "x")
+    assert file.read_text() == "mine"
+    with pytest.raises(ZnodeFileError, match="Cannot write"):
+        write_znodes(tmp_path / "no" / "znodes", ROWS, "x")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b'"path":"/b"', b'"path":"/c"', "its checksum is wrong"),
+        (b'"format":1', b'"format":2', "has format 2, not 1"),
+        (b'"znodes"', b'"topics"', "is not a file of `kafkapy zookeeper export`"),
+        (b'{"nodes"', b'{"n"', "lacks znodes"),
+    ],
+)
+def test_what_was_changed_is_told(tmp_path: Path, old: bytes, new: bytes, said: str) -> None:
+    file = tmp_path / "znodes"
+    write_znodes(file, ROWS, "x")
+    file.write_bytes(file.read_bytes().replace(old, new))
+    with pytest.raises(ZnodeFileError, match=said):
+        read_znodes(file)
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "znodes", tmp_path / "cut"
+    write_znodes(whole, ROWS, "x")
+    data = whole.read_bytes()
+    for size in range(len(data)):
+        cut.write_bytes(data[:size])
+        with pytest.raises(ZnodeFileError):
+            read_znodes(cut)
+
+
+def test_a_line_that_is_no_znode_is_told_by_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "znodes"
+    body = b'{"kafkapy":"znodes","format":1}\n{"path":"/"}\n'
+    end = {"nodes": 1, "sha256": hashlib.sha256(body).hexdigest()}
+    file.write_bytes(body + json.dumps(end).encode() + b"\n")
+    with pytest.raises(ZnodeFileError, match="line 2"):
+        read_znodes(file)
+
+
+def test_a_node_without_its_parent(tmp_path: Path) -> None:
+    file = tmp_path / "znodes"
+    write_znodes(file, [ROWS[0], ROWS[2]], "x")
+    with pytest.raises(ZnodeFileError, match="lacks znodes"):
+        read_znodes(file)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ZnodeFileError, match="Cannot read"):
+        read_znodes(tmp_path / "none")

@@ -1,0 +1,48 @@
+"""Which event fires which watch."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.zk.watch_table import WatchOn, WatchTable
+from kafkapy.zk.zookeeper import WatchEvent, WatchKind
+
+
+def watch(name: str) -> object:
+    """A watch that is only compared."""
+
+    def called(event: WatchEvent) -> None:
+        raise AssertionError(f"{name} is not called in these tests: {event}")
+
+    return called
+
+
+@pytest.mark.parametrize(
+    ("kind", "fired"),
+    [
+        (WatchKind.CREATED, {WatchOn.DATA, WatchOn.ABSENCE}),
+        (WatchKind.DATA_CHANGED, {WatchOn.DATA, WatchOn.ABSENCE}),
+        (WatchKind.DELETED, {WatchOn.DATA, WatchOn.ABSENCE, WatchOn.CHILDREN}),
+        (WatchKind.CHILDREN_CHANGED, {WatchOn.CHILDREN}),
+    ],
+)
+def test_an_event_fires_its_watches_once(kind: WatchKind, fired: set[WatchOn]) -> None:
+    table = WatchTable()
+    watches = {on: watch(on.value) for on in WatchOn}
+    for on, each in watches.items():
+        table.add(on, "/a", each)  # type: ignore[arg-type]
+        table.add(on, "/b", each)  # type: ignore[arg-type]
+    event = WatchEvent(kind, "/a")
+    assert table.fire(event) == [watches[on] for on in WatchOn if on in fired]
+    assert table.fire(event) == []
+    for on in WatchOn:
+        assert table.paths(on) == (["/b"] if on in fired else ["/a", "/b"])
+
+
+def test_one_watch_for_several_things_fires_once() -> None:
+    table, one = WatchTable(), watch("one")
+    for on in WatchOn:
+        table.add(on, "/a", one)  # type: ignore[arg-type]
+        table.add(on, "/a", one)  # type: ignore[arg-type]
+    assert table.fire(WatchEvent(WatchKind.DELETED, "/a")) == [one]
+    assert [table.paths(on) for on in WatchOn] == [[], [], []]
