@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dev.bench import kafka_meter as meter
 from dev.bench import kafka_open_loop as open_loop
 from dev.bench import loads
 from dev.bench.kafka_systems import jvm_command
@@ -114,17 +113,15 @@ def fetch(servers: str, topic: str, total_bytes: int) -> Figures:
 
 
 def produce_beside_idle(
-    servers: str, topic: str, value_bytes: int, records: int, idle: int, pid: int
+    servers: str, topic: str, value_bytes: int, records: int, idle: int
 ) -> Figures:
-    """A producer while `idle` connections are open; and what each costs broker `pid` in bytes."""
+    """A producer while `idle` connections are open."""
     host, _, port = servers.rpartition(":")
-    before = meter.resident_bytes([pid])
     connections = [idle_connection(host, int(port)) for _ in range(idle)]
-    grown = meter.resident_bytes([pid]) - before
     rate = loads.produce_librdkafka(servers, topic, value_bytes, records)
     for connection in connections:
         connection.close()
-    return {"rate": rate, "bytes": grown / idle}
+    return {"rate": rate}
 
 
 def idle_connection(host: str, port: int) -> socket.socket:

@@ -247,23 +247,19 @@ def beside_idle(index: int) -> Callable[[Session], Measured]:
     def run(session: Session) -> Measured:
         idle = session.scale.idle[index]
         records = max(1, session.scale.bytes // BASE_BYTES // 10_000) * 10_000
-        [pid] = session.servers.pids
         found = session.python(
-            "produce_beside_idle", records * BASE_BYTES, "rate", "bytes", topic=session.topic(),
-            value_bytes=BASE_BYTES, records=records, idle=idle, pid=pid,
+            "produce_beside_idle", records * BASE_BYTES, "rate", topic=session.topic(),
+            value_bytes=BASE_BYTES, records=records, idle=idle,
         )  # fmt: skip
-        rate, size = found.values
-        found.values = [rate * BASE_BYTES / MB, size / 1024]
+        [rate] = found.values
+        found.values = [rate * BASE_BYTES / MB]
         return found
 
     return run
 
 
-def idle_rows(idle: int) -> tuple[Row, ...]:
-    return (
-        Row(f"produce, librdkafka, 1000 B, beside {idle:,} idle connections", "MB/s"),
-        Row(f"memory of an idle connection, of {idle:,}", "KiB", False),
-    )
+def idle_row(idle: int) -> Row:
+    return Row(f"produce, librdkafka, 1000 B, beside {idle:,} idle connections", "MB/s")
 
 
 NOT_IDEMPOTENT = {"enable.idempotence": "false"}
@@ -308,8 +304,8 @@ SHARED: tuple[Task, ...] = (
     at_rate(5000, is_quick=True),
     rate_kept(1),
     rate_kept(CONNECTIONS, is_quick=True),
-    Task(idle_rows(FULL.idle[0]), beside_idle(0), is_quick=True),
-    Task(idle_rows(FULL.idle[1]), beside_idle(1)),
+    Task((idle_row(FULL.idle[0]),), beside_idle(0), is_quick=True),
+    Task((idle_row(FULL.idle[1]),), beside_idle(1)),
 )
 """On one broker, one after the other; what it has learnt from the first ones, it keeps."""
 

@@ -4,20 +4,17 @@ scripts/pictures                 draw what comes from the code, and from committ
 scripts/pictures --check         fail, naming the files, if one of those is out of date
 scripts/pictures --record        first run the demo session again (docs/pictures/demo.cast)
 scripts/pictures --spark         first run the Spark job again (docs/pictures/log-levels.txt)
-scripts/pictures --benchmark     draw the warm table of docs/evidence/benchmarks.md
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dev.bench.kafka_table import PLOTTED, chart
 from dev.docs import layered_graph, recording
 from dev.docs.svg import BLUE, GREEN, WIDTH, Bar, Box, Drawing, bars
 from dev.report import ROOT
@@ -31,8 +28,6 @@ from kafkapy.coordinator.transactions.state import TransactionState
 from tests import test_layers as layers
 
 DIRECTORY = ROOT / "docs" / "pictures"
-BENCHMARK = ROOT / "docs" / "evidence" / "kafkapy-and-apache-kafka.svg"
-WARM = "## Both brokers warm"
 DEMO, LEVELS = "demo.cast", "log-levels.txt"
 
 
@@ -172,14 +167,6 @@ def log_levels() -> str:
     )
 
 
-def benchmark(document: Path) -> str:
-    """The table with both brokers warm as a chart."""
-    section = document.read_text().partition(WARM)[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", section, re.M)
-    found = {name: (ours, theirs, float(ratio)) for name, ours, theirs, ratio in cells}
-    return chart({name: found[name] for name in PLOTTED})
-
-
 def drawings() -> dict[Path, str]:
     """Every picture that comes from the code or from committed data."""
     return {
@@ -203,7 +190,7 @@ def stale() -> dict[Path, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/pictures", description=__doc__)
-    for flag in ("check", "record", "spark", "benchmark"):
+    for flag in ("check", "record", "spark"):
         parser.add_argument(f"--{flag}", action="store_true")
     asked = parser.parse_args()
     DIRECTORY.mkdir(exist_ok=True)
@@ -211,9 +198,6 @@ def main() -> int:
         recording.record(DIRECTORY / DEMO)
     if asked.spark:
         recording.run_spark_job(DIRECTORY / LEVELS)
-    if asked.benchmark:
-        document = ROOT / "docs" / "evidence" / "benchmarks.md"
-        BENCHMARK.write_text(benchmark(document))
     found = stale()
     for path, text in found.items():
         name = path.relative_to(ROOT)
