@@ -47,8 +47,9 @@ def test_a_new_replica_joins_the_isr_after_records_were_deleted_inside_a_batch(
         made = kafkapy("topics", "--create", "--bootstrap-server", servers, "--topic", TOPIC,
                        "--replica-assignment", "1")  # fmt: skip
         assert made.status == 0, made
+        # One batch, which the flush sends.
         producer = confluent_kafka.Producer(
-            {"bootstrap.servers": servers, "linger.ms": 500, **QUIET}
+            {"bootstrap.servers": servers, "linger.ms": 60_000, **QUIET}
         )
         for i in range(100):
             producer.produce(TOPIC, b"%d" % i, partition=0)
