@@ -22,6 +22,7 @@ from kafkapy.server.api.authorization import Authorization, Need, log_denied
 from kafkapy.server.api.authorized_operations import (
     CLUSTER_OPERATIONS,
     GROUP_OPERATIONS,
+    NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
 from kafkapy.server.api.handler_support import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -71,7 +72,6 @@ _O: Final = Operation
 _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _TRANSACTION_KEY_TYPE: Final = 1
-_NOT_REQUESTED: Final = -(2**31)
 _HIDDEN_TOPICS: Final = (
     "The group has described topic(s) that the client is not authorized to describe."
 )
@@ -292,6 +292,22 @@ def _find_coordinator(
     return rule(acls, served, context, request)
 
 
+class _DescribedGroup(Protocol):
+    """A group of either protocol."""
+
+    group_id: str
+    authorized_operations: int
+
+
+def _narrow_group_operations(
+    acls: Authorization, context: RequestContext, group: _DescribedGroup
+) -> None:
+    """Keep the operations that the caller may perform, if they were requested."""
+    if group.authorized_operations >= 0:
+        bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
+        group.authorized_operations = bits
+
+
 def _describe_groups(
     acls: Authorization,
     served: Served[DescribeGroupsRequest, DescribeGroupsResponse],
@@ -302,9 +318,7 @@ def _describe_groups(
 
     def narrow(response: DescribeGroupsResponse) -> DescribeGroupsResponse:
         for group in response.groups:
-            if group.authorized_operations >= 0:
-                bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
-                group.authorized_operations = bits
+            _narrow_group_operations(acls, context, group)
         return response
 
     return then(rule(acls, served, context, request), narrow)
@@ -320,9 +334,7 @@ def _describe_consumer_groups(
 
     def narrow(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
         for group in response.groups:
-            if group.authorized_operations >= 0:
-                bits = acls.permitted(context, GROUP_OPERATIONS, _GROUP, group.group_id)
-                group.authorized_operations = bits
+            _narrow_group_operations(acls, context, group)
             names = {
                 row.topic_name
                 for member in group.members
@@ -452,7 +464,7 @@ def _refuse_unmade(
         is_unknown = row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_unknown and not acls.may_make_topic(context, row.name or ""):
             row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            row.topic_authorized_operations = _NOT_REQUESTED
+            row.topic_authorized_operations = NOT_REQUESTED
 
 
 def _visible_topics(

@@ -24,3 +24,5 @@ CLUSTER_OPERATIONS: Final = _bits(
     *(Operation.CREATE, Operation.CLUSTER_ACTION, Operation.DESCRIBE_CONFIGS),
     *(Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE),
 )
+NOT_REQUESTED: Final = -(2**31)
+"""The bits of a resource whose operations were not requested."""

@@ -24,13 +24,12 @@ from kafkapy.protocol.messages.consumer_group_describe import (
     Member,
     TopicPartitions,
 )
-from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS
+from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
 
-_NOT_REQUESTED = -(2**31)
 _CONSUMER_MEMBER = 1
 
 
@@ -43,7 +42,7 @@ def handle(
     """Describe each group asked for."""
     if not features.has_consumer_groups:
         return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
     for few in pieces(list(dict.fromkeys(request.group_ids))):
         described = groups.answer(
@@ -67,7 +66,7 @@ def _rows(result: DescribeConsumerGroupsResult, operations: int) -> list[Describ
             assignment_epoch=group.target_epoch,
             assignor_name=group.assignor,
             members=[_member(member) for member in group.members],
-            authorized_operations=operations if group.error is ErrorCode.NONE else _NOT_REQUESTED,
+            authorized_operations=operations if group.error is ErrorCode.NONE else NOT_REQUESTED,
         )
         for group in result.groups
     ]

@@ -13,19 +13,17 @@ from kafkapy.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS
+from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
-
-_NOT_REQUESTED = -(2**31)
 
 
 def handle(
     groups: GroupService, context: RequestContext, request: DescribeGroupsRequest
 ) -> Work[DescribeGroupsResponse]:
     """Describe each requested group."""
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else _NOT_REQUESTED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
     for few in pieces(list(dict.fromkeys(request.groups))):
         described = groups.answer(
@@ -60,7 +58,7 @@ def _response(result: DescribeGroupsResult, operations: int) -> DescribeGroupsRe
                 ],
                 authorized_operations=operations
                 if group.error is ErrorCode.NONE
-                else _NOT_REQUESTED,
+                else NOT_REQUESTED,
             )
             for group in result.groups
         ]
