@@ -9,7 +9,6 @@ process
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
+from kafkapy.tools.local.ports import free_port
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
 
@@ -212,8 +212,6 @@ def _port(base_port: int, offset: int, taken: Collection[int]) -> int:
     if base_port:
         return base_port + offset
     while True:
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            port: int = probe.getsockname()[1]
+        port = free_port(HOST)
         if port not in taken:
             return port

@@ -9,6 +9,14 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.port_holder import taken_by
 
 
+def free_port(host: str) -> int:
+    """A port of `host` on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
 def check_port(host: str, port: int, who: str) -> None:
     """
     Raises:

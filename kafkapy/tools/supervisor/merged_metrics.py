@@ -79,7 +79,7 @@ class MergedMetricsServer:
         Raises:
             OSError: the address cannot be listened on.
         """
-        registry = CollectorRegistry(auto_describe=False)
+        registry = CollectorRegistry()
         registry.register(_Merging(ports))
 
         class Handler(http.server.BaseHTTPRequestHandler):

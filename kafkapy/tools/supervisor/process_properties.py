@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from kafkapy.client.properties import int_property
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
@@ -57,10 +58,11 @@ def overrides(
     if number == 0:
         return found
     for key in ("broker.id", "node.id"):
-        broker_id = _whole(properties, key, -1)
+        broker_id = int_property(properties, key, -1)
         if broker_id >= 0:
             found[key] = str(broker_id + ID_STEP * number)
-            if int(found[key]) > _whole(properties, "reserved.broker.max.id", _RESERVED_ID_DEFAULT):
+            highest = int_property(properties, "reserved.broker.max.id", _RESERVED_ID_DEFAULT)
+            if int(found[key]) > highest:
                 found["reserved.broker.max.id"] = found[key]
     found["listeners"] = _listeners(properties.get("listeners") or _LISTENERS_DEFAULT, number)
     if properties.get("advertised.listeners"):
@@ -106,11 +108,3 @@ def _shifted(port: int, number: int) -> int:
 def _port(listener: str) -> int:
     found = _PORT.search(listener)
     return int(found[1]) if found else 0
-
-
-def _whole(properties: Mapping[str, str], key: str, default: int) -> int:
-    text = properties.get(key) or str(default)
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{key} is not a number: {text}") from None

@@ -1,14 +1,14 @@
-"""The brokers of a machine, as processes: started together, restarted when they die, restarted one
-after the other on SIGHUP, stopped one after the other.
+"""The supervisor of a machine's brokers: starts them together, starts one again that died, restarts
+all one after the other on SIGHUP, and stops them one after the other.
 
-A broker's state and what may become of it:
+The states of a broker, and the next ones:
 
-    STARTING    launched, does not serve yet              -> SERVING, or it died
-    SERVING     seen to serve                             -> STOPPING, or it died
-    STOPPING    was sent SIGTERM                          -> ended: STARTING in a rolling restart
-    DEAD        died; is launched again when it is due    -> STARTING
-    LEFT        died too often
-    ENDED       stopped with all the others
+    STARTING    launched, does not serve yet              -> SERVING, or DEAD
+    SERVING     serves                                    -> STOPPING, or DEAD
+    STOPPING    was sent SIGTERM                          -> ENDED; STARTING in a rolling restart
+    DEAD        died; is launched again when it is due    -> STARTING, or LEFT after many deaths
+    LEFT        died too often; is not launched again
+    ENDED       stopped with the supervisor
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from pathlib import Path
 from typing import Final
 
 from kafkapy import __version__
+from kafkapy.client.properties import int_property
 from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes, pid_files
 from kafkapy.tools.local.background import Launched, ended_on_failure
+from kafkapy.tools.local.ports import free_port
 from kafkapy.tools.supervisor import process_properties
 from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, total
 from kafkapy.tools.supervisor.restart_policy import RestartPolicy
@@ -72,7 +74,7 @@ class Child:
 
 
 class Supervisor:
-    """Of one machine; `say` gets a line about each event."""
+    """The supervisor of one machine. `say` gets a line about each event."""
 
     def __init__(
         self,
@@ -80,20 +82,19 @@ class Supervisor:
         words: Sequence[str],
         properties: Mapping[str, str],
         say: Callable[[str], None],
-        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """`words` are those of `kafkapy server start`: the property file and overrides.
 
         Raises:
-            ConfigError: so many brokers cannot be derived from the properties.
+            ConfigError: so many brokers cannot be derived from the properties, or one is no number.
         """
         process_properties.check(properties, processes)
         _check_mounts(properties, processes)
+        self._metrics_port = int_property(properties, "kafkapy.metrics.port", -1)
         self._processes = processes
         self._words = words
         self._properties = properties
         self._say = say
-        self._now_s = now_s
         self._wake = threading.Event()
         self._is_stopping = False
         self._roll_is_wanted = False
@@ -115,7 +116,7 @@ class Supervisor:
         if held is None:
             raise ConfigError(f"Another supervisor holds {pid_file}")
         machine = socket.gethostname()
-        store = self._properties.get(process_properties.LISTEN) or f"{_HOST}:{_free_port()}"
+        store = self._properties.get(process_properties.LISTEN) or f"{_HOST}:{free_port(_HOST)}"
         with ended_on_failure() as started:
             for number in range(self._processes):
                 child = self._child(number, machine, store)
@@ -130,7 +131,7 @@ class Supervisor:
 
     def _child(self, number: int, machine: str, store: str) -> Child:
         own = process_properties.overrides(self._properties, number, machine, store)
-        metrics_port = _free_port()
+        metrics_port = free_port(_HOST)
         own["kafkapy.metrics.port"] = str(metrics_port)
         own["kafkapy.metrics.host"] = _HOST
         words = [*self._words, *(f"--override={key}={own[key]}" for key in own)]
@@ -138,7 +139,7 @@ class Supervisor:
         _make(directory)
         output = directory / broker_processes.OUTPUT_FILE
         launched = broker_processes.launch(words, output, is_ours=True)
-        return Child(number, words, output, metrics_port, launched, self._now_s())
+        return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT, or until no broker is left; the exit status."""
@@ -163,7 +164,7 @@ class Supervisor:
 
     @contextmanager
     def _metrics_served(self) -> Iterator[None]:
-        port = int(self._properties.get("kafkapy.metrics.port") or -1)
+        port = self._metrics_port
         if port < 0:
             yield
             return
@@ -198,8 +199,8 @@ class Supervisor:
         return 1 if any(child.state is State.LEFT for child in self._children) else 0
 
     def _look_at(self, child: Child) -> None:
-        """Note what became of a broker; launch it if it is due."""
-        now_s = self._now_s()
+        """Look for the end of a broker; launch it if it is due."""
+        now_s = time.monotonic()
         if child.state is State.DEAD and not self._is_stopping and now_s >= child.due_s:
             self._launch(child)
         if child.state not in _LIVE:
@@ -238,7 +239,7 @@ class Supervisor:
         assert before is not None
         before.close()
         child.launched = broker_processes.launch(child.words, child.output, is_ours=True)
-        child.started_s = self._now_s()
+        child.started_s = time.monotonic()
         child.state = State.STARTING
 
     def _stop_next(self) -> bool:
@@ -253,18 +254,18 @@ class Supervisor:
         child.launched.process.terminate()
 
     def _roll(self) -> None:
-        """Restart the next broker once all serve, and none leads a partition that lacks a replica:
-        then another can lead what it leads."""
+        """Restart the next broker once all serve, and no partition that they lead lacks a replica:
+        then other brokers can lead its partitions."""
         if self._roll_is_wanted:
             self._roll_is_wanted = False
             self._rolling = deque(c for c in self._children if c.state is not State.LEFT)
-            self._roll_until_s = self._now_s() + _ROLL_LIMIT_S
+            self._roll_until_s = time.monotonic() + _ROLL_LIMIT_S
             self._say(f"Restarting {len(self._rolling)} brokers, one after the other")
         if not self._rolling:
             return
         if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
             return
-        now_s = self._now_s()
+        now_s = time.monotonic()
         if now_s < self._asked_s + _ASK_S:
             return
         self._asked_s = now_s
@@ -336,10 +337,3 @@ def _make(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"Cannot make the log directory {directory}: {error.strerror}") from error
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port

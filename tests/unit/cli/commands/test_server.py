@@ -51,6 +51,10 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["start", "--daemon", "--until-eof"], "--until-eof is for one broker in the foreground"),
         (["start", "--processes", "2", "--until-eof"], "--until-eof is for one broker"),
         (["start", "--processes", "some"], "--processes is a number, or auto: not some"),
+        (
+            ["start", "--processes", "2", "--override", "kafkapy.metrics.port=x"],
+            "Invalid value x for configuration kafkapy.metrics.port",
+        ),
         (["start", "--processes", "200"], "--processes must be 1 to 128, not 200"),
         (["install-service"], "Say which property file"),
         (["install-service", "/dev/null"], "Say whose service it is: --run-as ACCOUNT, or --user"),

@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local import ports
 from kafkapy.tools.local.ports import check_port
 from tests.harness.processes.broker_process import free_port
 
@@ -18,6 +19,11 @@ def test_a_port_that_is_taken() -> None:
         said = f"Broker 1 cannot listen on 127.0.0.1:{port}: Address already in use by process"
         with pytest.raises(ConfigError, match=rf"{said} {os.getpid()} \(.*python"):
             check_port("127.0.0.1", port, "Broker 1")
+
+
+def test_a_free_port_can_be_listened_on() -> None:
+    with socket.create_server(("127.0.0.1", ports.free_port("127.0.0.1"))):
+        pass
 
 
 def test_a_port_that_is_free() -> None:

@@ -84,5 +84,6 @@ def test_what_cannot_be_derived_is_refused(
 
 
 def test_an_id_that_is_no_number_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"broker\.id is not a number: one"):
+    message = r"Invalid value one for configuration broker\.id: Not a number"
+    with pytest.raises(ConfigError, match=message):
         overrides({"broker.id": "one"}, 1, "m", STORE)
