@@ -37,7 +37,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from server' -l help -d 'Show the
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l override -x -d 'A property that wins over the file.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l daemon -d 'start: run in the background; returns when the broker serves.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l until-eof -d 'start: stop when standard input ends, as it does with the process that holds its other end.'
-complete -c kafkapy -n '__fish_seen_subcommand_from server' -l processes -x -d 'start, install-service: so many brokers from the one file; auto is one for each core.'
+complete -c kafkapy -n '__fish_seen_subcommand_from server' -l processes -x -d 'start, install-service: the number of brokers from the one file; auto: one for each core.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l pid -x -d 'stop: the process.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l log-dir -r -F -d 'stop: the broker that runs on this directory.'
 complete -c kafkapy -n '__fish_seen_subcommand_from server' -l timeout-ms -x -d 'stop: how long to wait for its end.'

@@ -64,14 +64,14 @@ def hunt(mutant: Mutant, first: int, count: int) -> Result:
 
 
 def copy_tree(target: Path) -> None:
-    """Copy all that the simulator runs, with what Python has compiled of it."""
+    """Copy the packages that the simulator runs, with their compiled files."""
     for folder in COPIED:
         shutil.copytree(ROOT / folder, target / folder)
     shutil.copy2(ROOT / "dev/__init__.py", target / "dev")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print one line of JSON: the last seed, and what caught the mutant."""
+    """Print one line of JSON: the last seed, and the checker that caught the mutant."""
     first, count = map(int, arguments)
     seed = first
 

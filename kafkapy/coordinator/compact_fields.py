@@ -41,7 +41,7 @@ def compact_array(rows: Iterable[bytes]) -> bytes:
 
 
 class CompactReader(RecordReader):
-    """Walks a value in the flexible encoding; what cannot be read is CORRUPT_MESSAGE."""
+    """Reads a value in the flexible encoding. Raises CORRUPT_MESSAGE for unreadable ones."""
 
     __slots__ = ()
 

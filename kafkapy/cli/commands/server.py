@@ -36,7 +36,7 @@ class ServerOptions(CommonOptions):
         " end."
     )
     processes: str | None = value(
-        "start, install-service: so many brokers from the one file; auto is one for each core.",
+        "start, install-service: the number of brokers from the one file; auto: one for each core.",
         metavar="N|auto",
     )
     pid: int | None = value("stop: the process.", metavar="PID")

@@ -170,7 +170,7 @@ class CommitOffsetsResult:
 @dataclass(slots=True)
 class FetchOffsets:
     """The committed offsets of `partitions`, or of all that the group has (None). A member of a
-    consumer group says who it is, and in which epoch."""
+    consumer group adds its id and epoch."""
 
     group_id: str
     partitions: Sequence[TopicPartition] | None = None

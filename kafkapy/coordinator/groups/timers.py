@@ -21,7 +21,7 @@ class TimerKind(IntEnum):
     CONSUMER_SESSION = 4
     """A member of a consumer group has been heard of."""
     CONSUMER_REVOCATION = 5
-    """A member of a consumer group has revoked what it must."""
+    """A member of a consumer group has revoked its partitions."""
 
 
 class TimerKey(NamedTuple):

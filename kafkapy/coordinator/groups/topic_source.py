@@ -22,7 +22,7 @@ class TopicSource(Protocol):
 
     @property
     def is_known(self) -> bool:
-        """Whether the broker has heard what there is in its cluster: if not, topics are missing."""
+        """Whether the broker has received its cluster's metadata. Before, topics are missing."""
         ...
 
     @property

@@ -26,7 +26,7 @@ _LATIN_1_MAX: Final = "\xff"
 
 
 class LoginRefused(KafkapyError):
-    """The client has not proved who it is. The message is for the server's log."""
+    """The client is not authenticated. The message is for the server's log."""
 
 
 class DigestMd5Server:

@@ -1,4 +1,5 @@
-"""The features that all registered brokers have: a cluster uses only what each of them can read.
+"""The features that all registered brokers have. A cluster uses no other: each must be able to read
+the records.
 
 A broker registers the features that it supports, as Kafka's registrations have them. Each broker
 reads all registrations whenever a broker comes or goes. A feature that one of them lacks, as each
@@ -28,7 +29,7 @@ def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
 
 
 class ClusterFeatures:
-    """Follows the registrations of brokers. Fixed: what this broker supports."""
+    """Follows the registrations of brokers. The features of this broker are fixed."""
 
     def __init__(self, supported: tuple[Feature, ...]) -> None:
         self.supported = supported

@@ -51,7 +51,7 @@ class Pending(Generic[R_co]):
     `seconds` is the time of the event loop that the slices took. Once done it keeps nobody alive:
     the callbacks know the request and it them, which only the garbage collector would undo.
 
-    Its type is covariant: who passes it on as that of any message does not complete it.
+    Its type is covariant: code that passes on a `Pending` of any message does not complete it.
     """
 
     __slots__ = ("_on_complete", "blocks", "done", "on_abandon", "response", "seconds")
@@ -69,7 +69,7 @@ class Pending(Generic[R_co]):
         if self.done:
             return
         self.done = True
-        # What else it may be is for who sends it to look at; a handler passes it on.
+        # The sender handles the other kinds of completion; a handler passes them on.
         self.response = response  # type: ignore[assignment]
         callback, self._on_complete, self.on_abandon = self._on_complete, None, None
         if callback is not None:

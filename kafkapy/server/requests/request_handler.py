@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Parts: TypeAlias = "list[Buffer]"
 """A response as it is sent, its size first."""
 Reply: TypeAlias = "Parts | Pending[bytes | Parts | Message] | NoResponse | CloseConnection"
-"""A response as it is sent; what comes later may still have to be encoded."""
+"""A response as it is sent. One that is made later may still have to be encoded."""
 Running: TypeAlias = "GeneratorType[int | Elsewhere, object, Outcome[Message]]"
 """Work (`outcomes.Work`), by the class that all of it has."""
 Encodable: TypeAlias = (

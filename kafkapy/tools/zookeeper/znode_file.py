@@ -24,7 +24,7 @@ FORMAT: Final = 1
 
 
 class ZnodeFileError(KafkapyError):
-    """The file cannot be read or written, or is not what was exported."""
+    """The file cannot be read or written, or is damaged."""
 
 
 class ZnodeRow(NamedTuple):

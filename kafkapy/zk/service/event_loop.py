@@ -30,7 +30,7 @@ class Peer(Protocol):
     """The other side of a connection."""
 
     def flush(self) -> None:
-        """Take what is queued for it."""
+        """Take its queued bytes."""
         ...
 
     def end(self) -> None:
@@ -104,7 +104,7 @@ class ZooKeeperServer:
             peer.end()
 
     def turn(self) -> None:
-        """Make durable what was done, and answer."""
+        """Make the changes of this turn durable, then answer."""
         self._turn_is_due = False
         if self.has_failed:
             return
@@ -134,7 +134,7 @@ class ZooKeeperServer:
 
 
 class ClientProtocol(asyncio.Protocol):
-    """One client. Nothing is read from it while it has not read what it was sent."""
+    """One client. Nothing is read from it while it does not read its responses."""
 
     def __init__(self, server: ZooKeeperServer, loop: asyncio.AbstractEventLoop) -> None:
         self._server = server
@@ -176,7 +176,7 @@ class ClientProtocol(asyncio.Protocol):
             self._server.call_turn()
 
     def flush(self) -> None:
-        """Send what is queued; then close, or see to what waits for its turn."""
+        """Send the queued bytes; then close, or schedule the frames that wait for a turn."""
         connection, transport = self._connection, self._transport
         if connection is None or transport is None or transport.is_closing():
             return

@@ -27,7 +27,7 @@ SASL: Final = "sasl"
 X509: Final = "x509"
 
 _AUTHENTICATED: Final = ("digest", SASL, X509)
-"""The schemes that prove who a client is."""
+"""The schemes that authenticate a client."""
 
 # `KerberosName`: without @ anything is a name.
 _PRINCIPAL: Final = re.compile("[^/@]*(/[^/@]*)?@[^/@]*")

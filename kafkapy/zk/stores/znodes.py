@@ -102,7 +102,7 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
 
 
 def _features(node: dict[str, Any]) -> tuple[Feature, ...]:
-    """The features of a registration. What cannot be read is a feature that it does not have."""
+    """The features of a registration. An unreadable feature counts as missing."""
     try:
         return tuple(
             Feature(name, int(levels["min_version"]), int(levels["max_version"]))

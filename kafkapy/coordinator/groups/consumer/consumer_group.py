@@ -1,4 +1,4 @@
-"""One consumer group: what its records say, and what follows from them. Every change is a record.
+"""The state of one consumer group, derived from its records. Every change is a record.
 
 The five states of a group, which follow from its records:
 

@@ -1,4 +1,4 @@
-"""Deadlines of a consumer group's members: their sessions, and what they have to revoke."""
+"""Deadlines of a consumer group's members: of their sessions, and of revocations."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
-# Who may leave.
+# Checks of the member.
 
 
 def check_dynamic(group: ConsumerGroup, member_id: str) -> None:

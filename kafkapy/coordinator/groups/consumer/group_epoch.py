@@ -89,7 +89,7 @@ def _matches(core: Core, regex: str, is_visible: Callable[[str], bool]) -> froze
 
 
 def assignor_name(group: ConsumerGroup, supported: Collection[str]) -> str:
-    """The assignor that the group uses: what most members want, else the broker's first."""
+    """The assignor of the group: the one that most members name, else the broker's first."""
     default = next(iter(supported))
     wanted = group.preferred_assignor(default)
     return wanted if wanted in supported else default

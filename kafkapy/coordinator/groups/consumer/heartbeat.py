@@ -42,7 +42,7 @@ from kafkapy.coordinator.groups.record_codec import fits_record
 
 
 def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat) -> None:
-    """Answer at once what is refused; anything else when it is in the log."""
+    """Refuse at once, or answer when the changes are in the log."""
     try:
         _check_request(core, request)
         error = core.registry.check(request.group_id)
@@ -250,7 +250,7 @@ def _register(core: Core, found: _Found, changes: Changes) -> Group:
 
 
 def _replace(core: Core, changes: Changes, old_id: str, new_id: str) -> None:
-    """A static member is back under another id: it has what the old one had (KIP-345)."""
+    """Give a static member that returns with another id the state of the old one (KIP-345)."""
     group = changes.group
     member, target = group.members[old_id], group.target.get(old_id)
     current = group.current_of(old_id)._replace(member_epoch=0, previous_epoch=0)

@@ -48,7 +48,7 @@ class Changes:
         self._before: dict[ConsumerKey, Value | None] = {}
 
     def put(self, kind: RecordType, value: Value, name: str = "") -> None:
-        """Set what a record says."""
+        """Write a record, and apply it."""
         key = ConsumerKey(kind, self.group.group_id, name)
         self._apply(key, value)
         self.records[encode_key(key)] = encode_value(key, value)
@@ -80,7 +80,7 @@ class Write:
     number: int
     changes: Changes
     again: Mapping[bytes, tuple[int, bytes | None]]
-    """What an earlier write could not append, by key."""
+    """The records that an earlier write could not append, by key."""
     waiting: list[tuple[Ticket, ConsumerHeartbeatResult]] = field(default_factory=list)
 
     @property
@@ -96,8 +96,8 @@ def store(
     token: Token | None = None,
     result: ConsumerHeartbeatResult | None = None,
 ) -> None:
-    """Append the changes of a step, and answer its heartbeat when they are replicated. One that
-    changed nothing waits for what it was decided on."""
+    """Append the changes of a step, and answer its heartbeat when they are replicated. A step
+    without changes waits for the earlier writes that it depends on."""
     consumer = changes.group
     if changes.records or consumer.unsaved:
         _append(core, group, changes)
@@ -140,7 +140,7 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
 
 
 def _note(consumer: ConsumerGroup, write: Write, *, in_log: bool) -> None:
-    """Remember what is not in the log; a later write of the same key counts, not an earlier one."""
+    """Keep the records that are not in the log. Of two writes of a key, the later one counts."""
     for key, value in write.records.items():
         number, _ = consumer.unsaved.get(key, (0, None))
         if number > write.number:

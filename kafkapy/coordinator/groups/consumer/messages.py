@@ -22,9 +22,9 @@ def everything_is_visible(_topic: str) -> bool:
 class ConsumerHeartbeat:
     """ConsumerGroupHeartbeat: join (epoch 0), stay, or leave (-1; -2: this instance comes back).
 
-    None is what did not change since the last heartbeat; `rebalance_timeout_ms` has -1 for that.
-    `is_visible` says whether the caller may describe a topic: a regular expression matches others
-    only. `must_name_itself` is v1+, in which the client makes the member id.
+    None stands for a field that has not changed since the last heartbeat, and -1 for that of
+    `rebalance_timeout_ms`. `is_visible` tells whether the caller may describe a topic; a regular
+    expression matches no other. `must_name_itself` is v1+, where the client makes the member id.
     """
 
     group_id: str

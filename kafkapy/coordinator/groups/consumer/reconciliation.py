@@ -43,7 +43,7 @@ def reconcile(
     is_free: Callable[[TopicIdPartition], bool],
     owned: Assignment | None,
 ) -> CurrentAssignment:
-    """The member's next state; `owned` is what its heartbeat says it has, None if it says nothing.
+    """The member's next state; `owned`: the partitions of its heartbeat, None without that field.
 
     `is_free`: nobody else has the partition, nor has still to revoke it.
     """
@@ -71,7 +71,7 @@ _MUST_WAIT: Final[
     MemberState.UNREVOKED_PARTITIONS: _has_not_revoked,
     MemberState.UNRELEASED_PARTITIONS: _never,
 }
-"""What holds a member in its state."""
+"""The conditions that keep a member in its state."""
 
 
 def _next(

@@ -70,7 +70,7 @@ class MemberState(IntEnum):
     """States of a member's reconciliation, as the record has them."""
 
     STABLE = 0
-    """Has its target, or what it had before a newer target."""
+    """Has its target, or an earlier one until the next heartbeat."""
     UNREVOKED_PARTITIONS = 1
     """Must revoke partitions before it moves to the next epoch."""
     UNRELEASED_PARTITIONS = 2
