@@ -382,7 +382,7 @@ def test_a_decision_record_is_a_page() -> None:
 
 
 def test_a_decision_record_begins_with_its_conclusion() -> None:
-    """A title with the record's number, then a paragraph: We do X. Because Y. Instead of Z."""
+    """A title with the record's number, then a paragraph: We do X. Reason: Y. Rejected: Z."""
     conclusion = re.compile(r"# (\d+)\. [^\n]+\n{2,3}We (?:[^\n]+\n)+")
 
     def others() -> Iterator[str]:
@@ -391,7 +391,7 @@ def test_a_decision_record_begins_with_its_conclusion() -> None:
             words = " ".join(found[0].split()) if found else ""
             if not found or int(found[1]) != int(path.name[:4]):
                 yield f"{path.name} does not begin with its number and conclusion"
-            elif "Because " not in words or "Instead of " not in words:
+            elif "Reason: " not in words or "Rejected: " not in words:
                 yield f"{path.name}: the first paragraph lacks the reason or the alternative"
 
     expect_none("records without their conclusion first", others())
