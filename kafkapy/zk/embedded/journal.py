@@ -168,17 +168,29 @@ def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
         JournalCorrupt: a bad frame is followed by a good one, so it was not the last write.
     """
     position = 0
-    while (frame := _frame_at(data, position)) is not None:
-        end, payload, intact = frame
-        if not intact:
-            following = _frame_at(data, end)
-            if following is not None and following[2]:
-                raise JournalCorrupt(
-                    f"the embedded store is damaged: wrong CRC at byte {position}, not at its end"
-                )
-            return
-        yield end, payload
-        position = end
+    while (frame := _frame_at(data, position)) is not None and frame[2]:
+        yield frame[0], frame[1]
+        position = frame[0]
+    if _has_transactions(data, position):
+        raise JournalCorrupt(
+            f"the embedded store is damaged: wrong length or CRC at byte {position},"
+            " not at its end"
+        )
+
+
+def _has_transactions(data: bytes, damaged: int) -> bool:
+    """Whether an intact frame of transactions begins after a damaged one.
+
+    The length of a damaged frame may be wrong, so any later byte may begin the next frame. Nothing
+    within a payload looks like a frame: JSON has no zero byte, which begins a length below 16 MB.
+    """
+    payload = data.find(b"[", damaged + 1 + _FRAME.size)
+    while payload >= 0:
+        frame = _frame_at(data, payload - _FRAME.size)
+        if frame is not None and frame[2]:
+            return True
+        payload = data.find(b"[", payload + 1)
+    return False
 
 
 def _frame_at(data: bytes, position: int) -> tuple[int, bytes, bool] | None:

@@ -76,13 +76,24 @@ def test_noise_in_the_last_write_is_cut_too() -> None:
 
 @pytest.mark.parametrize("frame", [0, 1, 2])
 def test_damage_before_the_last_write_refuses_to_start(frame: int) -> None:
+    """In the length too, which says where the next frame begins."""
     file, sizes, _ = written()
-    data = bytearray(file.data)
-    data[[0, *sizes][frame] + 12] ^= 0x55
-    with pytest.raises(JournalCorrupt, match="embedded store is damaged"):
-        server(BytesFile(bytes(data)))
+    for byte in range(13):
+        data = bytearray(file.data)
+        data[[0, *sizes][frame] + byte] ^= 0x55
+        with pytest.raises(JournalCorrupt, match="embedded store is damaged"):
+            server(BytesFile(bytes(data)))
     with pytest.raises(JournalCorrupt):
         server(BytesFile(b"\0" * 40))
+
+
+def test_several_damaged_frames_before_the_last_write_refuse_to_start() -> None:
+    file, sizes, _ = written()
+    data = bytearray(file.data)
+    for frame in sizes[:-2]:
+        data[frame + 12] ^= 0x55
+    with pytest.raises(JournalCorrupt, match="embedded store is damaged"):
+        server(BytesFile(bytes(data)))
 
 
 def test_a_frame_that_does_not_fit_the_tree_is_damage() -> None:
