@@ -1,7 +1,8 @@
-"""Which tests run one after the other when pytest-xdist runs several at once: a plugin of pytest.
+"""The order of the tests when pytest-xdist runs several at once: a plugin of pytest.
 
-The tests of a file do, since they share its broker, unless each has a cluster of its own; those of
-Spark share a JVM. What takes longest begins first, so that nothing long is left for the end.
+The tests of a file run one after the other, since they share its broker, unless each has a cluster
+of its own; those of Spark share a JVM. The longest begin first, so that nothing long is left for
+the end.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ ALONE: Final = ("tests/security/test_secure_cluster.py",)
 TOGETHER: Final = ("tests/spark/",)
 """Folders whose files share what is dear to start."""
 
+COMPUTING: Final = ("gw0", "gw1")
+"""Workers that take lanes from the end of the queue: these compute while those at its head wait for
+brokers and clients, so that neither part of the run leaves a processor idle."""
+
 
 def lane(nodeid: str) -> str:
     """The name that tests have in common which run one after the other."""
@@ -66,6 +71,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
         def _split_scope(self, nodeid: str) -> str:
             return lane(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if node.gateway.id in COMPUTING:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
 
         def _reschedule(self, node: Any) -> None:
             """A worker has one test to run and one to know of: what else it had would wait behind
