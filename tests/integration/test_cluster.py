@@ -67,11 +67,22 @@ class ThreeBrokers:
             wait_until(told, f"the partitions of {topic} are known")
         return found
 
+    def has_left(self, broker_id: int) -> bool:
+        """Whether no other broker's metadata has this one."""
+        others = [broker for i, broker in self.brokers.items() if i != broker_id]
+        return all(broker_id not in brokers_known_to(other) for other in others)
+
     def stop(self) -> None:
         for broker in self.brokers.values():
             if broker.running:
                 broker.kill()
         self.zookeeper.release()
+
+
+def brokers_known_to(broker: BrokerProcess) -> set[int]:
+    """The ids of the brokers in a broker's metadata."""
+    with Cluster(broker.bootstrap_servers) as cluster:
+        return set(cluster.metadata([], refresh=True).brokers)
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +207,8 @@ def test_who_stops_hands_its_leaders_over_first(cluster: ThreeBrokers) -> None:
 def test_a_broker_that_comes_later_is_followed_up(cluster: ThreeBrokers) -> None:
     late = cluster.brokers[3]
     late.stop()
+    # A topic that is created before the others hear of it would get a replica there.
+    wait_until(lambda: cluster.has_left(3), "broker 3 has left")
     create_topic(cluster.servers, "late", 1, replication_factor=2)
     ledger = Ledger(cluster.servers, "late")
     ledger.produce(50)

@@ -119,10 +119,24 @@ class ControlledShutdownClient:
         return result.error is ErrorCode.NONE and not result.remaining
 
     async def _ask(self, broker_epoch: int) -> ControlledShutdownResult:
+        """Ask the controller, and wait while ZooKeeper answers that it still is the controller: one
+        that cannot reach ZooKeeper does not answer.
+        """
         controller_id, controller = await self._look_up()
         if controller_id == self._broker_id:
-            return await self._ask_own(broker_epoch)
-        return await self._ask_remote(controller_id, controller, broker_epoch, self._timeout_ms)
+            response = self._ask_own(broker_epoch)
+        else:
+            limit_ms = self._timeout_ms
+            response = self._ask_remote(controller_id, controller, broker_epoch, limit_ms)
+        asked = asyncio.ensure_future(response)
+        try:
+            while not (await asyncio.wait([asked], timeout=self._zookeeper_limit_ms / 1000))[0]:
+                if (await self._look_up())[0] != controller_id:
+                    raise NodeUnavailable(f"broker {controller_id} is no longer the controller")
+            return asked.result()
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
 
     async def _ask_by_metadata(self, broker_epoch: int) -> bool:
         """Whether the controller of the metadata, another broker, lets this one go."""

@@ -173,8 +173,7 @@ def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
         position = frame[0]
     if _has_transactions(data, position):
         raise JournalCorrupt(
-            f"the embedded store is damaged: wrong length or CRC at byte {position},"
-            " not at its end"
+            f"the embedded store is damaged: wrong length or CRC at byte {position}, not at its end"
         )
 
 

@@ -80,8 +80,11 @@ class Cluster:
         """UpdateMetadata said so; ZooKeeper has nothing to say from now on."""
         controller = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", port),))
         self.metadata.apply(UpdateMetadataCommand(broker_id, 1, 1, [], [controller]))
-        self.client.__class__ = Silent
         self.zookeeper_limit_ms = 20
+        self.zookeeper_falls_silent()
+
+    def zookeeper_falls_silent(self) -> None:
+        self.client.__class__ = Silent
 
 
 @pytest.mark.parametrize(
@@ -139,6 +142,57 @@ def test_each_attempt_looks_up_who_is_the_controller_now() -> None:
             fence = await cluster.controller_is(2, first.port)
             assert await cluster.stop()
             assert (len(first.asked()), len(second.asked())) == (1, 1)
+
+    in_loop(scenario)
+
+
+def test_a_controller_that_was_replaced_is_not_waited_for() -> None:
+    cluster = Cluster()
+    cluster.zookeeper_limit_ms = 20
+
+    async def scenario() -> None:
+        async def moves(request: Any) -> Any:
+            await cluster.store.election.abdicate(fence)
+            await cluster.controller_is(3, second.port)
+            return SILENCE
+
+        async with (
+            ScriptedNode(lambda r, v: moves(r)) as first,
+            ScriptedNode(lambda r, v: DONE) as second,
+        ):
+            fence = await cluster.controller_is(2, first.port)
+            assert await cluster.stop()
+            assert (len(first.asked()), len(second.asked())) == (1, 1)
+
+    in_loop(scenario)
+
+
+def test_a_controller_that_waits_for_zookeeper_is_not_waited_for() -> None:
+    """ZooKeeper answers who is the controller, and nothing after that."""
+    cluster = Cluster()
+    cluster.zookeeper_limit_ms = 20
+
+    async def scenario() -> None:
+        async def loses_zookeeper(request: Any) -> Any:
+            cluster.zookeeper_falls_silent()
+            return SILENCE
+
+        async with ScriptedNode(lambda r, v: loses_zookeeper(r)) as node:
+            await cluster.controller_is(2, node.port)
+            with pytest.raises(ZooKeeperSilent):
+                await cluster.stop()
+
+    in_loop(scenario)
+
+
+def test_an_own_controller_that_waits_for_zookeeper_is_not_waited_for() -> None:
+    cluster = Cluster()
+    cluster.zookeeper_limit_ms = 20
+
+    async def scenario() -> None:
+        await cluster.controller_is(1)
+        with pytest.raises(ZooKeeperSilent):
+            await cluster.stop(lambda event: cluster.zookeeper_falls_silent())
 
     in_loop(scenario)
 
