@@ -57,6 +57,10 @@ _ANSWERS: Final = {
     ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
     ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is gone from the metadata
 }
+_REFUSED_LOGINS: Final = (
+    ErrorCode.SASL_AUTHENTICATION_FAILED,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+)
 _NOT_THERE_YET: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -109,7 +113,7 @@ class BatchProducer:
                 found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
             except ApiError as error:
                 unreachable = error.code is ErrorCode.BROKER_NOT_AVAILABLE
-                if not unreachable or _is_tls(error) or time.monotonic() >= deadline_s:
+                if not unreachable or _is_final(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"No rows can be written: {error.message}") from None
             else:
                 if found.error is ErrorCode.NONE:
@@ -328,12 +332,14 @@ def _told(code: ErrorCode, answer: Any) -> str:
     return ": ".join([code.name, *filter(None, details)])
 
 
-def _is_tls(error: BaseException | None) -> bool:
-    """Whether a connection failed for lack of trust between the peers, so that a retry is
-    useless.
+def _is_final(error: BaseException | None) -> bool:
+    """Whether a connection failed because the peers do not trust each other, or the login was
+    refused, so that a retry is useless.
     """
     while error is not None:
-        if isinstance(error, ssl.SSLError):
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            return True
+        if isinstance(error, ApiError) and error.code in _REFUSED_LOGINS:
             return True
         error = error.__cause__
     return False

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 from kafkapy.client.batch_producer import BatchProducer, DeliveryError
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.producer_settings import producer_settings
-from kafkapy.common.errors import ErrorCode
+from kafkapy.client.transport import network_error
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.record.batch_header import NO_PRODUCER_ID, read_header
@@ -181,6 +185,42 @@ def test_a_topic_that_never_comes_and_a_cluster_that_is_away() -> None:
     brokers.scripted.refuse = {9001}
     with pytest.raises(DeliveryError, match=r"No rows can be written: .*Connection refused"):
         producer_on(brokers).partition_count("t")
+
+
+@pytest.mark.parametrize(
+    ("reason", "attempts"),
+    [
+        (ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "bad password"), 1),
+        (ssl.SSLCertVerificationError("self-signed certificate"), 1),
+        (ssl.SSLEOFError("the broker was killed"), 2),
+        (ConnectionRefusedError("nobody listens"), 2),
+    ],
+)
+def test_only_connections_that_may_succeed_later_are_tried_again(
+    reason: ApiError | OSError, attempts: int
+) -> None:
+    """A wrong password is reported at once, not after max.block.ms."""
+    brokers = ScriptedLeaders({"t": 1})
+    made: list[int] = []
+
+    def connect(host: str, port: int, *rest: Any) -> Any:
+        made.append(port)
+        if len(made) < attempts or attempts == 1:
+            if isinstance(reason, OSError):
+                raise network_error(host, port, reason) from reason
+            raise reason
+        return brokers.scripted.connect(host, port, *rest)
+
+    properties = QUICK | {"max.block.ms": "60000"}
+    producer = BatchProducer(
+        Cluster("b:9001", properties, connector=connect), producer_settings(properties)
+    )
+    if attempts == 1:
+        with pytest.raises(DeliveryError, match="No rows can be written"):
+            producer.partition_count("t")
+    else:
+        assert producer.partition_count("t") == 1
+    assert len(made) == attempts
 
 
 def test_what_is_abandoned_is_not_sent_but_what_was_sent_is_waited_for() -> None:
