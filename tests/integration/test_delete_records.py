@@ -25,7 +25,7 @@ def isr(servers: str) -> list[int]:
 def read_all(servers: str) -> list[int]:
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True,
-         "auto.offset.reset": "earliest", **QUIET}
+         "auto.offset.reset": "earliest", "enable.auto.commit": False, **QUIET}
     )  # fmt: skip
     consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
     found: list[int] = []
