@@ -138,7 +138,9 @@ class UnifiedLog:
         """The bound of read_committed readers: no undecided transaction begins below it."""
         first = self.first_unstable_offset
         high_watermark = self.high_watermark
-        return high_watermark if first is None or first > high_watermark else first
+        if first is None or first > high_watermark:
+            return high_watermark
+        return max(first, self.log_start_offset)  # its start may be deleted
 
     @property
     def high_watermark_metadata(self) -> LogOffsetMetadata:

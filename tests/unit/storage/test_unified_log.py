@@ -251,6 +251,23 @@ def test_aborted_transactions_are_told_with_a_read(tmp_path: Path) -> None:
     assert log.read(4, 10_000, 6, True, include_aborted=True).aborted_transactions == []
 
 
+def test_an_open_transaction_whose_start_is_deleted_holds_readers_at_the_log_start(
+    tmp_path: Path,
+) -> None:
+    """Below it a read_committed consumer would be out of range, and begin anew for ever."""
+    builder = LogBuilder(tmp_path)
+    builder.produce(9, 0, is_transactional=True)
+    builder.produce(9, 1, is_transactional=True)
+    log = builder.log
+    log.update_high_watermark(2)
+    assert log.last_stable_offset == 0
+    log.maybe_increment_log_start_offset(1, "a client asked")
+    assert (log.last_stable_offset, log.first_unstable_offset) == (1, 0)
+    builder.end_transaction(9, commit=True)
+    log.update_high_watermark(3)
+    assert log.last_stable_offset == 3
+
+
 def test_a_lying_count_neither_moves_the_end_nor_rolls(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path).append()
     for codec in Codec:
