@@ -30,14 +30,37 @@ class TransactionVerification:
     def __init__(self, state: ProducerState, is_required: bool) -> None:
         self.is_required = is_required
         self._state = state
-        self._by_producer: dict[int, Verification] = {}
+        self._by_producer: dict[int, dict[int, Verification]] = {}  # and by epoch
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no verification is remembered."""
+        return not self._by_producer
 
     def begin(self, producer_id: int, producer_epoch: int) -> Verification:
-        """The verification for a producer and epoch, shared by concurrent batches."""
-        found = self._by_producer.get(producer_id)
-        if found is None or found.producer_epoch < producer_epoch:
-            found = self._by_producer[producer_id] = Verification(producer_epoch)
+        """The verification for a producer and epoch, shared by concurrent batches. A batch of
+        another epoch, which a zombie may send, has another one.
+        """
+        by_epoch = self._by_producer.setdefault(producer_id, {})
+        found = by_epoch.get(producer_epoch)
+        if found is None:
+            found = by_epoch[producer_epoch] = Verification(producer_epoch)
         return found
+
+    def confirm(self, producer_id: int, confirmed: Verification) -> None:
+        """Note the coordinator's confirmation. Earlier epochs are those of zombies."""
+        confirmed.is_done = True
+        by_epoch = self._by_producer.get(producer_id, {})
+        for epoch in [each for each in by_epoch if each < confirmed.producer_epoch]:
+            del by_epoch[epoch]
+
+    def drop(self, producer_id: int, refused: Verification) -> None:
+        """Remove a verification that the coordinator has refused for good."""
+        by_epoch = self._by_producer.get(producer_id, {})
+        if by_epoch.get(refused.producer_epoch) is refused:
+            del by_epoch[refused.producer_epoch]
+            if not by_epoch:
+                del self._by_producer[producer_id]
 
     def is_needed(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether a transactional batch of this producer would begin an unverified transaction."""
@@ -50,8 +73,8 @@ class TransactionVerification:
             and entry.producer_epoch == producer_epoch
         ):
             return False
-        found = self._by_producer.get(producer_id)
-        return found is None or not found.is_done or found.producer_epoch != producer_epoch
+        found = self._by_producer.get(producer_id, {}).get(producer_epoch)
+        return found is None or not found.is_done
 
     def check(self, producer_id: int, producer_epoch: int) -> None:
         """Refuse a batch that needs verification first.
@@ -66,6 +89,6 @@ class TransactionVerification:
             )
 
     def forget(self, producer_id: int) -> None:
-        """Remove the verification of a transaction that began or ended here."""
+        """Remove the verifications of a producer whose transaction began or ended here."""
         if self._by_producer:
             self._by_producer.pop(producer_id, None)

@@ -23,7 +23,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
-from kafkapy.storage.transaction_verification import Verification
+from kafkapy.storage.transaction_verification import TransactionVerification, Verification
 
 if TYPE_CHECKING:
     from kafkapy.server.coordinators.transaction_service import TransactionService
@@ -89,21 +89,22 @@ class TransactionVerifier:
     ) -> None:
         """Ask about what `unverified` gave, of one producer, then call `verified` with the errors
         of those that may not be written to."""
-        questions: dict[TopicPartition, Verification] = {}
+        questions: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
         for (topic, index), producer in writings:
-            log = self._replicas.partitions[topic][index].log
-            partition = TopicPartition(topic, index)
-            questions[partition] = log.producers.verification.begin(*producer)
+            known = self._replicas.partitions[topic][index].log.producers.verification
+            questions[TopicPartition(topic, index)] = known, known.begin(*producer)
         producer = writings[0].producer
 
         def answered(result: PartitionsResult) -> None:
             errors: Errors = {}
-            for partition, question in questions.items():
+            for partition, (known, question) in questions.items():
                 error = _to_producer(result.of(partition))
                 if error is ErrorCode.NONE:
-                    question.is_done = True
+                    known.confirm(producer.producer_id, question)
                 else:
                     errors[partition] = error
+                    if error is not ErrorCode.NOT_ENOUGH_REPLICAS:
+                        known.drop(producer.producer_id, question)
             verified(errors)
 
         self._ask(VerifyPartitions(transactional_id, producer, tuple(questions)), answered)

@@ -15,7 +15,7 @@ def state() -> ProducerState:
 
 
 def vouch(verification: TransactionVerification, producer_id: int = 7, epoch: int = 0) -> None:
-    verification.begin(producer_id, epoch).is_done = True
+    verification.confirm(producer_id, verification.begin(producer_id, epoch))
 
 
 def refused(verification: TransactionVerification, epoch: int = 0) -> bool:
@@ -31,7 +31,7 @@ def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> N
     assert refused(verification)
     question = verification.begin(7, 0)
     assert refused(verification), "the coordinator has not answered"
-    question.is_done = True
+    verification.confirm(7, question)
     assert not refused(verification)
 
 
@@ -39,7 +39,7 @@ def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) ->
     verification = TransactionVerification(state, True)
     question = verification.begin(7, 0)
     verification.forget(7)
-    question.is_done = True
+    verification.confirm(7, question)
     assert refused(verification)
 
 
@@ -56,6 +56,29 @@ def test_an_answer_is_for_its_epoch_only(state: ProducerState) -> None:
     vouch(verification, epoch=1)
     assert not refused(verification, epoch=1)
     assert refused(verification, epoch=0)
+
+
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_a_batch_of_a_wrong_epoch_takes_no_answer_from_the_right_one(
+    state: ProducerState, wrong: int
+) -> None:
+    verification = TransactionVerification(state, True)
+    verification.begin(7, wrong)
+    right = verification.begin(7, 1)
+    verification.begin(7, wrong)
+    verification.confirm(7, right)
+    assert not refused(verification, epoch=1)
+    assert refused(verification, epoch=wrong)
+
+
+def test_a_refused_verification_is_not_remembered(state: ProducerState) -> None:
+    verification = TransactionVerification(state, True)
+    question = verification.begin(7, 0)
+    verification.drop(7, question)
+    again = verification.begin(7, 0)
+    verification.drop(7, question)
+    assert again is not question
+    assert verification.begin(7, 0) is again
 
 
 def test_an_open_transaction_is_not_asked_about(state: ProducerState) -> None:

@@ -13,7 +13,7 @@ from kafkapy.common.cluster_state import (
     UpdateMetadataCommand,
     UpdateMetadataPartition,
 )
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TRANSACTION_STATE_TOPIC, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.coordinator.transactions.messages import AddPartitions, InitProducerId
@@ -75,6 +75,19 @@ def test_a_fenced_producer_hears_that_its_epoch_is_old(parts: Parts) -> None:
     begin(parts)
     begin(parts, T0)
     assert verify(parts) == {T0: ErrorCode.INVALID_PRODUCER_EPOCH}
+
+
+@pytest.mark.parametrize("wrong", [Producer(4000, 2), Producer(4001, 0)])
+def test_a_batch_of_a_wrong_producer_leaves_nothing_behind(parts: Parts, wrong: Producer) -> None:
+    """Neither memory for ids that a client makes up, nor a refusal of the right producer."""
+    begin(parts, T0)
+    assert verify(parts, Writing(T0, wrong))
+    verification = parts.replicas.partitions["t"][0].log.producers.verification
+    assert verification.is_empty
+    assert verify(parts) == {}
+    verification.check(*WRITING.producer)
+    with pytest.raises(ApiError, match="not part of an ongoing transaction"):
+        verification.check(*wrong)
 
 
 def test_without_coordinator_the_producer_is_told_to_try_again(tmp_path: Path) -> None:
