@@ -1,0 +1,224 @@
+"""Random operations on one partition, on kafkapy and on Apache Kafka 3.9.1: the same outcomes.
+
+Each sequence has a partition of its own. After a block of sequences both brokers are killed or
+stopped, and started again; everything is read once more, and the segments on disk are compared. The
+first difference of a sequence is shrunk to the operations that it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dev.differential.operations import (
+    TOPIC_CONFIGS,
+    DeleteRecords,
+    Operation,
+    Produce,
+    readings,
+    sequence,
+)
+from dev.differential.page import Run, write_page
+from dev.differential.partition import Outcome, Partition
+from dev.differential.shrink import shrink
+from dev.differential.systems import System, both
+from kafkapy.common.errors import ApiError
+
+BLOCK: Final = 100
+_SHRINK_ATTEMPTS: Final = 25
+
+
+class Difference(NamedTuple):
+    """The operation that had different outcomes, and these."""
+
+    seed: int
+    configs: dict[str, str]
+    operations: tuple[Operation, ...]
+    where: str
+    outcomes: tuple[Outcome, Outcome]
+
+
+class Comparison:
+    """Sequences on two systems."""
+
+    def __init__(self, systems: tuple[System, System], name: str) -> None:
+        self._systems = systems
+        self._name = name
+        self._now_ms = int(time.time() * 1000)
+        self._topics = 0
+        self.operations = 0
+        self.differences: list[Difference] = []
+
+    def block(self, seeds: Sequence[int], configs: dict[str, str]) -> None:
+        """Run the sequences of seeds, each on a partition of one topic."""
+        topic = self._topic(len(seeds), configs)
+        pairs = []
+        for index, seed in enumerate(seeds):
+            pair = self._pair(topic, index)
+            operations = sequence(seed)
+            found = self._first_difference(pair, (*operations, *readings()))
+            if found is not None:
+                self._report(seed, configs, operations, found)
+            else:
+                pairs.append((seed, index, pair))
+        # Where a log starts is written from time to time, and at a clean stop.
+        is_clean = self._topics % 2 == 0
+        for system in self._systems:
+            system.restart(is_clean)
+            system.expect_leaders(topic, len(seeds))
+        for seed, index, pair in pairs:
+            operations = sequence(seed)
+            if not is_clean and any(isinstance(each, DeleteRecords) for each in operations):
+                continue
+            for partition, system in zip(pair, self._systems, strict=True):
+                partition.over(system.wire)
+            found = self._first_difference(pair, readings()) or self._on_disk(topic, index, pair)
+            if found is not None:
+                where = f"after a {'clean stop' if is_clean else 'kill -9'}: {found[0]}"
+                self._add(Difference(seed, configs, operations, where, found[1]))
+        self._delete(topic)
+
+    def _topic(self, partitions: int, configs: dict[str, str]) -> str:
+        self._topics += 1
+        topic = f"{self._name}-{self._topics}"
+        for system in self._systems:
+            system.create(topic, partitions, configs)
+        return topic
+
+    def _delete(self, topic: str) -> None:
+        for system in self._systems:
+            system.delete(topic)
+
+    def _pair(self, topic: str, index: int) -> tuple[Partition, Partition]:
+        ours, theirs = (
+            Partition(system.wire, topic, index, self._now_ms, f"{topic}-{index}")
+            for system in self._systems
+        )
+        return ours, theirs
+
+    def _first_difference(
+        self, pair: tuple[Partition, Partition], operations: Sequence[Operation]
+    ) -> tuple[str, tuple[Outcome, Outcome]] | None:
+        for number, operation in enumerate(operations):
+            outcomes = _outcome(pair[0], operation), _outcome(pair[1], operation)
+            self.operations += 1
+            if outcomes[0] != outcomes[1] and not _both_refuse(operation, outcomes):
+                return f"operation {number}, {operation}", outcomes
+        return None
+
+    def _on_disk(
+        self, topic: str, index: int, pair: tuple[Partition, Partition]
+    ) -> tuple[str, tuple[Outcome, Outcome]] | None:
+        found = [
+            system.on_disk(topic, index, partition.label)
+            for system, partition in zip(self._systems, pair, strict=True)
+        ]
+        if pair[0].has_refused:
+            # Apache Kafka rolls a segment for a batch that it then refuses.
+            found = [[("all", sum((rows for _, rows in each), ()))] for each in found]
+        ours, theirs = (tuple(each) for each in found)
+        return None if ours == theirs else ("the segments on disk", (ours, theirs))
+
+    def _report(
+        self,
+        seed: int,
+        configs: dict[str, str],
+        operations: tuple[Operation, ...],
+        found: tuple[str, tuple[Outcome, Outcome]],
+    ) -> None:
+        """Shrink a sequence that fails, and note it."""
+        last = [found]
+
+        def fails(fewer: tuple[Operation, ...]) -> bool:
+            topic = self._topic(1, configs)
+            again = self._first_difference(self._pair(topic, 0), (*fewer, *readings()))
+            self._delete(topic)
+            if again is not None:
+                last[0] = again
+            return again is not None
+
+        kept = shrink(operations, fails, _SHRINK_ATTEMPTS)
+        self._add(Difference(seed, configs, kept, *last[0]))
+
+    def _add(self, difference: Difference) -> None:
+        self.differences.append(difference)
+        print(_text(difference), flush=True)
+
+
+def _both_refuse(operation: Operation, outcomes: tuple[Outcome, Outcome]) -> bool:
+    """Whether a request with several faults was refused by both, perhaps for different ones."""
+    if not isinstance(operation, Produce) or operation.faults < 2:
+        return False
+    return all(isinstance(outcome[0], int) and outcome[0] > 0 for outcome in outcomes)
+
+
+def _outcome(partition: Partition, operation: Operation) -> Outcome:
+    try:
+        return partition.apply(operation)
+    except (OSError, ApiError, ValueError, AssertionError) as error:
+        return ("no answer", type(error).__name__)
+
+
+def _text(found: Difference) -> str:
+    ours, theirs = _first_parts_that_differ(*found.outcomes)
+    steps = "".join(f"\n    {_short(operation)}" for operation in found.operations)
+    return (
+        f"seed {found.seed}, topic configs {found.configs}:{steps}\n  {_short(found.where)}\n"
+        f"  kafkapy      {_short(ours)}\n  Apache Kafka {_short(theirs)}"
+    )
+
+
+def _first_parts_that_differ(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Two outcomes without what is the same in both."""
+    if not (isinstance(ours, tuple | list) and isinstance(theirs, tuple | list)):
+        return ours, theirs
+    if len(ours) != len(theirs):
+        both = zip(ours, theirs, strict=False)
+        same = next((i for i, pair in enumerate(both) if pair[0] != pair[1]), -1)
+        return ours[same:], theirs[same:]
+    pairs = [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    return _first_parts_that_differ(*pairs[0])
+
+
+def _short(value: object) -> str:
+    """A value with its runs of one letter shortened."""
+    return re.sub(r"([A-Z])\1{4,}", lambda found: f"{found[1]}*{len(found[0])}", str(value))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/differential", description=__doc__)
+    parser.add_argument("--sequences", type=int, default=10_000)
+    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
+    parser.add_argument("--most", type=int, default=10, help="differences after which it ends")
+    parser.add_argument("--write", action="store_true", help="write docs/evidence/differential.md")
+    given = parser.parse_args()
+    started = time.monotonic()
+    seeds = range(given.first, given.first + given.sequences)
+    done = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="kafkapy-differential-") as directory,
+        both(Path(directory)) as systems,
+    ):
+        comparison = Comparison(systems, f"run-{given.first}")
+        for start in range(0, len(seeds), BLOCK):
+            block = seeds[start : start + BLOCK]
+            comparison.block(block, TOPIC_CONFIGS[block[0] // BLOCK % len(TOPIC_CONFIGS)])
+            done += len(block)
+            if len(comparison.differences) >= given.most:
+                break
+    found = len(comparison.differences)
+    run = Run(given.first, done, comparison.operations, found, time.monotonic() - started)
+    print(f"differential: {run.summary}")
+    if given.write:
+        write_page(run)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
