@@ -62,7 +62,7 @@ def encode_old(operation: ProduceOld, now_ms: int) -> bytes:
 
 
 def observed(data: Any, label: Callable[[int], str]) -> tuple[tuple[Any, ...], ...]:
-    """What a log or a response has, a row for each batch, and the bytes of one that is cut off.
+    """Rows of a log or a response: one for each batch, and the size of one that is cut off.
 
     Producer ids are replaced by labels. Of a control batch the time, which is the broker's, is left
     out; payloads are decompressed, since compressors differ in their output.

@@ -62,7 +62,7 @@ class Produce(NamedTuple):
 
     @property
     def faults(self) -> int:
-        """How many reasons there may be to refuse the request; a broker names one of them."""
+        """The number of reasons to refuse the request; a broker names one of them."""
         found = int(len(self.batches) != 1)
         for batch in self.batches:
             found += bool(batch.damage) + bool(batch.epoch_shift) + bool(batch.sequence_shift)

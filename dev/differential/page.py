@@ -12,7 +12,7 @@ _RESULT: Final = re.compile(r"(?<=<!-- result -->\n).*?(?=<!-- end -->)", re.DOT
 
 
 class Run(NamedTuple):
-    """What a run did."""
+    """The size and the result of a run."""
 
     first_seed: int
     sequences: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final
 
 from dev.differential.batches import NO_PRODUCER, encode, encode_old, next_offset, observed
@@ -36,11 +35,11 @@ from kafkapy.protocol.messages import (
     list_offsets,
     offset_for_leader_epoch,
 )
+from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import Wire, produce_request
 
 Outcome = tuple[Any, ...]
 
-LIMIT_S: Final = 30.0
 _NO_TIMESTAMP: Final = -1
 _PAUSE_S: Final = 0.002
 _TRANSACTION_TIMEOUT_MS: Final = 900_000
@@ -83,12 +82,14 @@ class Partition:
 
     def apply(self, operation: Operation) -> Outcome:
         """The outcome of an operation. A passing error is tried again."""
-        deadline = time.monotonic() + LIMIT_S
-        while True:
-            outcome = self._once(operation)
-            if outcome[0] not in _AGAIN or time.monotonic() > deadline:
-                return outcome
-            time.sleep(_PAUSE_S)
+        outcomes: list[Outcome] = []
+
+        def is_final() -> bool:
+            outcomes[:] = [self._once(operation)]
+            return outcomes[0][0] not in _AGAIN
+
+        wait_until(is_final, f"an outcome of {operation}", look_again_s=_PAUSE_S)
+        return outcomes[0]
 
     def _once(self, operation: Operation) -> Outcome:
         match operation:
@@ -203,13 +204,15 @@ class Partition:
         request = describe_transactions.DescribeTransactionsRequest(
             transactional_ids=[self._id_of(number)]
         )
-        deadline = time.monotonic() + LIMIT_S
-        while True:
+        states: list[str] = []
+
+        def is_settled() -> bool:
             [found] = self._wire.ask(request, 0).transaction_states
-            state: str = found.transaction_state
-            if not state.startswith("Prepare") or time.monotonic() > deadline:
-                return state
-            time.sleep(_PAUSE_S)
+            states[:] = [found.transaction_state]
+            return not states[0].startswith("Prepare")
+
+        wait_until(is_settled, "the markers of a transaction", look_again_s=_PAUSE_S)
+        return states[0]
 
     def _delete(self, operation: DeleteRecords) -> Outcome:
         offset = -1 if operation.per_mille < 0 else self._offset(operation.per_mille)

@@ -9,9 +9,14 @@ LIMIT_S = 60.0
 _LOOK_AGAIN_S = 0.05
 
 
-def wait_until(holds: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
+def wait_until(
+    holds: Callable[[], bool],
+    what: str,
+    limit_s: float = LIMIT_S,
+    look_again_s: float = _LOOK_AGAIN_S,
+) -> None:
     """Return when `holds()` does; fail, saying what was waited for, when the limit has passed."""
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(look_again_s)
