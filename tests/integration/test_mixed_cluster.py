@@ -6,8 +6,6 @@ Without Apache Kafka's jars nothing is checked, and the end of the run says so.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,8 +33,8 @@ def make_controller(cluster: FaultCluster, broker_id: int) -> None:
     with ExitStack() as awake:
         for other, broker in cluster.brokers.items():
             if other != broker_id:
-                os.kill(broker.pid, signal.SIGSTOP)
-                awake.callback(os.kill, broker.pid, signal.SIGCONT)
+                broker.pause()
+                awake.callback(broker.resume)
         with cluster.client() as client:
             client.delete("/controller")
         wait_until(lambda: cluster.controller_id() == broker_id, f"controller {broker_id}", LIMIT_S)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,14 +42,6 @@ class ZooKeeperServer(ServerProcess):
     def answers(self) -> bool:
         """Whether it takes sessions."""
         return serves("127.0.0.1", self.port)
-
-    def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """SIGCONT."""
-        os.kill(self.pid, signal.SIGCONT)
 
     def connect(self, chroot: str = "") -> str:
         """A `zookeeper.connect` for this server."""
