@@ -1,10 +1,11 @@
-"""Archives of the classes that Apache Kafka and Spark load, with which their JVMs start sooner.
+"""Archives of the classes that servers and Spark load, with which their JVMs start sooner.
 
     python -m tests.harness.processes.class_archives
 
 makes those that this machine lacks, which takes a minute, and prints JVM options for Spark. With an
-archive a broker of Apache Kafka and a job of Spark need 40 % less processor time to start. A JVM
-uses an archive only if it fits (`_kafka.archive_of` names it by what it has to fit).
+archive a broker of Apache Kafka, a ZooKeeper and a job of Spark need 40 % less processor time to
+start. A JVM uses an archive only if it fits (`apache_kafka.archive_of` names it by what it has to
+fit).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 import pyspark
+from kazoo.client import KazooClient
 
-from tests.harness.processes import apache_kafka
+from tests.harness.processes import apache_kafka, zookeeper_server
 
 # The JVMs of Spark end before what the second compiler makes is worth its time.
 SPARK_FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -67,6 +69,18 @@ def run_kafka(directory: Path, option: str) -> None:
         apache_kafka.run_tool(apache_kafka.CONSOLE_CONSUMER, *words, *more, limit_s=LIMIT_S)
 
 
+def run_zookeeper(directory: Path, option: str) -> None:
+    """A ZooKeeper that serves a session."""
+    server = zookeeper_server.ZooKeeperServer(directory / "zookeeper")
+    server.command.insert(1, option)
+    with server:
+        client = KazooClient(server.connect())
+        client.start()
+        client.create("/znode", b"value", ephemeral=True)
+        client.stop()
+        client.close()
+
+
 def run_spark(directory: Path, option: str) -> None:
     """A job that plans, generates code and has Python's rows."""
     job = directory / "job.py"
@@ -86,6 +100,7 @@ def run_spark(directory: Path, option: str) -> None:
 def main() -> None:
     if apache_kafka.installed():
         ensure(apache_kafka.class_archive(), run_kafka)
+    ensure(zookeeper_server.class_archive(), run_zookeeper)
     spark = apache_kafka.archive_of("spark", Path(pyspark.__file__).parent / "jars")
     ensure(spark, run_spark)
     print(*SPARK_FLAGS, *apache_kafka.sharing(spark))
