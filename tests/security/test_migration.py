@@ -87,7 +87,7 @@ class Machine:
     """One broker's machine before the migration; `home` stands for the page's `/etc/kafka`."""
 
     def __init__(
-        self, home: Path, broker_id: int, zookeeper: str, authority: JavaAuthority
+        self, home: Path, broker_id: int, zookeeper: str, keystore: Path, truststore: Path
     ) -> None:
         home.mkdir()
         self.home, self.port = home, free_port()
@@ -97,8 +97,8 @@ class Machine:
             port=self.port,
             home=home,
             zookeeper=zookeeper,
-            keystore=authority.keystore(f"broker-{broker_id}", "localhost"),
-            truststore=authority.truststore(),
+            keystore=keystore,
+            truststore=truststore,
         )
         self.properties.write_text(settings)
         login = f'{SCRAM} username="admin" password="{PASSWORDS["admin"]}";'
@@ -106,7 +106,7 @@ class Machine:
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "SCRAM-SHA-512",
             "sasl.jaas.config": login,
-            "ssl.truststore.location": str(authority.truststore()),
+            "ssl.truststore.location": str(truststore),
             "ssl.truststore.password": "secret",
         }
         self.config = apache_kafka.write_properties(home / "admin.properties", client)
@@ -143,8 +143,9 @@ class Company:
         self._ca = directory / "ca.pem"
         self._ca.write_text(ssl.DER_cert_to_PEM_cert(authority.certificate("ca")))
         connect = self.zookeeper.connect()
+        stores = authority.keystore("brokers", "localhost"), authority.truststore()
         self.machines = [
-            Machine(directory / f"machine-{id}", id, connect, authority) for id in BROKERS
+            Machine(directory / f"machine-{id}", id, connect, *stores) for id in BROKERS
         ]
         self.admin = self.machines[0]
 
