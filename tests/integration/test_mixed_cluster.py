@@ -24,6 +24,7 @@ from tests.harness.processes.waiting import wait_until
 
 APACHE = 2
 LIMIT_S = 30.0
+RATE = 200.0
 OTHER = "made-and-deleted"
 BLOCK = 1000
 
@@ -138,6 +139,6 @@ if apache_kafka.installed():
                 workload.wait_for_progress(100)
                 yield f"broker {broker_id} went on as one of the other kind"
 
-        verdict = Scenario(faults, apache=(APACHE,)).run(tmp_path)
+        verdict = Scenario(faults, rate=RATE, apache=(APACHE,)).run(tmp_path)
         assert verdict.clean, verdict.text()
         assert len(verdict.faults) == 4
