@@ -74,6 +74,14 @@ def closed_at_end(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
+def uncollected() -> Iterator[None]:
+    """No collection of garbage, which takes longer than the tests where they keep many objects."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """One running broker for all tests of a module: give your topics names of their own."""
     log_dir = tmp_path_factory.mktemp("broker") / "logs"
