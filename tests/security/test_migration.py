@@ -27,6 +27,7 @@ from tests.harness.processes.broker_process import ServerProcess, free_port
 from tests.harness.processes.topics import QUIET
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.certificates import JavaAuthority, can_keytool
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-a-cluster.md"
@@ -196,7 +197,10 @@ class Company:
         )
 
     def is_in_sync(self) -> bool:
-        return self.admin.run(commands("Each broker")[-1]) == ""
+        """As the page's command tells; in this process, since it is asked again and again."""
+        done = kafkapy(*self.admin.words(commands("Each broker")[-1])[1:])
+        assert done.status == 0, done.stderr
+        return done.stdout == ""
 
     def stop(self) -> None:
         for machine in self.machines:
