@@ -13,10 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from dev.docs.layered_graph import reachable
 from kafkapy.cli.framework.command_table import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.usefixtures("uncollected")
 
 MAY_IMPORT: dict[str, set[str]] = {
     "": {"cli", "testing"},  # `python -m kafkapy`, pytest's plug-in

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from kafkapy.cli.framework.command_table import COMMANDS, module_of
 
 ROOT = Path(__file__).parents[1]
@@ -98,6 +100,14 @@ def python_files(*folders: str) -> tuple[str, ...]:
             if path.suffix == ".py" and "__pycache__" not in path.parts:
                 found.append(str(path.relative_to(ROOT)))
     return tuple(found)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def trees(uncollected: None) -> Iterator[None]:
+    """The trees of all files, as long as they are of use."""
+    yield
+    for kept in (tree, nodes, calls):
+        kept.cache_clear()
 
 
 EVERYTHING = ("kafkapy", "dev", "scripts", "tests")

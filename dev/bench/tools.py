@@ -78,7 +78,7 @@ def peak_mb(command: Sequence[str]) -> float:
 def kafka(main_class: str, words: Sequence[str]) -> list[str]:
     """Kafka's tool with the compiler that its scripts let it have, and without an archive."""
     command = apache_kafka.java_command(main_class, *words)
-    ours = ("-XX:TieredStopAtLevel", "-XX:SharedArchiveFile")
+    ours = ("-XX:TieredStopAtLevel", "-XX:CompileThresholdScaling", "-XX:SharedArchiveFile")
     return [word for word in command if not word.startswith(ours)]
 
 

@@ -1,4 +1,7 @@
-"""`kafkapy spark-submit`: its own words sorted from Spark's, and a script run to its end."""
+"""`kafkapy spark-submit`: its own words sorted from Spark's, and SQL from topic to topic.
+
+Scripts are run by tests/spark/test_fork_server.py.
+"""
 
 from __future__ import annotations
 
@@ -81,39 +84,18 @@ def test_help_says_what_is_added() -> None:
     assert "--checkpoint DIR" in done.stdout
 
 
-JOB = """
-import sys
-from pyspark.sql import SparkSession
-import kafkapy.spark
-spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
-print("ROWS", kafkapy.spark.read(spark).count(), sys.argv[1:])
-sys.exit(3)
-"""
-
-
-def test_a_plain_script_reads_the_topic_that_was_wired(
-    broker: BrokerProcess, tmp_path: Path
-) -> None:
-    topic = Topic(broker.bootstrap_servers, 2)
-    topic.write(11)
-    script = tmp_path / "job.py"
-    script.write_text(JOB)
-    wiring = ["--from", topic.name, "--bootstrap-server", broker.bootstrap_servers]
-    done = run("--master", "local[1]", *wiring, str(script), "--from", "mine")
-    assert done.returncode == 3, done.stderr  # the script's own
-    assert "ROWS 11 ['--from', 'mine']" in done.stdout
-    assert " INFO SparkContext: " in done.stderr  # a script's log on a pipe is as Spark writes it
-
-
 def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Path) -> None:
     source, target = (Topic(broker.bootstrap_servers) for _ in range(2))
     source.send((0, None, b'{"user": "u%d", "n": %d}' % (i % 2, i)) for i in range(10))
     words = ["--from", source.name, "--to", target.name, "--once"]
     words += ["--bootstrap-server", broker.bootstrap_servers, "--checkpoint", str(tmp_path / "c")]
     words += ["--schema", "user STRING, n INT", "--sql", "SELECT user, n FROM records WHERE n > 3"]
-    done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
+    (tmp_path / "tmp").mkdir()
+    conf = ["--master", "local[1]", "--conf", "spark.ui.enabled=false"]
+    done = run(*conf, *words, TMPDIR=str(tmp_path / "tmp"))
     assert done.returncode == 0, done.stderr
     assert " INFO " not in done.stderr
+    assert not list((tmp_path / "tmp").glob("kafkapy-*"))
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
 

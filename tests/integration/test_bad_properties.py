@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.processes.broker_process import ServerProcess
+
 KAFKAPY = Path(sys.executable).parent / "kafkapy"
 
 # (key, value, words the message must have besides)
@@ -28,11 +30,11 @@ def test_bad_property_is_named(tmp_path: Path, key: str, value: str, words: list
     properties = tmp_path / "server.properties"
     settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": f"{tmp_path}/logs", key: value}
     properties.write_text("".join(f"{name}={text}\n" for name, text in settings.items()))
-    done = subprocess.run(
-        [KAFKAPY, "server", "start", str(properties)], capture_output=True, text=True, timeout=60
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode != 0
+    command = [str(KAFKAPY), "server", "start", str(properties)]
+    broker = ServerProcess(command, 0, tmp_path / "said", "kafkapy broker")
+    broker.launch()
+    assert broker.wait() != 0
+    said = broker.output_text()
     assert "Traceback" not in said
     for word in (key, value, *words):
         assert word in said

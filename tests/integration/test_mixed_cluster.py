@@ -6,8 +6,6 @@ Without Apache Kafka's jars nothing is checked, and the end of the run says so.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +24,7 @@ from tests.harness.processes.waiting import wait_until
 
 APACHE = 2
 LIMIT_S = 30.0
+RATE = 200.0
 OTHER = "made-and-deleted"
 BLOCK = 1000
 
@@ -35,8 +34,8 @@ def make_controller(cluster: FaultCluster, broker_id: int) -> None:
     with ExitStack() as awake:
         for other, broker in cluster.brokers.items():
             if other != broker_id:
-                os.kill(broker.pid, signal.SIGSTOP)
-                awake.callback(os.kill, broker.pid, signal.SIGCONT)
+                broker.pause()
+                awake.callback(broker.resume)
         with cluster.client() as client:
             client.delete("/controller")
         wait_until(lambda: cluster.controller_id() == broker_id, f"controller {broker_id}", LIMIT_S)
@@ -140,6 +139,6 @@ if apache_kafka.installed():
                 workload.wait_for_progress(100)
                 yield f"broker {broker_id} went on as one of the other kind"
 
-        verdict = Scenario(faults, apache=(APACHE,)).run(tmp_path)
+        verdict = Scenario(faults, rate=RATE, apache=(APACHE,)).run(tmp_path)
         assert verdict.clean, verdict.text()
         assert len(verdict.faults) == 4

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.harness.faults import replication_scenarios
 from tests.harness.faults.disk_scenarios import log_dir_failure
 from tests.harness.faults.links import Pace
@@ -32,9 +30,9 @@ def expect_clean(scenario: Scenario, directory: Path) -> None:
     assert verdict.clean, verdict.text()
 
 
-@pytest.mark.parametrize("clean", [True, False], ids=["clean", "hard"])
-def test_replication_with_broker_failures(tmp_path: Path, clean: bool) -> None:
-    expect_clean(in_turn(*(replication(aim, clean, bounces=1) for aim in AIMS)), tmp_path)
+def test_replication_with_broker_failures(tmp_path: Path) -> None:
+    scenarios = [replication(aim, clean, bounces=1) for clean in (True, False) for aim in AIMS]
+    expect_clean(in_turn(*scenarios), tmp_path)
 
 
 def test_replicas_that_are_cut_off_or_silent(tmp_path: Path) -> None:

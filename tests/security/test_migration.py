@@ -27,6 +27,7 @@ from tests.harness.processes.broker_process import ServerProcess, free_port
 from tests.harness.processes.topics import QUIET
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.certificates import JavaAuthority, can_keytool
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-a-cluster.md"
@@ -87,7 +88,7 @@ class Machine:
     """One broker's machine before the migration; `home` stands for the page's `/etc/kafka`."""
 
     def __init__(
-        self, home: Path, broker_id: int, zookeeper: str, authority: JavaAuthority
+        self, home: Path, broker_id: int, zookeeper: str, keystore: Path, truststore: Path
     ) -> None:
         home.mkdir()
         self.home, self.port = home, free_port()
@@ -97,8 +98,8 @@ class Machine:
             port=self.port,
             home=home,
             zookeeper=zookeeper,
-            keystore=authority.keystore(f"broker-{broker_id}", "localhost"),
-            truststore=authority.truststore(),
+            keystore=keystore,
+            truststore=truststore,
         )
         self.properties.write_text(settings)
         login = f'{SCRAM} username="admin" password="{PASSWORDS["admin"]}";'
@@ -106,7 +107,7 @@ class Machine:
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "SCRAM-SHA-512",
             "sasl.jaas.config": login,
-            "ssl.truststore.location": str(authority.truststore()),
+            "ssl.truststore.location": str(truststore),
             "ssl.truststore.password": "secret",
         }
         self.config = apache_kafka.write_properties(home / "admin.properties", client)
@@ -143,8 +144,9 @@ class Company:
         self._ca = directory / "ca.pem"
         self._ca.write_text(ssl.DER_cert_to_PEM_cert(authority.certificate("ca")))
         connect = self.zookeeper.connect()
+        stores = authority.keystore("brokers", "localhost"), authority.truststore()
         self.machines = [
-            Machine(directory / f"machine-{id}", id, connect, authority) for id in BROKERS
+            Machine(directory / f"machine-{id}", id, connect, *stores) for id in BROKERS
         ]
         self.admin = self.machines[0]
 
@@ -195,7 +197,10 @@ class Company:
         )
 
     def is_in_sync(self) -> bool:
-        return self.admin.run(commands("Each broker")[-1]) == ""
+        """As the page's command tells; in this process, since it is asked again and again."""
+        done = kafkapy(*self.admin.words(commands("Each broker")[-1])[1:])
+        assert done.status == 0, done.stderr
+        return done.stdout == ""
 
     def stop(self) -> None:
         for machine in self.machines:

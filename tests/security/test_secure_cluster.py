@@ -209,11 +209,13 @@ def test_what_is_acknowledged_is_on_both(cluster: SecureCluster | None) -> None:
         wait_until(cluster.have_new_tokens, "both have fetched a token again")
     cluster.wait_for_isr(2)
     commit_a_transaction(both)
-    # Broker 2 asks the controller, our broker, before it stops; and comes back.
-    assert cluster.other.stop() in (0, 143)
-    cluster.wait_for_isr(1)
-    cluster.other.start()
-    cluster.wait_for_isr(2)
+    if isinstance(cluster.other, BrokerProcess):
+        # It asks the controller before it stops; and comes back. Apache's does when certificates
+        # are replaced, below.
+        assert cluster.other.stop() == 0
+        cluster.wait_for_isr(1)
+        cluster.other.start()
+        cluster.wait_for_isr(2)
     assert "Traceback" not in cluster.ours.output_text()
     assert "Failed authentication" not in cluster.ours.output_text()
     assert "session has expired" not in cluster.ours.output_text()

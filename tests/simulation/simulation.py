@@ -378,7 +378,9 @@ def destructors_held_back() -> Iterator[None]:
     that were killed in the middle of something complain to nobody."""
     gc.disable()
     gc.collect()  # what a destructor of the seed before brought back would stay for good
-    gc.freeze()  # what is there already is nothing to look at in the end
+    # What is there already is nothing to look at in the end, nor later: a worker of pytest has
+    # frozen its modules and tests, which take 2 s of each full collection.
+    gc.freeze()
     complain = sys.unraisablehook
     try:
         yield
@@ -388,5 +390,4 @@ def destructors_held_back() -> Iterator[None]:
             gc.collect()
     finally:
         sys.unraisablehook = complain
-        gc.unfreeze()
         gc.enable()

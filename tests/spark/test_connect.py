@@ -16,9 +16,14 @@ LIMIT_S = 400.0
 """Two JVMs start and compile; alone it takes half a minute."""
 
 CLIENT = """
+import os
 import sys
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 servers, source, target, checkpoint = sys.argv[1:]
+SparkContext._ensure_initialized()
+# A free port. In the environment of the JVM, which runs now, it would have each plan checked.
+os.environ["SPARK_TESTING"] = "1"
 spark = (
     SparkSession.builder.config("spark.api.mode", "connect").master("local[1]")
     .config("spark.ui.enabled", "false").getOrCreate()
@@ -53,7 +58,7 @@ def test_a_connect_server_finds_the_source(make_topic: MakeTopic, tmp_path: Path
         text=True,
         timeout=LIMIT_S,
         cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # a free port
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.split("\n")[:2] == ["SQL 12", "STREAM 12"], done.stdout

@@ -1,4 +1,5 @@
-"""Whole jobs of `kafkapy spark-submit` with a fork server, also when it ends, and what is left."""
+"""Whole jobs of `kafkapy spark-submit`: their topic, words and status, and with a fork server, also
+when it ends, and what is left."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from tests.harness.spark.spark_jobs import printed, running_job
 from tests.harness.spark.spark_topics import Topic
 
 COUNT = """
+import os
+import signal
 import sys
 from pyspark.sql import SparkSession
 import kafkapy.spark
@@ -27,6 +30,17 @@ draw = lambda _: (open("/proc/self/cmdline").read(), __import__("numpy").random.
 found = spark.sparkContext.parallelize(range(2), 2).map(draw).collect()
 print("PYTHON", *(command.replace(chr(0), " ") for command, _ in found))
 print("DRAWN", len({number for _, number in found}))
+
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+
+workers = spark.sparkContext.parallelize([0])
+fork_server = workers.map(lambda _: parent(os.getppid())).first()
+print("FORK_SERVER", open(f"/proc/{fork_server}/cmdline").read().replace(chr(0), " "))
+os.kill(fork_server, signal.SIGKILL)
+print("WITHOUT", kafkapy.spark.read(spark).count(), workers.count())
+print("WORDS", *sys.argv[1:])
+sys.exit(3)
 """
 STREAM = """
 import os
@@ -40,30 +54,13 @@ print("RUNNING", os.getpid(), flush=True)
 query.awaitTermination()
 """
 
-KILL = """
-import os
-import signal
-from pyspark.sql import SparkSession
-import kafkapy.spark
-
-def parent(pid):
-    return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
-
-spark = SparkSession.builder.getOrCreate()
-workers = spark.sparkContext.parallelize([0])
-fork_server = workers.map(lambda _: parent(os.getppid())).first()
-print("FORK_SERVER", open(f"/proc/{fork_server}/cmdline").read().replace(chr(0), " "))
-os.kill(fork_server, signal.SIGKILL)
-print("ROWS", kafkapy.spark.read(spark).count(), workers.count())
-"""
-
 
 def submitted(
-    topic: Topic, script: Path, **environ: str
+    topic: Topic, script: Path, *more: str, **environ: str
 ) -> AbstractContextManager[subprocess.Popen[str]]:
-    """A job in local mode."""
+    """A job in local mode; its script is given `more` words."""
     words = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
-    words += ["--from", topic.name, "--bootstrap-server", topic.servers, str(script)]
+    words += ["--from", topic.name, "--bootstrap-server", topic.servers, str(script), *more]
     command = [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words]
     return running_job(command, script.parent / "log", **environ)
 
@@ -75,25 +72,25 @@ def topic(broker: BrokerProcess) -> Topic:
     return made
 
 
-def test_workers_are_forked_from_it(topic: Topic, tmp_path: Path) -> None:
+def test_a_script_has_forked_workers_whose_servers_end_costs_only_speed(
+    topic: Topic, tmp_path: Path
+) -> None:
     """Also where the name of a file for temporary files is longer than a socket's may be."""
-    (tmp_path / "job.py").write_text(COUNT)
+    script = tmp_path / "job.py"
+    script.write_text(COUNT)
     temporary = tmp_path / ("a directory's long name, " * 8)
     temporary.mkdir()
-    with submitted(topic, tmp_path / "job.py", TMPDIR=str(temporary)) as process:
+    with submitted(topic, script, "--from", "mine", TMPDIR=str(temporary)) as process:
         found = printed(process)
+    said = (tmp_path / "log").read_text()
+    assert process.returncode == 3, said  # the script's own
+    assert " INFO SparkContext: " in said  # a script's log in a file is as Spark writes it
+    assert found["WORDS"] == "--from mine"
     assert found["ROWS"] == "10 value 9"
     assert found["PYTHON"].count(" -m kafkapy.spark.workers.fork_server ") == 2
     assert found["DRAWN"] == "2"
-    assert not list(temporary.glob("kafkapy-*"))
-
-
-def test_its_own_end_costs_only_speed(topic: Topic, tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(KILL)
-    with submitted(topic, tmp_path / "job.py", TMPDIR=str(tmp_path)) as process:
-        found = printed(process)
     assert " -m kafkapy.spark.workers.fork_server " in found["FORK_SERVER"]
-    assert found["ROWS"] == "10 1"
+    assert found["WITHOUT"] == "10 1"
 
 
 @pytest.mark.parametrize("whom", ["spark-submit", "driver", "terminal"])

@@ -1,5 +1,5 @@
 """writer in a cluster whose brokers die one after the other: each row once and in order, in one
-long task, and in transactions that are tried again as Spark tries tasks again.
+long task and, beside it, in transactions that are tried again as Spark tries tasks again.
 
 With Apache Kafka's jars one of the brokers is Apache Kafka's; without them the end of the run says
 that this was not checked.
@@ -45,11 +45,13 @@ class Rows:
         self._given = 0
         self._change = Condition()
 
-    def allow(self, count: int, task: Future[None]) -> None:
-        """Allow `count` rows to be written, and wait until the task has taken them."""
+    def allow(self, count: int) -> None:
+        """Allow `count` rows to be written."""
         with self._change:
             self._allowed = count
             self._change.notify()
+
+    def wait_until_taken(self, count: int, task: Future[None]) -> None:
         wait_until(lambda: task.done() or self._given >= count, f"{count} rows taken", 120)
 
     def batches(self, first: int, end: int) -> Iterator[Any]:
@@ -63,7 +65,7 @@ class Rows:
 
 
 def one_task(servers: str, rows: Rows) -> None:
-    write_batches(options(servers), rows.batches(0, TOTAL))
+    write_batches(options(servers, "one_task"), rows.batches(0, TOTAL))
 
 
 def tasks_in_transactions(servers: str, rows: Rows) -> None:
@@ -71,44 +73,57 @@ def tasks_in_transactions(servers: str, rows: Rows) -> None:
         for attempt in range(4):  # spark.task.maxFailures
             try:
                 given = rows.batches(first, first + TASK_ROWS)
-                write_transaction(options(servers), f"query-{first}", given)
+                to = options(servers, "tasks_in_transactions")
+                write_transaction(to, f"query-{first}", given)
                 break
             except KafkapyError:
                 if attempt == 3:
                     raise
 
 
-def options(servers: str) -> Any:
-    return parse_sink_options(
-        {"kafka.bootstrap.servers": servers, "topic": "out", "kafka.batch.size": "2000"}
-    )
+def options(servers: str, topic: str) -> Any:
+    """With connections of their own, as those of another process."""
+    client = {"kafka.client.id": topic, "kafka.batch.size": "2000"}
+    return parse_sink_options({"kafka.bootstrap.servers": servers, "topic": topic, **client})
 
 
-@pytest.mark.parametrize("write", [one_task, tasks_in_transactions])
+WRITERS = (one_task, tasks_in_transactions)
+
+
 @pytest.mark.parametrize("apache", KINDS, ids=lambda apache: "mixed" if apache else "ours")
-def test_each_row_once_though_brokers_are_killed(
-    tmp_path: Path, apache: Collection[int], write: Any
-) -> None:
-    rows = Rows()
+def test_each_row_once_though_brokers_are_killed(tmp_path: Path, apache: Collection[int]) -> None:
+    rows = [Rows() for _ in WRITERS]
     with (
         FaultCluster(tmp_path / "cluster", 3, SETTINGS, apache=apache) as cluster,
-        ThreadPoolExecutor(1) as worker,
+        ThreadPoolExecutor(len(WRITERS)) as workers,
     ):
-        create_topic(cluster.bootstrap_servers, "out", 3, replication_factor=3)
-        task = worker.submit(write, cluster.bootstrap_servers, rows)
+        servers = cluster.bootstrap_servers
+        for write in WRITERS:
+            create_topic(servers, write.__name__, 3, replication_factor=3)
+        tasks = [
+            workers.submit(write, servers, each) for write, each in zip(WRITERS, rows, strict=True)
+        ]
+
+        def let_write(tenths: int) -> None:
+            for each in rows:
+                each.allow(TOTAL * tenths // 10)
+            for each, task in zip(rows, tasks, strict=True):
+                each.wait_until_taken(TOTAL * tenths // 10, task)
+
         try:
             for step, broker in enumerate(cluster.brokers.values()):
-                rows.allow(TOTAL * (3 * step + 1) // 10, task)
+                let_write(3 * step + 1)
                 broker.kill()
-                rows.allow(TOTAL * (3 * step + 3) // 10, task)
+                let_write(3 * step + 3)
                 cluster.start_again(broker)
                 cluster.wait_for_full_isr()
         finally:
-            rows.allow(TOTAL, task)
-        task.result(120)
-        seen = [int(value) for value in read(cluster.bootstrap_servers, "out")]
-        assert sorted(seen) == list(range(TOTAL))
-        for partition in range(3):
-            in_order = [int(v) for v in read(cluster.bootstrap_servers, "out", partition=partition)]
-            assert in_order == sorted(in_order)
+            let_write(10)
+        for write, task in zip(WRITERS, tasks, strict=True):
+            task.result(120)
+            topic = write.__name__
+            assert sorted(map(int, read(servers, topic))) == list(range(TOTAL))
+            for partition in range(3):
+                in_order = [int(value) for value in read(servers, topic, partition=partition)]
+                assert in_order == sorted(in_order)
         cluster.stop_brokers()

@@ -21,6 +21,8 @@ from tests.harness.faults.fault_cluster import wait_until
 
 PADDING = b"x" * 80
 DELIVERY_LIMIT_S = 90.0
+AT_ONCE = 2
+"""Records that a writer produces to a partition in one go: half the requests of one at a time."""
 QUICK_TO_RECONNECT = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
@@ -61,7 +63,7 @@ class Writer(threading.Thread):
         self._topic = topic
         self._partitions = partitions
         self._history = history
-        self._interval_s = partitions / rate
+        self._interval_s = AT_ONCE * partitions / rate
         self._number = number
         self._in_flight = in_flight
         self._next = [0] * partitions
@@ -121,8 +123,8 @@ class Writer(threading.Thread):
 
     def _send_to_all(self, producer: Producer) -> None:
         try:
-            for partition in range(self._partitions):
-                self._send(producer, partition)
+            for index in range(AT_ONCE * self._partitions):
+                self._send(producer, index % self._partitions)
             producer.poll(0)
         except BufferError:
             producer.poll(0.1)

@@ -5,9 +5,7 @@ A seed chooses the faults and their targets. Each returns a description of what 
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -303,8 +301,8 @@ OF_PROCESSES: Final = {name for name in FAULTS if name.startswith(("kill", "boun
 
 def stopped(broker: ServerProcess, during: Callable[[], object]) -> None:
     """SIGSTOP a broker, do something, SIGCONT it."""
-    os.kill(broker.pid, signal.SIGSTOP)
+    broker.pause()
     try:
         during()
     finally:
-        os.kill(broker.pid, signal.SIGCONT)
+        broker.resume()

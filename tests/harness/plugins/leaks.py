@@ -142,15 +142,14 @@ def _addresses(fd: int) -> str:
 def _children() -> dict[tuple[str, int], str]:
     """Not by /proc/self/task/*/children: that list may lack some while another one ends."""
     found: dict[tuple[str, int], str] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
+    for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            _, _, rest = (entry / "stat").read_text().rpartition(") ")
+            with open(f"/proc/{name}/stat", "rb") as file:  # a Path takes twice as long
+                _, _, rest = file.read().rpartition(b") ")
         except OSError:
             continue  # it ended meanwhile
         if int(rest.split()[1]) in _parents:
-            found["process", int(entry.name)] = (
-                f"child process {entry.name}: {_command(entry.name)}"
-            )
+            found["process", int(name)] = f"child process {name}: {_command(name)}"
     return found
 
 

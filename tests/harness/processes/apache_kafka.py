@@ -61,6 +61,7 @@ DUMP_LOG_SEGMENTS = "kafka.tools.DumpLogSegments"
 GET_OFFSET_SHELL = "org.apache.kafka.tools.GetOffsetShell"
 PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
+CONFIGS = "kafka.admin.ConfigCommand"
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 STORAGE_TOOL = "kafka.tools.StorageTool"
@@ -180,11 +181,12 @@ def _libs(release: Release) -> Path:
 def archive_of(name: str, jars: Path) -> Path:
     """The path of the archive of the classes in `jars`, which `class_archives` makes.
 
-    It fits one Java and one state of the jars; its name says which.
+    It fits one Java, one state of the jars and one text of that module; its name says which.
     """
     program = Path(java()).resolve()
     what = zlib.crc32(str(jars).encode())
-    state = [program, *(path.stat().st_mtime_ns for path in (program, jars))]
+    made_by = Path(__file__).with_name("class_archives.py").read_bytes()
+    state = [program, made_by, *(path.stat().st_mtime_ns for path in (program, jars))]
     return cache_dir() / f"{name}-{what:08x}-{zlib.crc32(repr(state).encode()):08x}.jsa"
 
 
@@ -233,6 +235,7 @@ def java_command(
         f"-Xmx{heap_mb}m",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",  # nothing lives long enough to pay for the second compiler
+        "-XX:CompileThresholdScaling=4",
         *sharing(class_archive(release)),
         f"-D{name}=file:{log4j}",
         "-cp",

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.harness.processes.forked_brokers import ForkedBroker, can_fork
+from tests.harness.processes.waiting import wait_until
 
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
@@ -142,6 +143,21 @@ class ServerProcess:
         """Wait for the process to end by itself; its exit status."""
         assert self._process is not None
         return self._process.wait(limit_s)
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nothing, once each thread has stopped."""
+        os.kill(self.pid, signal.SIGSTOP)
+        wait_until(lambda: set(self._states()) == {"T"}, f"{self.name} has stopped")
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _states(self) -> Iterator[str]:
+        """Of its threads (Linux)."""
+        for thread in Path(f"/proc/{self.pid}/task").iterdir():
+            with suppress(OSError):  # it ended meanwhile
+                yield (thread / "stat").read_text().rpartition(") ")[2][0]
 
     def kill(self) -> None:
         """SIGKILL, as a power cut: nothing is flushed by the process."""

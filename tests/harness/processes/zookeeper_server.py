@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from kafkapy.tools.zookeeper.implementations import Implementation
-from kafkapy.tools.zookeeper.process import effective_config, prepare, serves
+from kafkapy.tools.zookeeper.process import class_path, effective_config, prepare, serves
 from tests.harness.plugins import leaks
+from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import ServerProcess, free_port
 from tests.harness.processes.forked_brokers import ForkedBroker
 
 TICK_MS = 100
 """Session timeouts from 2 to 20 ticks are granted, unless the configuration says otherwise."""
+
+
+def class_archive() -> Path:
+    """Of the classes of pyspark's ZooKeeper; see `class_archives`."""
+    return apache_kafka.archive_of("zookeeper", Path(class_path().partition(":")[0]).parent)
 
 
 class ZooKeeperServer(ServerProcess):
@@ -39,19 +43,12 @@ class ZooKeeperServer(ServerProcess):
             "maxSessionTimeout": "60000",
         }
         command = prepare(effective_config(chosen, settings or {}, Implementation.APACHE))
+        command[1:1] = apache_kafka.sharing(class_archive())
         super().__init__(command, port, Path(f"{directory}.out"), "Apache ZooKeeper")
 
     def answers(self) -> bool:
         """Whether it takes sessions."""
         return serves("127.0.0.1", self.port)
-
-    def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """SIGCONT."""
-        os.kill(self.pid, signal.SIGCONT)
 
     def connect(self, chroot: str = "") -> str:
         """A `zookeeper.connect` for this server."""

@@ -22,12 +22,11 @@ def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return found
 
 
-def write(directory: Path, option: str) -> None:
-    """Writes an archive, as a JVM does when it exits."""
-    Path(option.partition("=")[2]).write_text("classes")
+def write(directory: Path, archive: Path) -> None:
+    archive.write_text("classes")
 
 
-def fail(directory: Path, option: str) -> None:
+def fail(directory: Path, archive: Path) -> None:
     raise RuntimeError("a JVM that did not start")
 
 
