@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ProtocolViolation
-from kafkapy.protocol.framing import FrameReader
+from kafkapy.protocol.framing import FrameReader, ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages import response_class
 from kafkapy.protocol.schema import Message
@@ -43,8 +43,9 @@ class ClientConnection:
     def __init__(self, client_id: str | None, max_response_bytes: int = RESPONSE_BYTES_MAX) -> None:
         self._client_id = client_id
         self._next_id = 0
-        self._scratch = bytearray(_SCRATCH_BYTES)
-        self._reader = FrameReader(max_response_bytes, self._scratch)
+        buffers = ReceiveBuffers(_SCRATCH_BYTES)
+        self._scratch = buffers.scratch
+        self._reader = FrameReader(max_response_bytes, buffers)
         self._waiting: deque[tuple[int, ReadFrame]] = deque()
 
     @property
@@ -82,7 +83,7 @@ class ClientConnection:
     def bytes_received(self, n: int) -> list[Response]:
         """Take `n` received bytes; returns the responses that are complete now.
 
-        Their `records` stay valid: they are views into memory that is not used again.
+        Their `records` stay valid: memory with views is not used again.
 
         Raises:
             ProtocolViolation: not a response, or not the one that is due. Close the connection.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkapy.protocol.framing import FrameReader
+from kafkapy.protocol.framing import FrameReader, ReceiveBuffers
 from kafkapy.protocol.headers import RequestHeader, decode_request_header
 from kafkapy.protocol.primitives import Buffer
 
@@ -28,9 +28,9 @@ class ServerConnection:
 
     __slots__ = ("_due", "_early", "_flushed", "_reader", "_received")
 
-    def __init__(self, max_request_bytes: int, scratch: bytearray | memoryview) -> None:
-        """`scratch` is shared by all connections of an event loop (see `framing`)."""
-        self._reader = FrameReader(max_request_bytes, scratch)
+    def __init__(self, max_request_bytes: int, buffers: ReceiveBuffers) -> None:
+        """`buffers` are shared by all connections of an event loop (see `framing`)."""
+        self._reader = FrameReader(max_request_bytes, buffers)
         self._received = 0  # requests taken: the next slot
         self._flushed = 0  # requests answered in order: the slot whose response is due next
         self._early: dict[int, list[Buffer] | None] = {}  # responses that wait for that one

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.port_holder import taken_by
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.network.connection import Connection
 from kafkapy.server.network.listener_acceptor import ListenerAcceptor
@@ -77,7 +78,7 @@ class Acceptor:
         self._sockets: dict[str, socket.socket] = {}
         self._servers: dict[str, ListenerAcceptor] = {}
         self._dispatcher: RequestHandler | None = None
-        self._scratch = bytearray(SCRATCH_BYTES)
+        self._buffers = ReceiveBuffers(SCRATCH_BYTES)
 
     def bind(self) -> None:
         """Bind all listeners, port 0 meaning any free one.
@@ -158,7 +159,7 @@ class Acceptor:
 
     def _connection(self, listener: str, dispatcher: RequestHandler) -> Connection:
         request_bytes_max = self._config.get_int("socket.request.max.bytes")
-        wire = ServerConnection(request_bytes_max, self._scratch)
+        wire = ServerConnection(request_bytes_max, self._buffers)
         parts = (listener, dispatcher, self._connections, wire, self._clock.monotonic_ms)
         security = self._security.get(listener)
         if security is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.fetch import (
     FetchPartition,
@@ -41,7 +42,7 @@ class Client:
             "PLAINTEXT",
             parts.dispatcher(),
             ConnectionTable(parts.config),
-            ServerConnection(1 << 20, bytearray(1 << 20)),
+            ServerConnection(1 << 20, ReceiveBuffers(1 << 20)),
             parts.clock.monotonic_ms,
         )
         self.connection.connection_made(self.transport)

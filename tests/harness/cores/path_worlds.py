@@ -20,6 +20,7 @@ from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartitio
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.coordinator.transactions.messages import PartitionsResult
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.schema import Message
@@ -68,7 +69,7 @@ class Client:
             "PLAINTEXT",
             self.world.dispatcher,
             ConnectionTable(parts.config),
-            ServerConnection(1 << 20, bytearray(1 << 20)),
+            ServerConnection(1 << 20, ReceiveBuffers(1 << 20)),
             parts.clock.monotonic_ms,
         )
         self.connection.connection_made(self.transport)

@@ -9,6 +9,7 @@ import pytest
 from kafkapy.common.errors import ApiError, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.client_connection import ClientConnection, Response
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import encode_response
 from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkapy.protocol.messages.fetch import FetchRequest as Fetch
@@ -34,7 +35,7 @@ def heartbeat(correlation_id: int, error_code: int = 0) -> bytes:
 
 
 def test_a_conversation() -> None:
-    client, server = ClientConnection("me"), ServerConnection(1000, bytearray(4096))
+    client, server = ClientConnection("me"), ServerConnection(1000, ReceiveBuffers(4096))
     for number in range(3):
         correlation_id, frame = client.send(HeartbeatRequest(generation_id=number), 4)
         assert correlation_id == number

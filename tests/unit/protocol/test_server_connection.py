@@ -10,6 +10,7 @@ import pytest
 from kafkapy.common.errors import ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decode
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.server_connection import Request, ServerConnection
@@ -25,13 +26,13 @@ def receive(connection: ServerConnection, data: bytes) -> list[Request]:
 
 
 def made(requests: int) -> ServerConnection:
-    connection = ServerConnection(1000, bytearray(4096))
+    connection = ServerConnection(1000, ReceiveBuffers(4096))
     receive(connection, b"".join(map(request, range(requests))))
     return connection
 
 
 def test_requests() -> None:
-    connection = ServerConnection(1000, bytearray(4096))
+    connection = ServerConnection(1000, ReceiveBuffers(4096))
     stream = request(1) + request(2) + request(3)
     first = receive(connection, stream[:-1])
     assert [each.slot for each in first] == [0, 1]
@@ -108,4 +109,4 @@ def test_answering_twice_or_what_was_not_asked_is_a_bug(slot: int) -> None:
 )
 def test_what_is_not_kafka(data: bytes, reason: str) -> None:
     with pytest.raises(ProtocolViolation, match=reason):
-        receive(ServerConnection(1000, bytearray(4096)), data)
+        receive(ServerConnection(1000, ReceiveBuffers(4096)), data)

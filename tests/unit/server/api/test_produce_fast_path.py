@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import decode_response, encode_request
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.produce import (
@@ -60,7 +61,7 @@ class Producer:
             "PLAINTEXT",
             dispatcher,
             ConnectionTable(parts.config),
-            ServerConnection(1 << 20, bytearray(1 << 20)),
+            ServerConnection(1 << 20, ReceiveBuffers(1 << 20)),
             parts.clock.monotonic_ms,
         )
         self.connection.connection_made(self.transport)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -53,7 +54,7 @@ class Client:
             "PLAINTEXT",
             self.dispatcher,  # type: ignore[arg-type]
             self.table,
-            ServerConnection(1000, bytearray(4096)),
+            ServerConnection(1000, ReceiveBuffers(4096)),
             lambda: self.now_ms,
         )
         self.connection.connection_made(self.transport)

@@ -11,6 +11,7 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import RequestHeader, decode_response, encode_request
 from kafkapy.protocol.messages import response_class
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
@@ -83,7 +84,7 @@ class Client:
             "SASL",
             self.dispatcher,  # type: ignore[arg-type]
             self.table,
-            ServerConnection(REQUEST_BYTES_MAX, bytearray(4096)),
+            ServerConnection(REQUEST_BYTES_MAX, ReceiveBuffers(4096)),
             lambda: self.now_ms,
             SaslSettings({"PLAIN": mechanism}, RECEIVE_BYTES_MAX, delay_s),
             REQUEST_BYTES_MAX,

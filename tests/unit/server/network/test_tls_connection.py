@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.security.tls.distinguished_name import PrincipalMapper
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -41,7 +42,7 @@ def connected(
         "SSL",
         dispatcher,
         ConnectionTable(KafkaConfig({})) if table is None else table,
-        ServerConnection(1000, bytearray(4096)),
+        ServerConnection(1000, ReceiveBuffers(4096)),
         lambda: 0,
         PrincipalMapper(rules),
     )
