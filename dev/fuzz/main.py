@@ -19,6 +19,7 @@ from random import Random
 from typing import Final
 
 from dev.fuzz.broker import (
+    NO_DELAY,
     USERS,
     Client,
     Ping,
@@ -166,7 +167,7 @@ class Fuzzer:
         worst.requests += 1
         if used_s > worst.used_s:
             worst.used_s, worst.used_what = used_s, request.what
-        ping = max(slow, key=lambda ping: ping.delay_s, default=Ping(0, 0, 0))
+        ping = max(slow, key=lambda ping: ping.delay_s, default=NO_DELAY)
         if not self._is_timed:
             return
         self._look_at_memory(request)
@@ -178,9 +179,9 @@ class Fuzzer:
             worst.delay_s, worst.delay_what = ping.delay_s, request.what
         if ping.delay_s > DELAY_LIMIT_S:
             result.violations.append(
-                f"{request.what} ({len(request.frame)} bytes) made another client wait"
-                f" {ping.took_s * 1e3:.0f} ms, in which the broker worked for"
-                f" {ping.used_s * 1e3:.0f} ms"
+                f"{request.what} ({len(request.frame)} bytes), in which the broker worked for"
+                f" {ping.used_s * 1e3:.0f} ms, delayed another client by"
+                f" {ping.delay_s * 1e3:.0f} ms"
             )
 
     def _look_at_memory(self, request: Hostile) -> None:
@@ -201,7 +202,7 @@ class Fuzzer:
             self._pinger.taken()
             self._send_one(request)
             _, slow = self._pinger.taken()
-            ping = max(slow, key=lambda ping: ping.delay_s, default=Ping(0, 0, 0))
+            ping = max(slow, key=lambda ping: ping.delay_s, default=NO_DELAY)
             least = min(least, ping, key=lambda ping: ping.delay_s)
         return least
 
