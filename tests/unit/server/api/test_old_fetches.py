@@ -110,9 +110,7 @@ def test_one_answer_converts_so_much_and_some_of_each_partition(
     assert [[r.offset for r in rows] for _, rows in shop.fetch(2, 0, 3)] == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_what_is_not_converted_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_converted_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetch of 55 MB was read whole, and 1 MB of it converted."""
     taken: list[int] = []
     take = FileRegion.take
