@@ -116,8 +116,8 @@ class Client:
         self._socket.close()
 
 
-def make_topics(client: Client) -> None:
-    """The topics that the requests name."""
+def make_topics(port: int, user: str | None) -> None:
+    """Create the topics that the requests name, where they are missing."""
     rows = [
         CreatableTopic(
             name=name,
@@ -127,8 +127,10 @@ def make_topics(client: Client) -> None:
         )
         for name, (partitions, configs) in TOPICS.items()
     ]
+    client = Client(port, user)
     request = CreateTopicsRequest(topics=rows, timeout_ms=20_000)
     assert client.ask(encode_request(request, 4, 1, "fuzz")) is not None
+    client.close()
 
 
 class Pinger:
