@@ -1,8 +1,9 @@
 """The fuzzer's broker, its clients, and the process that measures how long others wait for it.
 
 A second process sends a small request again and again on a connection of its own, and notes for
-each how long the answer took, and how much processor time the broker used meanwhile. On a busy
-machine the first says little: the lesser of the two is what the broker is to blame for.
+each how long the answer took. On a busy machine that alone says little. So it notes as well how
+long it and the broker's event loop waited for a processor, which is left out, and how much
+processor time the broker used meanwhile, which is the most that it is to blame for.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ class Ping(NamedTuple):
     began_s: float
     took_s: float
     used_s: float  # of processor time, by all threads of the broker, meanwhile
+    queued_s: float  # for a processor, by the broker's event loop and by the client
 
     @property
     def delay_s(self) -> float:
         """Delay that the broker caused: at most the processor time that it used."""
-        return min(self.took_s, self.used_s)
+        return max(0.0, min(self.took_s - self.queued_s, self.used_s))
+
+
+NO_DELAY: Final = Ping(0.0, 0.0, 0.0, 0.0)
 
 
 def new_broker(directory: Path, is_guarded: bool) -> BrokerProcess:
@@ -111,8 +116,8 @@ class Client:
         self._socket.close()
 
 
-def make_topics(client: Client) -> None:
-    """The topics that the requests name."""
+def make_topics(port: int, user: str | None) -> None:
+    """Create the topics that the requests name, where they are missing."""
     rows = [
         CreatableTopic(
             name=name,
@@ -122,8 +127,10 @@ def make_topics(client: Client) -> None:
         )
         for name, (partitions, configs) in TOPICS.items()
     ]
+    client = Client(port, user)
     request = CreateTopicsRequest(topics=rows, timeout_ms=20_000)
     assert client.ask(encode_request(request, 4, 1, "fuzz")) is not None
+    client.close()
 
 
 class Pinger:
@@ -150,7 +157,7 @@ def _ping_on(port: int, user: str | None, pid: int, control: Connection) -> None
     client = Client(port, user)
     count, slow = 0, []
     while True:
-        before_s = used_seconds(pid)
+        before_s, queued_s = used_seconds(pid), queued_seconds(pid)
         began_s = time.monotonic()
         answer = client.ask(API_VERSIONS_V0)
         took_s = time.monotonic() - began_s
@@ -160,7 +167,8 @@ def _ping_on(port: int, user: str | None, pid: int, control: Connection) -> None
             took_s = max(took_s, LIMIT_S)
         count += 1
         if took_s > WORTH_NOTING_S:
-            slow.append(Ping(began_s, took_s, used_seconds(pid) - before_s))
+            used_s, queued_s = used_seconds(pid) - before_s, queued_seconds(pid) - queued_s
+            slow.append(Ping(began_s, took_s, used_s, queued_s))
         readable, _, _ = select.select([control], [], [], PING_EVERY_S)
         if readable:
             if control.recv() == "end":
@@ -172,6 +180,12 @@ def _ping_on(port: int, user: str | None, pid: int, control: Connection) -> None
 def used_seconds(pid: int) -> float:
     """Processor time that a process has used (`clock_getcpuclockid`)."""
     return time.clock_gettime(~pid << 3 | _SCHEDULER_CLOCK)
+
+
+def queued_seconds(pid: int) -> float:
+    """Time that the main threads of a process and of this one have waited for a processor."""
+    files = (Path("/proc/self/schedstat"), Path(f"/proc/{pid}/schedstat"))
+    return sum(int(file.read_text().split()[1]) for file in files) / 1e9
 
 
 def resident_bytes(pid: int) -> tuple[int, int]:

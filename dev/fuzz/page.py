@@ -6,7 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from dev.report import ROOT
+from dev.report import ROOT, kafkapy_version, machine, today
 
 if TYPE_CHECKING:
     from dev.fuzz.result import Result
@@ -37,16 +37,18 @@ scripts/fuzz --api FETCH --size 1000000  # one API, each request as large as tha
 Requests are made from the protocol's schema. Each has a shape: one array with as many elements as
 fit, all the same or all different, at any depth; one string or bytes field as long as fits; nulls;
 the least and greatest numbers; unknown tagged fields. Produce requests carry bombs of each codec
-and magic, wrong counts, batches that are cut short, and message sets of before Kafka 0.11. One
-request in twenty has 1 MB. What speaks for the controller is sent last.
+and magic, wrong counts, batches that are cut short, and message sets of before Kafka 0.11; some
+carry as many of them as fit. One request in twenty has 1 MB. What speaks for the controller is sent
+last.
 
 ## What is measured
 
 Another process sends ApiVersions on a connection of its own, every 2 ms. A *delay* is how long an
-answer took, or how much processor time the broker used meanwhile if that is less: on a machine that
-is busy with other things, the time alone says little. A request that brings on more than 100 ms is
-sent three times more, alone; the least delay counts. *Work* is the processor time of the broker
-from the request to its answer.
+answer took, without the time in which that process or the broker's event loop was ready and waited
+for a processor (`/proc/PID/schedstat`). It is at most the processor time that the broker used
+meanwhile: on a machine that is busy with other things, the time alone says little. A request that
+brings on more than 100 ms is sent three times more, alone; the least delay counts. *Work* is the
+processor time of the broker from the request to its answer.
 
 The run fails if the broker ends, if its log has a traceback or FATAL, if it grows by more than
 200 MB of resident memory, or for a delay above 100 ms.
@@ -57,7 +59,9 @@ The run fails if the broker ends, if its log has a traceback or FATAL, if it gro
 
 def write_page(results: list[Result]) -> None:
     """Write the page of these runs."""
-    PAGE.write_text(_HEAD + "".join(_section(result) for result in results))
+    measured = f"Measured on {today()} with {kafkapy_version()}, on {machine()}."
+    lines = textwrap.fill(measured, 100, break_on_hyphens=False)
+    PAGE.write_text(f"{_HEAD}\n{lines}\n" + "".join(_section(result) for result in results))
 
 
 def _section(result: Result) -> str:
@@ -88,7 +92,7 @@ def _by_api(violations: list[str]) -> str:
     slow: dict[str, list[int]] = {}
     others = []
     for each in violations:
-        delay = re.match(r"(\w+) v\d+.*worked for (\d+) ms$", each)
+        delay = re.match(r"(\w+) v\d+.*another client by (\d+) ms$", each)
         if delay is None:
             wrapped = textwrap.fill(each, 98, initial_indent="- ", subsequent_indent="  ")
             others.append(f"{wrapped}\n")

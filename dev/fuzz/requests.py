@@ -11,7 +11,7 @@ from functools import cache
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from dev.fuzz.records import hostile_batches
+from dev.fuzz.records import FRAME_BYTES_MAX, hostile_batches
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages import request_class
@@ -56,6 +56,8 @@ _VALUES: Final[dict[str, tuple[int, ...]]] = {
 }
 _INTEGERS: Final = {"b": 7, "h": 15, "i": 31, "q": 63}
 _OF_RECORDS: Final = 0.6
+_OF_MANY_BATCHES: Final = 0.02
+_BATCHES_MAX: Final = 1000
 # Distinct names of these would make topics.
 _MAKES_TOPICS: Final = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
 
@@ -96,12 +98,17 @@ def hostile_records(random: Random, version: int, scale: int) -> Hostile:
     # Clients of before Kafka 0.11 send message sets.
     batches = [row for row in hostile_batches(scale) if ("magic" in row[0]) == (version < 3)]
     what, records = random.choice(batches)
+    rows = 1
+    if random.random() < _OF_MANY_BATCHES:
+        rows = max(1, min(_BATCHES_MAX, FRAME_BYTES_MAX // scale // max(1, len(records))))
+        what = f"{rows} of {what}"
     request = ProduceRequest(
         acks=random.choice((1, -1)),
         timeout_ms=100,
         topic_data=[
             TopicProduceData(
-                name=topic, partition_data=[PartitionProduceData(index=0, records=records)]
+                name=topic,
+                partition_data=[PartitionProduceData(index=0, records=records)] * rows,
             )
         ],
     )

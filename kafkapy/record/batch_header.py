@@ -42,9 +42,9 @@ DELETE_HORIZON_BIT: Final = 0x40
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _FIRST_16: Final = struct.Struct(">qii")
-_LEGACY: Final = struct.Struct(">qiIbb")
+LEGACY: Final = struct.Struct(">qiIbb")
 _INT64: Final = struct.Struct(">q")
-_LEGACY_SIZE_MIN: Final = {0: 26, 1: 34}
+LEGACY_SIZE_MIN: Final = {0: 26, 1: 34}
 _INT32_MAX: Final = 2**31 - 1
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
@@ -178,12 +178,12 @@ def read_header(buf: Buffer, position: int = 0) -> BatchHeader:
 def _read_legacy(buf: Buffer, position: int) -> BatchHeader:
     """One v0/v1 message seen as a batch of one (`AbstractLegacyRecordBatch`)."""
     try:
-        offset, size, crc, magic, attributes = _LEGACY.unpack_from(buf, position)
+        offset, size, crc, magic, attributes = LEGACY.unpack_from(buf, position)
         if magic == MAGIC:
             raise struct.error
-        if magic not in _LEGACY_SIZE_MIN:
+        if magic not in LEGACY_SIZE_MIN:
             raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"Record batch has the unknown magic {magic}")
-        if size + LOG_OVERHEAD < _LEGACY_SIZE_MIN[magic]:
+        if size + LOG_OVERHEAD < LEGACY_SIZE_MIN[magic]:
             raise _too_small(size)
         timestamp = _INT64.unpack_from(buf, position + 18)[0] if magic else NO_TIMESTAMP
     except struct.error:
@@ -229,7 +229,7 @@ def whole_batch_size(buf: Buffer, position: int, end: int) -> int | None:
     if end - position < MAGIC_OFFSET + 1:
         return None
     length: int = _LENGTH.unpack_from(buf, position + 8)[0]
-    if length < _LEGACY_SIZE_MIN[0] - LOG_OVERHEAD:
+    if length < LEGACY_SIZE_MIN[0] - LOG_OVERHEAD:
         raise _too_small(length)
     size = length + LOG_OVERHEAD
     return size if position + size <= end else None

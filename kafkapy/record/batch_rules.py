@@ -18,6 +18,11 @@ RATIO_MAX: Final = (1, 1032, 22, 255, 32768, 0, 0, 0)
 """By the codec's id, the most that a compressed byte can unfold to: a deflate match of 258 bytes in
 2 bits, a snappy copy of 64 in 3 bytes, an lz4 length byte of 255, a zstd block of 128 KiB in 4."""
 
+ROOM_BYTES_MIN: Final = 64 << 20
+ROOM_PER_BYTE: Final = 64
+RECORD_ROOM_BYTES: Final = 32
+"""Reading a record takes as long as decompressing so many bytes, or longer."""
+
 RECORDS_MAX: Final = DECOMPRESSED_BYTES_MAX // RECORD_BYTES_MIN
 """The most records of any batch: no reader decompresses more."""
 
@@ -52,6 +57,34 @@ class InvalidRecords(ApiError):
     def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]]) -> None:
         super().__init__(code, message)
         self.record_errors = record_errors
+
+
+class Room:
+    """The bytes that the batches of one request may still unfold to, together.
+
+    A request of 1 MB has room for hundreds of batches that unfold to 64 MB each, and the one thread
+    that prepares batches would work for minutes.
+    """
+
+    __slots__ = ("_left_bytes",)
+
+    def __init__(self, sent_bytes: int) -> None:
+        """`sent_bytes` is the size of all records of the request."""
+        self._left_bytes = max(ROOM_BYTES_MIN, sent_bytes * ROOM_PER_BYTE)
+
+    def check(self) -> None:
+        """
+        Raises:
+            ApiError: MESSAGE_TOO_LARGE, if the room is used up. Producers split such a batch.
+        """
+        if self._left_bytes < 0:
+            raise ApiError(
+                ErrorCode.MESSAGE_TOO_LARGE, "The batches of the request unfold to too many bytes"
+            )
+
+    def spend(self, size: int, records: int = 0) -> None:
+        """Count what was decompressed, and the records that were read one by one."""
+        self._left_bytes -= size + records * RECORD_ROOM_BYTES
 
 
 class TakesLong(Exception):

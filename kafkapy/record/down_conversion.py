@@ -9,7 +9,8 @@ compressed, each as one wrapper (`legacy` has the layout).
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 from zlib import crc32
 
@@ -78,36 +79,36 @@ def _convert(
         )
     if header.magic <= magic:
         return bytes(memoryview(batches)[position : position + header.size])
-    records = batch_records(batches, header, position)
     attributes = LOG_APPEND_TIME_BIT if magic and header.is_log_append_time else 0
-    if codec is Codec.NONE:
-        return _messages([r for r in records if r.offset >= first_offset], magic, attributes, 0)
-    return _wrapper(list(records), header, magic, attributes)
+    records = batch_records(batches, header, position)
+    if codec is not Codec.NONE:
+        return _wrapper(records, header, magic, attributes)
+    out = bytearray()
+    for r in records:
+        if r.offset >= first_offset:
+            out += _message(r.offset, magic, attributes, r.timestamp, r.key, r.value)
+    return bytes(out)
 
 
-def _wrapper(records: list[Record], header: BatchHeader, magic: int, attributes: int) -> bytes:
+def _wrapper(records: Iterator[Record], header: BatchHeader, magic: int, attributes: int) -> bytes:
     """One compressed message with `records` as its value: inner offsets count from the first
-    record in v1 and are absolute in v0; its own offset is that of the last record."""
-    if not records:  # compaction has left the batch empty
+    record in v1 and are absolute in v0; its own offset is that of the last record. No list is made
+    of them: a batch of 1 MB may unfold to a million."""
+    first = next(records, None)
+    if first is None:  # compaction has left the batch empty
         return b""
-    inner = _messages(records, magic, attributes, records[0].offset if magic else 0)
+    base_offset = first.offset if magic else 0
+    inner, timestamp = bytearray(), NO_TIMESTAMP
+    for r in chain((first,), records):
+        timestamp = max(timestamp, r.timestamp)
+        inner += _message(r.offset - base_offset, magic, attributes, r.timestamp, r.key, r.value)
     codec = header.codec
     value = compress(codec, inner)
     if codec is Codec.LZ4 and magic == 0:
         value = spoil_lz4_header(value)
-    timestamp = header.max_timestamp
-    if not header.is_log_append_time:
-        timestamp = max([record.timestamp for record in records], default=NO_TIMESTAMP)
-    return _message(records[-1].offset, magic, attributes | codec, timestamp, None, value)
-
-
-def _messages(records: Sequence[Record], magic: int, attributes: int, base_offset: int) -> bytes:
-    return b"".join(
-        [
-            _message(r.offset - base_offset, magic, attributes, r.timestamp, r.key, r.value)
-            for r in records
-        ]
-    )
+    if header.is_log_append_time:
+        timestamp = header.max_timestamp
+    return _message(r.offset, magic, attributes | codec, timestamp, None, value)
 
 
 def _message(

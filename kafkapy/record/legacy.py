@@ -16,16 +16,23 @@ from zlib import crc32
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import (
+    CODEC_MASK,
+    LEGACY,
+    LEGACY_SIZE_MIN,
+    LOG_OVERHEAD,
     MAGIC_OFFSET,
     BatchHeader,
     Buffer,
     TimestampType,
-    iter_headers,
+    read_header,
+    whole_batch_size,
 )
 from kafkapy.record.codec import Codec
 from kafkapy.record.compression import decompress
 
 _INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+_TIMESTAMP_OFFSET: Final = 18
 _FIELDS_OFFSET: Final = {0: 18, 1: 26}  # where the key's length is
 
 
@@ -49,7 +56,7 @@ def read_messages(
         ApiError: CORRUPT_MESSAGE (a CRC, or it does not decompress), INVALID_RECORD (malformed).
     """
     view = memoryview(buf)[position : position + header.size]
-    key, value = _key_and_value(view, header)
+    key, value = _key_and_value(view, _FIELDS_OFFSET[header.magic], len(view))
     codec = header.codec
     if codec is Codec.NONE:
         yield Message(
@@ -71,48 +78,77 @@ def read_messages(
 
 
 def _inner_messages(data: bytes, wrapper: BatchHeader) -> Iterator[Message]:
-    end, last_offset = 0, -1
-    for position, header in iter_headers(data):
-        end, last_offset = position + header.size, header.base_offset
-    if end == 0 or end != len(data):
-        raise ApiError(ErrorCode.INVALID_RECORD, "A compressed message set is empty or cut off")
+    """The messages of a wrapper. A MB may unfold to hundreds of thousands: no headers are built."""
+    last_offset: int = _INT64.unpack_from(data, _last_position(data))[0]
+    magic, fields_at = wrapper.magic, _FIELDS_OFFSET[wrapper.magic]
     # In v1 the wrapper names the absolute offset of its last message; old producers sent 0.
-    relative = wrapper.magic == 1 and wrapper.base_offset != 0
+    relative = magic == 1 and wrapper.base_offset != 0
     base = wrapper.base_offset - last_offset if relative else 0
-    for position, header in iter_headers(data):
-        if header.magic != wrapper.magic or header.codec is not Codec.NONE:
-            raise ApiError(
-                ErrorCode.INVALID_RECORD,
-                f"A compressed v{wrapper.magic} message holds a v{header.magic} message "
-                f"with codec {header.codec.label}",
-            )
+    timestamp, timestamp_type = wrapper.max_timestamp, wrapper.timestamp_type
+    has_own_time = magic == 1 and not wrapper.is_log_append_time
+    view, end, position = memoryview(data), len(data), 0
+    while position < end:
+        start = position
+        offset, size, crc, own_magic, attributes = LEGACY.unpack_from(data, start)
+        position += LOG_OVERHEAD + size
+        if (
+            own_magic != magic
+            or attributes & CODEC_MASK
+            or position - start < LEGACY_SIZE_MIN[magic]
+            or crc32(view[start + MAGIC_OFFSET : position]) != crc
+        ):
+            raise _no_inner_message(data, start, wrapper)
+        if has_own_time:
+            timestamp = _INT64.unpack_from(data, start + _TIMESTAMP_OFFSET)[0]
+        key, value = _key_and_value(data, start + fields_at, position)
+        yield Message(base + offset, timestamp, timestamp_type, key, value, crc)
+
+
+def _last_position(data: bytes) -> int:
+    """Where the last message of a set begins.
+
+    Raises:
+        ApiError: INVALID_RECORD (the set is empty or cut off), CORRUPT_MESSAGE.
+    """
+    last, position, end = -1, 0, len(data)
+    while (size := whole_batch_size(data, position, end)) is not None:
+        last = position
+        position += size
+    if position != end or last < 0:
+        raise ApiError(ErrorCode.INVALID_RECORD, "A compressed message set is empty or cut off")
+    return last
+
+
+def _no_inner_message(data: bytes, position: int, wrapper: BatchHeader) -> ApiError:
+    """The reason why a message may not be in a wrapper. Raises it if the header is bad."""
+    header = read_header(data, position)
+    if header.magic == wrapper.magic and header.codec is Codec.NONE:
         validate_message_crc(data, header, position)
-        key, value = _key_and_value(memoryview(data)[position : position + header.size], header)
-        timestamp, timestamp_type = header.max_timestamp, wrapper.timestamp_type
-        if wrapper.is_log_append_time:
-            timestamp = wrapper.max_timestamp
-        offset = base + header.base_offset
-        yield Message(offset, timestamp, timestamp_type, key, value, header.crc)
+    return ApiError(
+        ErrorCode.INVALID_RECORD,
+        f"A compressed v{wrapper.magic} message holds a v{header.magic} message "
+        f"with codec {header.codec.label}",
+    )
 
 
-def _key_and_value(view: memoryview, header: BatchHeader) -> tuple[bytes | None, bytes | None]:
-    key, at = _nullable_bytes(view, _FIELDS_OFFSET[header.magic])
-    value, at = _nullable_bytes(view, at)
-    if at != len(view):
-        raise ApiError(ErrorCode.INVALID_RECORD, f"{len(view) - at} bytes follow a message's value")
+def _key_and_value(buf: Buffer, at: int, end: int) -> tuple[bytes | None, bytes | None]:
+    key, at = _nullable_bytes(buf, at, end)
+    value, at = _nullable_bytes(buf, at, end)
+    if at != end:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"{end - at} bytes follow a message's value")
     return key, value
 
 
-def _nullable_bytes(view: memoryview, at: int) -> tuple[bytes | None, int]:
-    if at + 4 > len(view):
+def _nullable_bytes(buf: Buffer, at: int, end: int) -> tuple[bytes | None, int]:
+    if at + 4 > end:
         raise ApiError(ErrorCode.INVALID_RECORD, "A message ends inside a length")
-    length: int = _INT32.unpack_from(view, at)[0]
+    length: int = _INT32.unpack_from(buf, at)[0]
     at += 4
     if length == -1:
         return None, at
-    if not 0 <= length <= len(view) - at:
+    if not 0 <= length <= end - at:
         raise ApiError(ErrorCode.INVALID_RECORD, f"A message's field length {length} is wrong")
-    return bytes(view[at : at + length]), at + length
+    return bytes(buf[at : at + length]), at + length
 
 
 def validate_message_crc(buf: Buffer, header: BatchHeader, position: int = 0) -> None:

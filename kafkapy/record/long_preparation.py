@@ -8,7 +8,7 @@ appends what came of it (`PreparedAhead`).
 from __future__ import annotations
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record.batch_rules import BatchRules, PreparedBatch, TakesLong
+from kafkapy.record.batch_rules import BatchRules, PreparedBatch, Room, TakesLong
 from kafkapy.record.validation import prepare_client_batch
 
 
@@ -48,12 +48,13 @@ def without_frames(error: ApiError) -> ApiError:
     return error.with_traceback(None)
 
 
-def prepare_at_length(records: bytes, long: TakesLong) -> PreparedAhead:
-    """Do it, in whichever thread this is called."""
+def prepare_at_length(records: bytes, long: TakesLong, room: Room) -> PreparedAhead:
+    """Do it, in whichever thread this is called. `room` is that of the request."""
     outcome: PreparedBatch | ApiError
     try:
+        room.check()
         outcome = prepare_client_batch(
-            memoryview(records), long.rules, long.now_ms, long.produce_version
+            memoryview(records), long.rules, long.now_ms, long.produce_version, room=room
         )
     except ApiError as refusal:
         outcome = without_frames(refusal)

@@ -25,6 +25,7 @@ from kafkapy.record.batch_rules import (
     BatchRules,
     InvalidRecords,
     PreparedBatch,
+    Room,
     check_timestamp,
     too_large,
     too_many_records,
@@ -43,12 +44,15 @@ PRODUCED_BYTES_MAX: Final = 64 << 20
 """What a produced batch may unfold to where it must be decompressed: 64 times the most that a topic
 takes by default."""
 CONVERTED_BYTES_MAX: Final = 16 << 20
-"""What a message set of before 0.11 may unfold to: each message is converted by itself."""
+"""What a message set of before 0.11 may unfold to: each message is converted by itself, and counts
+as `_MESSAGE_BYTES` more than its key and value. That is a second of work at most."""
 _COPIED_BYTES_MAX: Final = 1 << 20
-_MESSAGE_BYTES: Final = 26  # with neither key nor value
+_MESSAGE_BYTES: Final = 64
 
 
-def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int) -> PreparedBatch:
+def rewrite(
+    records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int, room: Room | None = None
+) -> PreparedBatch:
     """A copy of the batch with the topic's codec and, for LogAppendTime, the time `now_ms`.
 
     Control batches keep their codec: they are never compressed.
@@ -62,7 +66,7 @@ def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int
     if codec is header.codec:
         batch = bytearray(records)
     else:
-        payload = _payload(records, header)
+        payload = _payload(records, header, room)
         if header.record_count * RECORD_BYTES_MIN > len(payload):
             raise too_many_records(header.record_count, len(payload))
         batch = bytearray(HEADER_SIZE)
@@ -77,22 +81,27 @@ def rewrite(records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int
     return PreparedBatch(header, batch, now_ms if rules.log_append_time else NO_TIMESTAMP)
 
 
-def check_keys(records: Buffer, header: BatchHeader) -> None:
+def check_keys(records: Buffer, header: BatchHeader, room: Room | None = None) -> None:
     """Check each record whole: it needs a key, and its place as its offset delta.
 
     Raises:
         ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
     """
-    without_key = check_records(_payload(records, header), header)
+    payload = _payload(records, header, room, header.record_count)
+    without_key = check_records(payload, header)
     if without_key:
         raise _keys_missing(without_key)
 
 
-def _payload(records: Buffer, header: BatchHeader) -> bytes:
+def _payload(
+    records: Buffer, header: BatchHeader, room: Room | None, read_records: int = 0
+) -> bytes:
     """The records section, decompressed: bytes, or a view of what is too large to be copied, which
     reads as bytes do. Raises ApiError CORRUPT_MESSAGE."""
     section = memoryview(records)[HEADER_SIZE : header.size]
     payload: Any = decompress_view(header.codec, section, PRODUCED_BYTES_MAX)
+    if room is not None:
+        room.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
     return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
 
 
@@ -105,7 +114,9 @@ def _keys_missing(indexes: list[int]) -> InvalidRecords:
     )
 
 
-def convert_up(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
+def convert_up(
+    records: Buffer, rules: BatchRules, now_ms: int, room: Room | None = None
+) -> PreparedBatch:
     """The v0/v1 message set of a Produce v0-2 request as one v2 batch with the topic's codec.
 
     Raises:
@@ -130,7 +141,7 @@ def convert_up(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "A message set is empty or cut off")
     without_key: list[int] = []
     batch = build_batch(
-        _rows(records, rules, now_ms, without_key),
+        _rows(records, rules, now_ms, without_key, room),
         codec=codec if rules.codec is None else rules.codec,
         level=rules.level,
         log_append_time=now_ms if rules.log_append_time else None,
@@ -144,20 +155,29 @@ def convert_up(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch
 
 
 def _rows(
-    records: Buffer, rules: BatchRules, now_ms: int, without_key: list[int]
+    records: Buffer,
+    rules: BatchRules,
+    now_ms: int,
+    without_key: list[int],
+    room: Room | None,
 ) -> Iterator[RecordData]:
-    index, room = 0, CONVERTED_BYTES_MAX
-    for position, header in iter_headers(records):
-        for message in read_messages(records, header, position, room):
-            if message.key is None and rules.compacted:
-                without_key.append(index)
-            if not rules.log_append_time:
-                check_timestamp(message.timestamp, rules, now_ms)
-            room -= _MESSAGE_BYTES + len(message.key or b"") + len(message.value or b"")
-            if room < 0:
-                raise ApiError(
-                    ErrorCode.CORRUPT_MESSAGE,
-                    f"A message set unfolds to more than {CONVERTED_BYTES_MAX} bytes",
-                )
-            yield RecordData(message.key, message.value, message.timestamp)
-            index += 1
+    index, left_bytes = 0, CONVERTED_BYTES_MAX
+    try:
+        for position, header in iter_headers(records):
+            for message in read_messages(records, header, position, left_bytes):
+                _, timestamp, _, key, value, _ = message
+                if key is None and rules.compacted:
+                    without_key.append(index)
+                if not rules.log_append_time:
+                    check_timestamp(timestamp, rules, now_ms)
+                left_bytes -= _MESSAGE_BYTES + len(key or b"") + len(value or b"")
+                if left_bytes < 0:
+                    raise ApiError(
+                        ErrorCode.CORRUPT_MESSAGE,
+                        f"A message set unfolds to more than {CONVERTED_BYTES_MAX} bytes",
+                    )
+                yield RecordData(key, value, timestamp)
+                index += 1
+    finally:
+        if room is not None:
+            room.spend(CONVERTED_BYTES_MAX - left_bytes)

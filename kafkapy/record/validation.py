@@ -38,6 +38,7 @@ from kafkapy.record.batch_rules import (
     RECORDS_MAX,
     BatchRules,
     PreparedBatch,
+    Room,
     TakesLong,
     check_timestamp,
     too_large,
@@ -63,6 +64,7 @@ def prepare_client_batch(
     now_ms: int,
     produce_version: int = PRODUCE_VERSION_LATEST,
     briefly: bool = False,
+    room: Room | None = None,
 ) -> PreparedBatch:
     """Hold the records of one partition of a Produce request against all rules by batch.
 
@@ -75,7 +77,7 @@ def prepare_client_batch(
     if produce_version < PRODUCE_VERSION_V2_ONLY and _is_legacy(records):
         if briefly and (len(records) > BRIEF_BYTES or records[MAGIC_OFFSET + 1] & CODEC_MASK):
             raise TakesLong(rules, now_ms, produce_version)
-        return rewriting.convert_up(records, rules, now_ms)
+        return rewriting.convert_up(records, rules, now_ms, room)
     header = _single_batch(records)
     base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, sequence, count = header
     if base_offset != 0:
@@ -107,7 +109,7 @@ def prepare_client_batch(
         codec = attributes & CODEC_MASK
         if (rules.compacted or rules.codec != codec) and (codec or len(records) > BRIEF_BYTES):
             raise TakesLong(rules, now_ms, produce_version)
-    return _prepare(header, records, rules, now_ms)
+    return _prepare(header, records, rules, now_ms, room)
 
 
 def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
@@ -123,7 +125,13 @@ def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> P
     return _prepare(header, records, rules, now_ms)
 
 
-def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
+def _prepare(
+    header: BatchHeader,
+    records: Buffer,
+    rules: BatchRules,
+    now_ms: int,
+    room: Room | None = None,
+) -> PreparedBatch:
     """Apply the topic's config to a sound batch; the last line is the hot path's end."""
     codec = header.attributes & CODEC_MASK
     if codec > _LAST_CODEC:
@@ -139,10 +147,10 @@ def _prepare(header: BatchHeader, records: Buffer, rules: BatchRules, now_ms: in
         check_timestamp(header.base_timestamp, rules, now_ms)
         check_timestamp(header.max_timestamp, rules, now_ms)
     if rules.compacted:
-        rewriting.check_keys(records, header)
+        rewriting.check_keys(records, header, room)
     recompress = rules.codec is not None and rules.codec != codec and not header.is_control
     if recompress or rules.log_append_time:
-        return rewriting.rewrite(records, header, rules, now_ms)
+        return rewriting.rewrite(records, header, rules, now_ms, room)
     return PreparedBatch(header, records, NO_TIMESTAMP)
 
 

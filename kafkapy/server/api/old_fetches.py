@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
+from kafkapy.record.batch_header import LOG_OVERHEAD
 from kafkapy.record.down_conversion import down_convert
 from kafkapy.replication.fetch_session import FetchResult
 from kafkapy.server.requests.turns import Work, elsewhere
@@ -33,6 +34,8 @@ CONVERTED_BYTES_MAX: Final = 1 << 20
 """The limit of converted bytes in one response, beyond the first batch of each partition. Small
 records take half a second.
 """
+_READ_BYTES_MIN: Final = 1 << 16
+"""Read of each partition: the first batches may be markers, which have nothing to show."""
 
 
 def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:
@@ -71,16 +74,25 @@ def convert(
     """
     if version >= _FIRST_VERSION_WITH_BATCHES or not any(r.size_bytes for r in results):
         return None
-    return _converted(version, [_read(replicas, version, result) for result in results])
+    rows, room = [], CONVERTED_BYTES_MAX
+    for result in results:
+        rows.append(_read(replicas, version, result, room))
+        room = max(_READ_BYTES_MIN, room - len(result.records))
+    return _converted(version, rows)
 
 
-def _read(replicas: ReplicaManager, version: int, result: FetchResult) -> FetchResult:
-    """The row with its records in memory, or with an error if they cannot be read."""
+def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int) -> FetchResult:
+    """The row with its records in memory, or with an error if they cannot be read. They end at
+    `room` bytes, but not within the first batch: what is not converted is not read.
+    """
     records, partition = result.records, _partition(replicas, result)
     if isinstance(records, bytes) or partition is None:
         return result
     try:
-        result.records = records.take(len(records))
+        head = records.take(LOG_OVERHEAD)
+        first_batch_size = LOG_OVERHEAD + int.from_bytes(head[8:], "big")
+        result.records = head + records.take(max(room, first_batch_size) - LOG_OVERHEAD)
+        result.size_bytes = len(result.records)
     except OSError as error:
         failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
         if isinstance(failure, LogDirFailure):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
@@ -13,6 +13,7 @@ from kafkapy.server.api.authorization_rules import (
     Rule,
     each,
     named,
+    refuse_rows,
     split,
     topic,
     whole,
@@ -63,7 +64,7 @@ def _refuse_others(
     response: AddPartitionsToTxnResponse | None = None
     refused[ErrorCode.OPERATION_NOT_ATTEMPTED] = passed
     for code, rows in refused.items():
-        part = served.refuse(with_rows(request, field, rows), ApiError(code), context.version)
+        part = yield from refuse_rows(served, context, with_rows(request, field, rows), code)
         assert part is not CLOSE_CONNECTION
         if response is None:
             response = part

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record import long_preparation
-from kafkapy.record.batch_rules import BatchRules, PreparedBatch, TakesLong
+from kafkapy.record import batch_rules, long_preparation
+from kafkapy.record.batch_rules import BatchRules, PreparedBatch, Room, TakesLong
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.long_preparation import prepare_at_length
@@ -22,6 +22,7 @@ NOW_MS = 1_767_225_600_000
 PLAIN = BatchRules()
 COMPACTED = BatchRules(compacted=True)
 GZIP = BatchRules(codec=Codec.GZIP, level=-1)
+LONG = TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
 
 def batch(codec: Codec = Codec.NONE, size: int = 10, key: bytes | None = b"k") -> bytes:
@@ -47,7 +48,7 @@ def briefly(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LA
 def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int) -> None:
     with pytest.raises(TakesLong) as long:
         briefly(records, rules, version)
-    ahead = prepare_at_length(records, long.value)
+    ahead = prepare_at_length(records, long.value, Room(0))
     expected = prepare_client_batch(memoryview(records), rules, NOW_MS, version)
     assert ahead.take(rules, NOW_MS + 5, version) == expected
 
@@ -71,7 +72,7 @@ def test_a_refusal_is_given_to_who_appends() -> None:
     records = batch(Codec.GZIP, key=None)
     with pytest.raises(TakesLong) as long:
         briefly(records, COMPACTED)
-    ahead = prepare_at_length(records, long.value)
+    ahead = prepare_at_length(records, long.value, Room(0))
     with pytest.raises(ApiError, match="without key"):
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
@@ -80,7 +81,7 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
     records = batch(Codec.ZSTD)
     with pytest.raises(TakesLong) as long:
         briefly(records, GZIP)
-    ahead = prepare_at_length(records, long.value)
+    ahead = prepare_at_length(records, long.value, Room(0))
     with pytest.raises(TakesLong) as again:
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     assert again.value.rules == COMPACTED
@@ -89,7 +90,7 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
 def test_a_refusal_holds_nothing_of_the_work() -> None:
     """The frames of a traceback would hold tens of megabytes until the garbage collector ran."""
     bomb = batch(Codec.GZIP, 1 << 20, key=None)
-    ahead = prepare_at_length(bomb, TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST))
+    ahead = prepare_at_length(bomb, LONG, Room(0))
     with pytest.raises(ApiError, match="without key") as refusal:
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     frames = list(traceback.walk_tb(refusal.value.__traceback__))
@@ -102,7 +103,7 @@ def test_a_refusal_holds_nothing_of_the_work() -> None:
 
 def test_a_refused_append_leaves_no_garbage() -> None:
     def append(records: bytes) -> None:
-        ahead = prepare_at_length(records, TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST))
+        ahead = prepare_at_length(records, LONG, Room(0))
         with contextlib.suppress(ApiError):
             ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
@@ -115,3 +116,33 @@ def test_a_refused_append_leaves_no_garbage() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("records", "long"),
+    [
+        (batch(Codec.GZIP, 100_000), LONG),
+        (build_batch([RecordData(b"k", None, NOW_MS)] * 1500), LONG),
+        (batch(Codec.GZIP, 100_000), TakesLong(BatchRules(codec=Codec.LZ4), NOW_MS, 11)),
+        (wrapper(1, Codec.GZIP, message_set(1, [0] * 800)), TakesLong(PLAIN, NOW_MS, 2)),
+        (wrapper(1, Codec.GZIP, message(1, 0, None, bytes(60_000))), TakesLong(PLAIN, NOW_MS, 2)),
+    ],
+    ids=["decompressed", "records", "recompressed", "messages", "a large message"],
+)
+def test_what_is_done_for_a_batch_uses_the_room_of_its_request(
+    records: bytes, long: TakesLong, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 50_000)
+    room = Room(0)
+    assert prepare_at_length(records, long, room).take(long.rules, NOW_MS, 11).header
+    with pytest.raises(ApiError, match="unfold to too many bytes"):
+        prepare_at_length(records, long, room).take(long.rules, NOW_MS, 11)
+
+
+def test_a_refused_batch_uses_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 50_000)
+    room = Room(0)
+    for reason in ("without key", "unfold to too many bytes"):
+        ahead = prepare_at_length(batch(Codec.GZIP, 100_000, key=None), LONG, room)
+        with pytest.raises(ApiError, match=reason):
+            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)

@@ -34,7 +34,7 @@ from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.server.requests.turns import ROW_UNITS, Work, finished, pieces
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_VERSION_WITH_FENCED = 2
@@ -56,9 +56,7 @@ def handle(
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
         rows = []
         for transaction, result in zip(asked, results, strict=True):
-            made = _rows(transaction.topics, result, context.version)
-            rows.append(made)
-            yield sum(len(topic.results_by_partition) for topic in made)
+            rows.append((yield from _rows(transaction.topics, result, context.version)))
         return _response(asked, rows, context.version)
 
     return (yield from gather(starts, response))
@@ -125,11 +123,13 @@ def _add(
 
 def _rows(
     topics: list[AddPartitionsToTxnTopic], result: PartitionsResult, version: int
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
+) -> Work[list[AddPartitionsToTxnTopicResult]]:
+    rows = []
+    for topic in topics:
+        made = AddPartitionsToTxnTopicResult(name=topic.name)
+        rows.append(made)
+        for few in pieces(topic.partitions):
+            made.results_by_partition += [
                 AddPartitionsToTxnPartitionResult(
                     partition_index=index,
                     partition_error_code=transactional_error(
@@ -138,11 +138,11 @@ def _rows(
                         _FIRST_VERSION_WITH_FENCED,
                     ),
                 )
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+                for index in few
+            ]
+            yield 2 * len(few)
+        yield 1
+    return rows
 
 
 def _response(
@@ -169,5 +169,6 @@ def refuse(
     if version >= _FIRST_BATCHED_VERSION:
         return AddPartitionsToTxnResponse(error_code=error.code)
     transactions = _transactions(request, version)
-    rows = [_rows(t.topics, PartitionsResult(error.code), version) for t in transactions]
+    result = PartitionsResult(error.code)
+    rows = [finished(_rows(t.topics, result, version)) for t in transactions]
     return _response(transactions, rows, version)

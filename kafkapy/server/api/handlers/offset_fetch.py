@@ -7,6 +7,8 @@ v9 has the member of a consumer group and its epoch (KIP-848).
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsets, FetchOffsetsResult
@@ -27,7 +29,9 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, finished, pieces
+
+P = TypeVar("P", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
 
 
 def handle(
@@ -41,14 +45,14 @@ def handle(
         rows = []
         for group in request.groups:
             fetched = yield from _fetch(groups, authorization, context, group, request)
-            rows.append(_group_row(group.group_id, fetched))
+            rows.append((yield from _group_row(group.group_id, fetched)))
         return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
         topics = []
     only = OffsetFetchRequestGroup(group_id=request.group_id, topics=_nested(topics))
     fetched = yield from _fetch(groups, authorization, context, only, request)
-    return _flat(topics, fetched, context.version)
+    return (yield from _flat(topics, fetched, context.version))
 
 
 def _nested(
@@ -77,9 +81,10 @@ def _fetch(
     if topics is not None:
         wanted = []
         for topic in topics:
-            indexes = dict.fromkeys(topic.partition_indexes)
-            wanted += [TopicPartition(topic.name, index) for index in indexes]
-            yield len(indexes) + 1
+            for indexes in pieces(list(dict.fromkeys(topic.partition_indexes))):
+                wanted += [TopicPartition(topic.name, index) for index in indexes]
+                yield len(indexes)
+            yield 1
     result = FetchOffsetsResult()
     for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
         stable = request.require_stable
@@ -112,70 +117,51 @@ def _hide(
             del result.offsets[key]
 
 
-def _by_topic(result: FetchOffsetsResult) -> dict[str, list[tuple[int, FetchedOffset]]]:
-    by_topic: dict[str, list[tuple[int, FetchedOffset]]] = {}
-    for (topic, index), found in result.offsets.items():
-        by_topic.setdefault(topic, []).append((index, found))
-    return by_topic
-
-
-def _group_row(group_id: str, result: FetchOffsetsResult) -> OffsetFetchResponseGroup:
-    return OffsetFetchResponseGroup(
-        group_id=group_id,
-        error_code=result.error,
-        topics=[
-            OffsetFetchResponseTopics(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=index,
-                        committed_offset=found.offset,
-                        committed_leader_epoch=found.leader_epoch,
-                        metadata=found.metadata,
-                        error_code=found.error,
-                    )
-                    for index, found in rows
-                ],
+def _rows(result: FetchOffsetsResult, row_class: type[P]) -> Work[dict[str, list[P]]]:
+    """The rows of a response by topic: 100,000 of them take a tenth of a second."""
+    rows: dict[str, list[P]] = {}
+    for few in pieces(list(result.offsets.items())):
+        for (topic, index), found in few:
+            row = row_class(
+                partition_index=index,
+                committed_offset=found.offset,
+                committed_leader_epoch=found.leader_epoch,
+                metadata=found.metadata,
+                error_code=found.error,
             )
-            for topic, rows in _by_topic(result).items()
-        ],
-    )
+            rows.setdefault(topic, []).append(row)
+        yield 2 * len(few)
+    return rows
+
+
+def _group_row(group_id: str, result: FetchOffsetsResult) -> Work[OffsetFetchResponseGroup]:
+    rows = yield from _rows(result, OffsetFetchResponsePartitions)
+    topics = [OffsetFetchResponseTopics(name=name, partitions=rows[name]) for name in rows]
+    return OffsetFetchResponseGroup(group_id=group_id, error_code=result.error, topics=topics)
 
 
 def _flat(
     topics: list[OffsetFetchRequestTopic] | None, result: FetchOffsetsResult, version: int
-) -> OffsetFetchResponse:
+) -> Work[OffsetFetchResponse]:
     if result.error and version < 2:
         # Below v2 there is no top-level code: every row says it.
-        result.offsets = {
-            TopicPartition(t.name, index): FetchedOffset(error=result.error)
-            for t in topics or ()
-            for index in t.partition_indexes
-        }
-    return OffsetFetchResponse(
-        error_code=result.error,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=index,
-                        committed_offset=found.offset,
-                        committed_leader_epoch=found.leader_epoch,
-                        metadata=found.metadata,
-                        error_code=found.error,
+        result.offsets = {}
+        for t in topics or ():
+            for indexes in pieces(t.partition_indexes):
+                for index in indexes:
+                    result.offsets[TopicPartition(t.name, index)] = FetchedOffset(
+                        error=result.error
                     )
-                    for index, found in rows
-                ],
-            )
-            for topic, rows in _by_topic(result).items()
-        ],
-    )
+                yield len(indexes)
+    rows = yield from _rows(result, OffsetFetchResponsePartition)
+    made = [OffsetFetchResponseTopic(name=name, partitions=rows[name]) for name in rows]
+    return OffsetFetchResponse(error_code=result.error, topics=made)
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
     """The error; for each group if the version has rows."""
     failed = FetchOffsetsResult(ErrorCode(error.code))
     if version >= 8:
-        return OffsetFetchResponse(groups=[_group_row(g.group_id, failed) for g in request.groups])
-    return _flat(request.topics or [], failed, version)
+        groups = [finished(_group_row(g.group_id, failed)) for g in request.groups]
+        return OffsetFetchResponse(groups=groups)
+    return finished(_flat(request.topics or [], failed, version))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
@@ -23,8 +24,9 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kafkapy.protocol.produce_shape import ACKS
-from kafkapy.record.batch_rules import TakesLong
+from kafkapy.record.batch_rules import Room, TakesLong
 from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
+from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_V2_ONLY
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api import produce_append
 from kafkapy.server.api.produce_answer import ProduceAnswers
@@ -39,9 +41,13 @@ from kafkapy.server.requests.outcomes import (
     Outcome,
     Pending,
 )
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Turns, Work, elsewhere
+from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, elsewhere
 
 _FIRST_VERSION_WITH_ABORTABLE = 11
+_ROWS_AT_ONCE: Final = 8
+"""Each may be converted, checked or compressed here if it is brief: a millisecond."""
+_CONVERTED_BYTES_A_UNIT: Final = 4
+_CHECKED_BYTES_A_UNIT: Final = 16
 
 
 @dataclass(frozen=True)
@@ -110,9 +116,12 @@ class Handler:
         rows_in_all = 0
         for topic in request.topic_data:
             rows_in_all += len(topic.partition_data)
-        is_large = rows_in_all > ROWS_AT_ONCE
+        is_large = rows_in_all > _ROWS_AT_ONCE
         if is_large:
             _keep_records(request)
+        is_old = context.version < PRODUCE_VERSION_V2_ONLY
+        bytes_a_unit = _CONVERTED_BYTES_A_UNIT if is_old else _CHECKED_BYTES_A_UNIT
+        room: Room | None = None
         waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
         responses = []
         failed = False
@@ -127,9 +136,10 @@ class Handler:
                     try:
                         wait = self._append(context, topic.name, data, acks, row)
                     except TakesLong as long:
-                        _keep_records(request)
+                        if room is None:
+                            room = Room(_keep_records(request))
                         wait = yield from self._append_at_length(
-                            context, topic.name, data, acks, row, long
+                            context, topic.name, data, acks, row, long, room
                         )
                 except ApiError as error:
                     failed = True
@@ -138,7 +148,8 @@ class Handler:
                     if wait is not None:
                         waits.append((wait, row))
                 if is_large:
-                    yield ROW_UNITS * 2
+                    brief_bytes = min(len(data.records or b""), BRIEF_BYTES)
+                    yield ROW_UNITS * 2 + brief_bytes // bytes_a_unit + len(row.record_errors)
             responses.append(TopicProduceResponse(name=topic.name, partition_responses=rows))
         if acks == 0:
             return CLOSE_CONNECTION if failed else NO_RESPONSE
@@ -157,6 +168,7 @@ class Handler:
         acks: int,
         row: PartitionProduceResponse,
         long: TakesLong,
+        room: Room,
     ) -> Work[ProduceWait | None]:
         """Append records that another thread prepares. Repeats the preparation if the topic's
         configs change meanwhile.
@@ -164,7 +176,7 @@ class Handler:
         records = data.records
         assert isinstance(records, bytes)  # kept
         while True:
-            prepare = partial(prepare_at_length, records, long)
+            prepare = partial(prepare_at_length, records, long, room)
             # A batch that nobody wanted acknowledged is appended though its producer is gone.
             ahead = yield from elsewhere(prepare, may_drop=acks != 0)
             try:
@@ -223,13 +235,19 @@ def _writings(request: ProduceRequest) -> list[Writing]:
     return found
 
 
-def _keep_records(request: ProduceRequest) -> None:
-    """Copy the records, whose memory the next read of the connection may overwrite."""
+def _keep_records(request: ProduceRequest) -> int:
+    """Copy the records, whose memory the next read of the connection may overwrite. Returns their
+    size.
+    """
+    size = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records is not None and not isinstance(records, bytes):
-                data.records = bytes(records)
+            if records is not None:
+                size += len(records)
+                if not isinstance(records, bytes):
+                    data.records = bytes(records)
+    return size
 
 
 def _check_verified(

@@ -26,9 +26,10 @@ from kafkapy.security.acls import (
     Operation,
     ResourceKind,
 )
+from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
 from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Elsewhere, Pending
 from tests.harness.scripted.recording_handler import RecordingHandler
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
@@ -113,6 +114,16 @@ def test_nothing_allowed_is_answered_without_the_handler() -> None:
     handler = RecordingHandler(ApiKey.PRODUCE, 9)
     assert codes(handler.ask(produced("other"))) == {"other": [TOPIC_REFUSED]}
     assert handler.asked == []
+
+
+def test_a_row_of_many_partitions_is_refused_by_another_thread() -> None:
+    """One topic had 80,000 of them, which the loop refused in one go."""
+    handler = RecordingHandler(ApiKey.PRODUCE, 9)
+    request = produced("other")
+    request.topic_data[0].partition_data *= ELEMENTS_AT_ONCE + 1
+    work = handler.handle(handler.context, request)
+    assert any(isinstance(step, Elsewhere) for step in work)
+    assert codes(handler.ask(request)) == {"other": [TOPIC_REFUSED] * (ELEMENTS_AT_ONCE + 1)}
 
 
 def test_a_produce_without_acknowledgement_closes_the_connection() -> None:

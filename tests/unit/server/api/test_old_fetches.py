@@ -22,6 +22,7 @@ from kafkapy.record.records import Record, iter_records
 from kafkapy.server.api import old_fetches
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.turns import finished
+from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import told
 
@@ -107,6 +108,28 @@ def test_one_answer_converts_so_much_and_some_of_each_partition(
     for _ in range(3):
         shop.produce(), shop.produce(index=1)
     assert [[r.offset for r in rows] for _, rows in shop.fetch(2, 0, 3)] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_is_not_converted_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetch of 55 MB was read whole, and 1 MB of it converted."""
+    taken: list[int] = []
+    take = FileRegion.take
+
+    def counted(region: FileRegion, size: int) -> bytes:
+        data = take(region, size)
+        taken.append(len(data))
+        return data
+
+    monkeypatch.setattr(FileRegion, "take", counted)
+    shop = Shop(tmp_path)
+    for _ in range(2000):
+        size = shop.produce()
+    for room in (200_000, size - 1):
+        taken.clear()
+        monkeypatch.setattr(old_fetches, "CONVERTED_BYTES_MAX", room)
+        error, offsets = shop.one(3)
+        assert (error, offsets[:3]) == (ErrorCode.NONE, [0, 1, 2])
+        assert sum(taken) == max(room, size)
 
 
 def test_the_limits_are_hard_until_version_3(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""A request for many offsets is answered in slices."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsetsResult
+from kafkapy.protocol.headers import RequestHeader
+from kafkapy.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handlers import offset_fetch
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+
+MANY = 10_000
+
+
+def answer(_: object, asked: Any, __: object) -> FetchOffsetsResult:
+    return FetchOffsetsResult(offsets={key: FetchedOffset(offset=7) for key in asked.partitions})
+
+
+def refused(_: object, asked: Any, __: object) -> FetchOffsetsResult:
+    return FetchOffsetsResult(ErrorCode.NOT_COORDINATOR)
+
+
+@pytest.mark.parametrize(
+    ("version", "answers", "code"),
+    [(7, answer, 0), (8, answer, 0), (1, refused, ErrorCode.NOT_COORDINATOR)],
+)
+def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any, code: int) -> None:
+    indexes = list(range(MANY))
+    request = OffsetFetchRequest(
+        topics=[OffsetFetchRequestTopic(name="t", partition_indexes=indexes)],
+        groups=[
+            OffsetFetchRequestGroup(
+                group_id="g",
+                topics=[OffsetFetchRequestTopics(name="t", partition_indexes=indexes)],
+            )
+        ],
+    )
+    context = RequestContext(RequestHeader(9, version, 1, "test"), "127.0.0.1", "PLAINTEXT")
+    groups = Mock(answer=answers)
+
+    def work() -> Any:
+        return offset_fetch.handle(groups, Authorization(None), context, request)
+
+    steps = list(work())
+    assert max(steps) < 3 * ROWS_AT_ONCE
+    assert sum(steps) >= 3 * MANY
+    response = finished(work())
+    [topic] = response.groups[0].topics if version == 8 else response.topics
+    assert [row.partition_index for row in topic.partitions] == indexes
+    assert {row.error_code for row in topic.partitions} == {code}
